@@ -1,0 +1,47 @@
+# The two commands of the README are `make sweep` and `make test`; both install what they need first.
+PYTHON ?= python3
+VENV ?= .venv
+XLA_VENV ?= .venv-xla
+XLA ?= 1
+SWEEP ?= tpu_vs_gpu
+
+export ORCHESTRATOR_XLA_PYTHON := $(XLA_VENV)/bin/python
+
+ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
+
+.PHONY: install xla sweep smoke test test-all check fix
+
+install: $(ENVIRONMENTS)
+
+xla: $(XLA_VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --editable '.[torch,tensorflow,dev]'
+	touch $@
+
+# torch_xla pins another torch than the main environment has; only the framework goes in here, our code comes by path.
+$(XLA_VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(XLA_VENV)
+	$(XLA_VENV)/bin/pip install --quiet 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3'
+	touch $@
+
+sweep: $(ENVIRONMENTS)
+	$(VENV)/bin/python -m orchestrator +sweep=$(SWEEP)
+
+smoke: $(ENVIRONMENTS)
+	$(VENV)/bin/python -m orchestrator +sweep=smoke
+
+test: $(ENVIRONMENTS) check
+	$(VENV)/bin/python -m pytest tests --ignore tests/unit
+
+check: $(VENV)/.installed
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/python -m pytest tests/unit
+
+fix: $(VENV)/.installed
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .

@@ -1,0 +1,51 @@
+"""The tree of errors.
+
+OrchestratorError          one clear line for the user; only `cli.py` catches it
+├── ConfigError            what was asked cannot be understood
+│   └── UnknownNameError   a name that does not exist, with the nearest one that does
+├── PlacementError         what was asked cannot be run here
+├── TrialError             one trial failed, with the class of its failure
+└── RecordError            a record or the place it is kept in is unusable
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class OrchestratorError(Exception):
+    """What was asked, what is wrong, what is possible: in one line, lower case, no final dot."""
+
+
+class ConfigError(OrchestratorError):
+    """A configuration or a command line that cannot be understood."""
+
+
+class UnknownNameError(ConfigError):
+    """A name that does not exist; says the nearest one and all that do."""
+
+    def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
+        names = sorted(known)
+        nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}? " if nearest else ""
+        super().__init__(f"unknown {kind} {name!r}; {hint}known: {', '.join(names) or 'none'}")
+
+
+class PlacementError(OrchestratorError):
+    """A request that this machine or cluster can never satisfy."""
+
+
+class TrialError(OrchestratorError):
+    """One trial's failure, raised inside the trial and kept as a `Failure` by its supervisor.
+
+    Args:
+        kind: one of `result.FAILURE_KINDS`.
+        message: the cause in one line.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class RecordError(OrchestratorError):
+    """A record that cannot be read or a place that cannot keep one."""

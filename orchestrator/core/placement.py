@@ -1,0 +1,74 @@
+"""Where each trial of a sweep runs, or why it does not."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.core.device import DeviceKind
+from orchestrator.core.spec import TrialSpec
+
+Provenance = Literal["measured", "rehearsed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """One trial and the hardware it gets.
+
+    Attributes:
+        provenance: `rehearsed` when another device runs the code path of the one asked for.
+        kind: the kind of device that really runs it.
+        precision: what is really set; differs from the trial's only in a rehearsal.
+        replicas: data-parallel replicas that really run.
+        num_processes: worker processes that hold those replicas.
+        threads: intra-op threads of each process.
+        node: name of the machine.
+        cpus: cores of that machine that the trial holds.
+        devices: accelerators of that machine that the trial holds.
+        substitutions: what a rehearsal puts in place of what, for its record.
+        warnings: what a reader of the result must know.
+    """
+
+    trial: TrialSpec
+    trial_id: str
+    provenance: Provenance
+    kind: DeviceKind
+    precision: str
+    replicas: int
+    num_processes: int
+    threads: int
+    node: str
+    cpus: int
+    devices: int
+    substitutions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cached:
+    """A point that the records already answer. `stale` says in what the environment has changed since."""
+
+    trial: TrialSpec
+    trial_id: str
+    provenance: Provenance
+    stale: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A point that cannot run here. The reason is one sentence that a user understands.
+
+    `trial` is None where the point is no trial at all, for it was excluded by its own values.
+    """
+
+    point: str
+    reason: str
+    trial: TrialSpec | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Every point of a sweep's grid, each exactly once."""
+
+    sweep: str
+    placements: tuple[Placement, ...]
+    cached: tuple[Cached, ...]
+    skipped: tuple[Skipped, ...]

@@ -1,0 +1,134 @@
+"""What one trial left behind: raw times and facts, or one classified failure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from orchestrator.core.errors import RecordError
+from orchestrator.core.placement import Placement, Provenance
+from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
+
+FailureKind = Literal[
+    "oom",
+    "preempted",
+    "worker_lost",
+    "timeout",
+    "diverged",
+    "environment",
+    "infeasible",
+    "device_mismatch",
+    "invalid_measurement",
+    "error",
+]
+FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFacts:
+    """What a worker ran on, asked of the framework after the run.
+
+    Attributes:
+        kind: `cpu`, `gpu` or `tpu`.
+        name: as the driver reports it.
+        count: devices that this worker process drove.
+        precision: the precision its arithmetic really had.
+        peak_memory_bytes: None where the framework cannot say.
+    """
+
+    kind: str
+    name: str
+    count: int
+    precision: str
+    peak_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainResult:
+    """Raw measurements of one trial; statistics are made of them in `analysis/`.
+
+    Times are seconds of `time.perf_counter`, each from idle device to idle device.
+
+    Attributes:
+        setup_seconds: from the worker's first line to the first step: framework, rendezvous, data, model.
+        first_step_seconds: the first step, which traces and compiles; slowest rank.
+        warmup_seconds: all warm-up steps together; slowest rank.
+        block_seconds: [rank][block], each block of `steps_per_block` steps.
+        stopped_because: `interval` when the interval was tight enough, `max_blocks` otherwise.
+        compile_counts: compilations before and after the timed blocks; None where the framework cannot say.
+        steps: optimizer steps taken, the timed ones included.
+        samples: samples that the trainers counted in those steps, all replicas together.
+        training_seconds: from the first step to the last, loss readings included; slowest rank.
+        losses: (step, loss) pairs, read outside the timed part.
+        quality: metric -> value on held-out data, after the last step.
+        evaluation_seconds: time of that evaluation.
+        flops_per_step: analytic, all replicas together; None for an unknown model.
+        cpu_seconds: [rank] process CPU seconds during the timed blocks.
+        load_average: one-minute load average of the host before and after the timed blocks.
+        peak_host_bytes: [rank] largest resident set of the worker process.
+        devices: [rank] what each worker ran on.
+    """
+
+    setup_seconds: float
+    first_step_seconds: float
+    warmup_steps: int
+    warmup_seconds: float
+    steps_per_block: int
+    block_seconds: tuple[tuple[float, ...], ...]
+    stopped_because: str
+    compile_counts: tuple[int, int] | None
+    steps: int
+    samples: int
+    training_seconds: float
+    losses: tuple[tuple[int, float], ...]
+    quality: Mapping[str, float]
+    evaluation_seconds: float
+    flops_per_step: float | None
+    cpu_seconds: tuple[float, ...]
+    load_average: tuple[float, float]
+    peak_host_bytes: tuple[int, ...]
+    devices: tuple[DeviceFacts, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why an attempt has no result: a class, the cause in one line, and what was measured nevertheless."""
+
+    kind: FailureKind
+    message: str
+    refused: TrainResult | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in FAILURE_KINDS:
+            raise RecordError(f"unknown failure kind {self.kind!r}; known: {', '.join(FAILURE_KINDS)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRecord:
+    """One attempt of one trial, with exactly one of result and failure.
+
+    Attributes:
+        attempt: 1, 2, …: how often the trial had been started when this record was made.
+        started_at, ended_at: seconds since the epoch, wall clock of the driver's host.
+        environment: versions, git commit and host that the attempt ran with.
+        log_path: the workers' output, relative to the sweep's folder; None if none was written.
+        reused_from: the sweep whose ledger this record was taken from, None if it was made here.
+    """
+
+    trial_id: str
+    sweep: str
+    provenance: Provenance
+    attempt: int
+    spec: TrialSpec
+    placement: Placement
+    started_at: float
+    ended_at: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+    log_path: str | None = None
+    result: TrainResult | None = None
+    failure: Failure | None = None
+    reused_from: str | None = None
+    schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        if (self.result is None) == (self.failure is None):
+            raise RecordError(f"record of trial {self.trial_id} needs exactly one of result and failure")

@@ -1,0 +1,138 @@
+"""What is computed and on what kind of hardware: a trial, and the id that names it."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.core.errors import ConfigError
+
+SCHEMA_VERSION = 1
+"""Raised when a default of `TrialSpec` or `TimingSpec` changes, for that changes every trial_id."""
+
+Scalar = str | int | float | bool | None
+Option = Scalar | tuple[Scalar, ...]
+"""A knob of a workload or trainer: a scalar or a flat tuple of scalars."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingSpec:
+    """How steps are timed: one first step, a warm-up, then blocks of steps.
+
+    Attributes:
+        warmup_steps: least number of steps after the first that no statistic sees.
+        max_warmup_steps: the warm-up goes on to here while the compile counter still grows.
+        steps_per_block: steps timed as one, between two idle devices.
+        min_blocks: blocks that are always timed.
+        max_blocks: blocks after which timing stops, tight interval or not.
+        interval_fraction: timing stops when the half width of the 95% interval of the median block,
+            over the median, is at most this.
+    """
+
+    warmup_steps: int = 3
+    max_warmup_steps: int = 20
+    steps_per_block: int = 10
+    min_blocks: int = 5
+    max_blocks: int = 15
+    interval_fraction: float = 0.03
+
+    def __post_init__(self) -> None:
+        for name in ("steps_per_block", "min_blocks", "max_blocks"):
+            _require_positive(f"measure.{name}", getattr(self, name))
+        if self.warmup_steps < 0 or self.max_warmup_steps < self.warmup_steps:
+            raise ConfigError(
+                f"measure.warmup_steps={self.warmup_steps} must lie between 0 and "
+                f"measure.max_warmup_steps={self.max_warmup_steps}"
+            )
+        if self.max_blocks < self.min_blocks:
+            raise ConfigError(
+                f"measure.max_blocks={self.max_blocks} is below measure.min_blocks={self.min_blocks}"
+            )
+        if not self.interval_fraction > 0:
+            raise ConfigError(f"measure.interval_fraction={self.interval_fraction} must be above 0")
+
+    @property
+    def least_steps(self) -> int:
+        """Steps that a trial needs at least: the first, the warm-up and the least number of blocks."""
+        return 1 + self.warmup_steps + self.min_blocks * self.steps_per_block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialSpec:
+    """Everything that decides what is computed and on what kind of hardware; a sweep's name does not.
+
+    Attributes:
+        workload_version: raised when the workload's code changes what it computes.
+        trainer_version: likewise of the trainer.
+        device: name of a file in `conf/device/`; what is asked for, never what answered.
+        precision: label, as in `plan/compatibility.py`.
+        data: `real:<sha256>`, `standin:<sha256>` or `synthetic:<version>`, resolved when planning.
+        global_batch_size: samples per optimizer step, all replicas together.
+        steps: optimizer steps, the timed ones included.
+        num_workers: devices of the named kind; a TPU slice is one device with several replicas.
+        repeat: 0, 1, …: the same trial again, in a process of its own.
+        host_cpu: model and core count of the host where the device is `cpu`, otherwise None.
+    """
+
+    workload: str
+    workload_version: int
+    trainer: str
+    trainer_version: int
+    device: str
+    precision: str
+    data: str
+    global_batch_size: int
+    steps: int
+    num_workers: int = 1
+    seed: int = 0
+    repeat: int = 0
+    host_cpu: str | None = None
+    workload_options: Mapping[str, Option] = field(default_factory=dict)
+    trainer_options: Mapping[str, Option] = field(default_factory=dict)
+    timing: TimingSpec = TimingSpec()
+
+    def __post_init__(self) -> None:
+        for name in ("global_batch_size", "steps", "num_workers"):
+            _require_positive(name, getattr(self, name))
+        for name in ("seed", "repeat"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name}={getattr(self, name)} must not be negative")
+        if self.steps < self.timing.least_steps:
+            raise ConfigError(
+                f"steps={self.steps} is below the {self.timing.least_steps} that the measurement protocol needs "
+                f"(first step, {self.timing.warmup_steps} of warm-up, "
+                f"{self.timing.min_blocks} blocks of {self.timing.steps_per_block})"
+            )
+
+
+def trial_id(trial: TrialSpec) -> str:
+    """Name a trial by the SHA-256 of what it computes: 16 hexadecimal digits.
+
+    Fields at their default are left out, so a field added later changes no id.
+    """
+    identity = {"schema_version": SCHEMA_VERSION, **_differing(trial)}
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _differing(value: object) -> dict[str, object]:
+    """The fields of a dataclass that have no default or differ from it, nested ones likewise."""
+    assert dataclasses.is_dataclass(value)
+    found: dict[str, object] = {}
+    for each in dataclasses.fields(value):
+        current = getattr(value, each.name)
+        if current == _default_of(each):
+            continue
+        found[each.name] = _differing(current) if dataclasses.is_dataclass(current) else current
+    return found
+
+
+def _default_of(each: "dataclasses.Field[object]") -> object:
+    if each.default_factory is not dataclasses.MISSING:
+        return each.default_factory()
+    return each.default
+
+
+def _require_positive(name: str, value: int) -> None:
+    if value < 1:
+        raise ConfigError(f"{name}={value} must be at least 1")

@@ -1,0 +1,78 @@
+"""The contract between the timed loop and a framework's trainer, and what a worker process is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from orchestrator.core.device import DeviceKind
+from orchestrator.core.result import DeviceFacts
+from orchestrator.core.spec import TrialSpec
+from workloads.data.batches import Batches
+from workloads.spec import WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerJob:
+    """What a supervisor sends to one worker process of a trial; all of it travels as JSON.
+
+    Attributes:
+        kind: the kind of device that really runs the trial; `cpu` in a rehearsal.
+        precision: what is really set; differs from the trial's only in a rehearsal.
+        rehearsal: take two steps and evaluate one batch instead of the whole protocol.
+        rank, world_size: this process among the trial's worker processes.
+        replicas: data-parallel replicas of the whole trial; a process holds replicas / world_size of them.
+        threads: intra-op threads of this process.
+        data_path: the data set's file on this host.
+        addresses: `host:port` of each rank, for the framework's own rendezvous.
+        variables: environment variables, set before the framework is used.
+    """
+
+    trial: TrialSpec
+    kind: DeviceKind
+    precision: str
+    rehearsal: bool
+    rank: int
+    world_size: int
+    replicas: int
+    threads: int
+    data_path: str
+    addresses: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+class Trainer(Protocol):
+    """One framework's data-parallel training. It never measures: one loop holds the clock for all.
+
+    A step's loss is the mean over the global batch, and its gradient that of the mean, so that N workers on
+    a global batch give the weights of one worker on it.
+    """
+
+    samples: int
+    """Samples trained on so far, all replicas together, counted from the batches really fed."""
+
+    def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
+        """Rendezvous, model, optimizer, and this process's training batches on the device."""
+
+    def step(self, index: int) -> None:
+        """Take optimizer step `index` on training batch `index`; may return before the device has finished."""
+
+    def synchronize(self) -> None:
+        """Return when the device has finished everything asked of it."""
+
+    def loss(self) -> float:
+        """Loss of the last step over the global batch; waits for the device."""
+
+    def compile_count(self) -> int | None:
+        """Compilations so far; None where nothing is compiled."""
+
+    def evaluate(self, limit: int | None) -> Mapping[str, float]:
+        """Quality on held-out data, on its first `limit` samples or on all; the same on every rank."""
+
+    def device_facts(self) -> DeviceFacts:
+        """What this process really ran on and in which precision, asked of the framework."""
+
+    def state(self) -> Mapping[str, Any]:
+        """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`)."""
+
+    def close(self) -> None:
+        """Leave the process group; ranks may leave in any order."""
