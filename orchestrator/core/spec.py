@@ -16,6 +16,11 @@ Option = Scalar | tuple[Scalar, ...]
 """A knob of a workload or trainer: a scalar or a flat tuple of scalars."""
 
 
+def _require_positive(name: str, value: int) -> None:
+    if value < 1:
+        raise ConfigError(f"{name}={value} must be at least 1")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingSpec:
     """How steps are timed: one first step, a warm-up, then blocks of steps.
@@ -131,8 +136,3 @@ def _default_of(each: "dataclasses.Field[object]") -> object:
     if each.default_factory is not dataclasses.MISSING:
         return each.default_factory()
     return each.default
-
-
-def _require_positive(name: str, value: int) -> None:
-    if value < 1:
-        raise ConfigError(f"{name}={value} must be at least 1")

@@ -54,7 +54,7 @@ class Trainer(Protocol):
         """Rendezvous, model, optimizer, and this process's training batches on the device."""
 
     def step(self, index: int) -> None:
-        """Take optimizer step `index` on training batch `index`; may return before the device has finished."""
+        """Take optimizer step `index` on its training batch; may return before the device has finished."""
 
     def synchronize(self) -> None:
         """Return when the device has finished everything asked of it."""
