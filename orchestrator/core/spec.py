@@ -38,7 +38,7 @@ class TimingSpec:
     warmup_steps: int = 3
     max_warmup_steps: int = 20
     steps_per_block: int = 10
-    min_blocks: int = 5
+    min_blocks: int = 6
     max_blocks: int = 15
     interval_fraction: float = 0.03
 

@@ -1,0 +1,52 @@
+"""The median of a few measurements and an interval that holds it, without assuming a distribution."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A median between two of its order statistics.
+
+    Attributes:
+        coverage: probability that [low, high] holds the true median, whatever the distribution.
+    """
+
+    median: float
+    low: float
+    high: float
+    coverage: float
+
+    @property
+    def half_width_fraction(self) -> float:
+        """Half the width of the interval over the median."""
+        return (self.high - self.low) / 2 / self.median
+
+
+def median_interval(values: Sequence[float], *, least_coverage: float = 0.95) -> Interval:
+    """The narrowest symmetric order-statistic interval of the median that covers `least_coverage`.
+
+    Fewer than six values cannot cover 95%: the interval is then their whole range, with the coverage that
+    it has. Order statistics of the sign test: Conover, Practical Nonparametric Statistics, section 3.2.
+    """
+    ordered = sorted(values)
+    size = len(ordered)
+    if size == 0:
+        raise ValueError("the median of no values does not exist")
+    trim = 0
+    while 2 * (trim + 1) < size and _coverage_of(size, trim=trim + 1) >= least_coverage:
+        trim += 1
+    middle = (ordered[(size - 1) // 2] + ordered[size // 2]) / 2
+    return Interval(
+        median=middle,
+        low=ordered[trim],
+        high=ordered[size - 1 - trim],
+        coverage=_coverage_of(size, trim=trim),
+    )
+
+
+def _coverage_of(size: int, *, trim: int) -> float:
+    """P(the true median lies between the values that are left when `trim` are taken from each end)."""
+    tail: int = sum(math.comb(size, k) for k in range(trim + 1))
+    return max(0.0, 1 - 2 * tail / 2**size)

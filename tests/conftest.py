@@ -1,0 +1,6 @@
+"""Puts the shared builders on the path of every test."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
