@@ -17,7 +17,7 @@ _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 def to_json(value: object) -> str:
     """One line of standard JSON; a float that is not a number is written as a string."""
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_plain(value), ensure_ascii=False, allow_nan=False)
 
 
 def from_json(kind: type[T], text: str) -> T:
@@ -40,13 +40,14 @@ def from_plain(kind: type[T], plain: object) -> T:
     return built
 
 
-def _plain(value: Any) -> object:
+def to_plain(value: Any) -> Any:
+    """Dicts, lists and scalars that `json.dumps` takes without NaN tokens."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {each.name: to_plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): to_plain(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(each) for each in value]
+        return [to_plain(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value

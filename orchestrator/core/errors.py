@@ -10,6 +10,21 @@ OrchestratorError          one clear line for the user; only `cli.py` catches it
 
 import difflib
 from collections.abc import Iterable
+from typing import Literal, get_args
+
+FailureKind = Literal[
+    "oom",
+    "preempted",
+    "worker_lost",
+    "timeout",
+    "diverged",
+    "environment",
+    "infeasible",
+    "device_mismatch",
+    "invalid_measurement",
+    "error",
+]
+FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 
 class OrchestratorError(Exception):
@@ -38,11 +53,11 @@ class TrialError(OrchestratorError):
     """One trial's failure, raised inside the trial and kept as a `Failure` by its supervisor.
 
     Args:
-        kind: one of `result.FAILURE_KINDS`.
+        kind: the class of the failure, which decides whether the trial is started again.
         message: the cause in one line.
     """
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 

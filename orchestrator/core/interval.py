@@ -49,4 +49,4 @@ def median_interval(values: Sequence[float], *, least_coverage: float = 0.95) ->
 def _coverage_of(size: int, *, trim: int) -> float:
     """P(the true median lies between the values that are left when `trim` are taken from each end)."""
     tail: int = sum(math.comb(size, k) for k in range(trim + 1))
-    return max(0.0, 1 - 2 * tail / 2**size)
+    return max(0.0, 1 - 2 * tail / float(2**size))

@@ -2,25 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
-from orchestrator.core.errors import RecordError
+from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
-
-FailureKind = Literal[
-    "oom",
-    "preempted",
-    "worker_lost",
-    "timeout",
-    "diverged",
-    "environment",
-    "infeasible",
-    "device_mismatch",
-    "invalid_measurement",
-    "error",
-]
-FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

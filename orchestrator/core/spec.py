@@ -105,8 +105,8 @@ class TrialSpec:
                 raise ConfigError(f"{name}={getattr(self, name)} must not be negative")
         if self.steps < self.timing.least_steps:
             raise ConfigError(
-                f"steps={self.steps} is below the {self.timing.least_steps} that the measurement protocol needs "
-                f"(first step, {self.timing.warmup_steps} of warm-up, "
+                f"steps={self.steps} is below the {self.timing.least_steps} that the measurement "
+                f"protocol needs (first step, {self.timing.warmup_steps} of warm-up, "
                 f"{self.timing.min_blocks} blocks of {self.timing.steps_per_block})"
             )
 

@@ -1,0 +1,130 @@
+"""Owns the nurseries of one host: one per trainer environment, started when it is first needed."""
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.code import link_code
+
+_END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NurseryAddress:
+    """Where a nursery listens, and what it wants to hear first."""
+
+    path: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Nursery:
+    process: "subprocess.Popen[str]"
+    address: NurseryAddress
+
+
+class Agent:
+    """Starts nurseries and ends them. They die with the process that holds the agent, however it ends."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="orchestrator-")  # created with mode 0700
+        self._nurseries: dict[tuple[str, str], _Nursery] = {}
+        link_code(Path(self._folder.name) / "code")
+
+    def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+        """The address of a living nursery for this trainer, started if there is none.
+
+        Raises:
+            TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.
+        """
+        known = self._nurseries.get((info.name, python))
+        if known is None or known.process.poll() is not None:
+            known = self._start(info, python=python, start_seconds=start_seconds)
+            self._nurseries[info.name, python] = known
+        return known.address
+
+    def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _Nursery:
+        folder = Path(self._folder.name)
+        name = f"{info.name}-{secrets.token_hex(4)}"
+        address = NurseryAddress(path=str(folder / name), token=secrets.token_hex(16))
+        log = folder / f"{name}.log"
+        try:
+            process = _popen(python, address, modules=info.preload, code=folder / "code", log=log)
+        except OSError as error:
+            message = f"trainer {info.name!r}: {error}; get it with: {info.install}"
+            raise TrialError("environment", message) from error
+        try:
+            _greet(process, address, seconds=start_seconds)
+        except OSError as error:  # TimeoutError and ConnectionError are kinds of it
+            _end(process)
+            last = log.read_text(errors="replace").strip().splitlines()[-1:]
+            message = f"trainer {info.name!r}: {python} did not start: {' '.join(last) or error}"
+            raise TrialError("environment", message) from error
+        return _Nursery(process, address)
+
+    def close(self) -> None:
+        """End every nursery, and with it every worker."""
+        for nursery in self._nurseries.values():
+            _end(nursery.process)
+        self._nurseries.clear()
+        self._folder.cleanup()
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _popen(
+    python: str, address: NurseryAddress, *, modules: tuple[str, ...], code: Path, log: Path
+) -> "subprocess.Popen[str]":
+    with log.open("wb") as stderr:
+        return subprocess.Popen(
+            [python, "-P", "-m", "orchestrator.train.nursery", address.path, json.dumps(modules)],
+            env=_environment(code),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,  # a Ctrl-C in the terminal is for the driver to handle
+        )
+
+
+def _environment(code: Path) -> dict[str, str]:
+    """This process's variables, less the thread count that Ray sets for the agent: a trial sets its own."""
+    kept = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    return {**kept, "PYTHONPATH": str(code)}
+
+
+def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds: float) -> None:
+    """Tell the token, and wait until the nursery has imported its framework and says that it is ready."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(address.token + "\n")
+    process.stdin.flush()
+    if not select.select([process.stdout], [], [], seconds)[0]:
+        raise TimeoutError(f"not ready after {seconds:g} s")
+    if process.stdout.readline() != "ready\n":
+        raise ConnectionError("it ended at once")
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()

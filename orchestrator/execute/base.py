@@ -1,0 +1,79 @@
+"""The contract of an executor, and what every one of them is told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds after which a trial fails: without its resources, without a first step, without a result."""
+
+    resources_seconds: float
+    start_seconds: float
+    run_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mission:
+    """What a sweep's trials have in common, wherever they run.
+
+    Attributes:
+        folder: the sweep's folder; logs of trials go to `logs/` in it.
+        data_paths: data id -> prepared file.
+        pythons: trainer -> interpreter that has its framework.
+        start_methods: trainer -> `auto`, `fork` or `spawn`.
+        driver_names: device -> what its driver may call it.
+        peak_flops_per_second: device -> precision -> dense peak.
+        retry_limits: failure kind -> how often a trial that failed so is started again.
+        prior_attempts: trial_id -> attempts that earlier commands made.
+        environment: what the driver runs with; part of every record.
+    """
+
+    sweep: str
+    folder: Path
+    deadlines: Deadlines
+    data_paths: Mapping[str, str]
+    pythons: Mapping[str, str]
+    start_methods: Mapping[str, str]
+    driver_names: Mapping[str, tuple[str, ...]]
+    peak_flops_per_second: Mapping[str, Mapping[str, float]]
+    retry_limits: Mapping[str, int]
+    prior_attempts: Mapping[str, int]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One start of one trial: the first is number 1."""
+
+    placement: Placement
+    number: int
+
+
+class Watcher(Protocol):
+    """Who wants to see a sweep while it runs."""
+
+    def started(self, attempt: Attempt) -> None:
+        """An attempt was handed to its host."""
+
+    def ended(self, record: TrialRecord) -> None:
+        """An attempt ended, and its record is durable."""
+
+
+class Executor(Protocol):
+    """Runs placements and hands over each record as it arrives; returns when none is left."""
+
+    def run(
+        self,
+        placements: Sequence[Placement],
+        mission: Mission,
+        *,
+        keep: Callable[[TrialRecord], None],
+        watcher: Watcher,
+    ) -> None:
+        """Run every placement. `keep` makes a record durable before the trial counts as done."""

@@ -1,0 +1,53 @@
+"""The Ray cluster that trials run on: an embedded one on this host, or one that exists."""
+
+import contextlib
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+
+import ray
+
+from orchestrator.core.device import Node
+
+# Read by Ray when it is imported or started, in this process and in those that it starts.
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
+    "RAY_AUTH_MODE": "token",  # explicit: processes that disagree on it cannot talk
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
+    "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
+    "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
+}
+
+
+@contextlib.contextmanager
+def connected(node: Node, *, address: str | None) -> Iterator[None]:
+    """Connect to the cluster at `address`, or embed one whose processes end with this one."""
+    os.environ.update(_SETTINGS)
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        if address is None:
+            gpus = sum(node.devices.values())
+            ray.init(
+                address="local",
+                num_cpus=node.cpus,
+                num_gpus=gpus,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _temp_dir=folder,
+            )
+        else:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def description() -> str:
+    """What the connected cluster has, in one line."""
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call] # Ray has no type there
+    known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU", "TPU") if name in resources]
+    return "the cluster has " + (", ".join(known) or "nothing")

@@ -1,0 +1,201 @@
+"""Runs a sweep's trials with Ray Tune: one Tuner, one Tune trial per attempt, one placement group each.
+
+Ray holds the resources and starts the actors; what runs next is our `Queue`, handed to Tune as a searcher;
+what is done is our ledger, so Tune keeps no state worth restoring.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ray
+from ray import tune
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
+
+from orchestrator.core import codec
+from orchestrator.core.device import Node
+from orchestrator.core.errors import FailureKind
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute import ray_cluster
+from orchestrator.execute.agent import Agent, NurseryAddress
+from orchestrator.execute.base import Attempt, Mission, Watcher
+from orchestrator.execute.queue import Queue
+from orchestrator.execute.supervisor import record_of
+from orchestrator.train.registry import trainer_info
+
+
+class RayTuneExecutor:
+    """Trials on a Ray cluster: an embedded one on this host, or the one at `address`."""
+
+    def __init__(self, node: Node, *, address: str | None) -> None:
+        self._node = node
+        self._address = address
+
+    def run(
+        self,
+        placements: Sequence[Placement],
+        mission: Mission,
+        *,
+        keep: Callable[[TrialRecord], None],
+        watcher: Watcher,
+    ) -> None:
+        """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
+        queue = Queue(
+            placements,
+            node=self._node,
+            prior_attempts=mission.prior_attempts,
+            retry_limits=mission.retry_limits,
+        )
+        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
+        by_id = {placement.trial_id: placement for placement in placements}
+        with (
+            ray_cluster.connected(self._node, address=self._address),
+            tempfile.TemporaryDirectory() as storage,
+        ):
+            agent = ray.remote(num_cpus=0)(_HostAgent).remote()
+            tune.Tuner(
+                _trainable(by_id, mission, agent=agent),
+                tune_config=tune.TuneConfig(
+                    search_alg=searcher,
+                    scheduler=_ResourceDeadline(mission.deadlines.resources_seconds),
+                    num_samples=-1,
+                    reuse_actors=True,
+                ),
+                run_config=tune.RunConfig(storage_path=storage, name="sweep", verbose=0),
+            ).fit()
+
+
+class _QueueSearcher(Searcher):
+    """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
+
+    def __init__(
+        self, queue: Queue, mission: Mission, *, keep: Callable[[TrialRecord], None], watcher: Watcher
+    ) -> None:
+        super().__init__()
+        self._queue = queue
+        self._mission = mission
+        self._keep = keep
+        self._watcher = watcher
+        self._started: dict[str, tuple[Attempt, float]] = {}
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override] # Ray documents FINISHED
+        """The configuration of a Tune trial: which trial, and which attempt at it."""
+        attempt = self._queue.take()
+        if attempt is None:
+            return Searcher.FINISHED if self._queue.is_drained else None
+        self._started[trial_id] = attempt, time.time()
+        self._watcher.started(attempt)
+        return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
+
+    def on_trial_complete(
+        self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False
+    ) -> None:
+        """Keep the record that the trial reported, or make one of its failure to do so."""
+        attempt, started_at = self._started.pop(trial_id)
+        if result is not None and "record" in result:
+            record = codec.from_json(TrialRecord, result["record"])
+        elif error:
+            record = self._failed(attempt, started_at, "worker_lost", "the trial's supervisor died")
+        else:
+            seconds = self._mission.deadlines.resources_seconds
+            message = (
+                f"{_request_of(attempt.placement)} not free after {seconds:g} s; {ray_cluster.description()}"
+            )
+            record = self._failed(attempt, started_at, "infeasible", message)
+        self._keep(record)
+        self._queue.end(record)
+        self._watcher.ended(record)
+
+    def _failed(self, attempt: Attempt, started_at: float, kind: FailureKind, message: str) -> TrialRecord:
+        return TrialRecord(
+            trial_id=attempt.placement.trial_id,
+            sweep=self._mission.sweep,
+            provenance=attempt.placement.provenance,
+            attempt=attempt.number,
+            spec=attempt.placement.trial,
+            placement=attempt.placement,
+            started_at=started_at,
+            ended_at=time.time(),
+            environment=self._mission.environment,
+            failure=Failure(kind=kind, message=message),
+        )
+
+    def save(self, checkpoint_path: str) -> None:
+        """Keep nothing: the ledger decides what is done."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Restore nothing, for nothing is kept."""
+
+
+class _ResourceDeadline(FIFOScheduler):
+    """Ends a Tune trial that has waited too long for its placement group; Tune itself would wait for ever."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
+        self._seconds = seconds
+        self._waiting_since: dict[str, float] = {}
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Any:
+        """First come, first served, after those that waited too long are ended."""
+        for trial in tune_controller.get_live_trials():
+            if trial.status != trial.PENDING:
+                self._waiting_since.pop(trial.trial_id, None)
+            elif (
+                time.monotonic() - self._waiting_since.setdefault(trial.trial_id, time.monotonic())
+                > self._seconds
+            ):
+                tune_controller.stop_trial(trial)
+        return super().choose_trial_to_run(tune_controller)
+
+
+class _HostAgent:
+    """Holds this host's agent, in a process of its own that outlives every trial's."""
+
+    def __init__(self) -> None:
+        self._agent = Agent()
+
+    def nursery(self, trainer: str, *, python: str, start_seconds: float) -> NurseryAddress:
+        """As `Agent.nursery`; a trainer travels by its name."""
+        return self._agent.nursery(trainer_info(trainer), python=python, start_seconds=start_seconds)
+
+
+def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: Any) -> Any:
+    """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's bundle."""
+
+    def supervise(config: Mapping[str, Any]) -> None:
+        attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
+        record = record_of(
+            attempt,
+            mission,
+            nursery_of=lambda info, *, python, start_seconds: _remote_nursery(
+                agent, info, python=python, start_seconds=start_seconds
+            ),
+            device_ids=[str(each) for each in ray.get_gpu_ids()],
+        )
+        tune.report({"record": codec.to_json(record)})
+
+    def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
+        return tune.PlacementGroupFactory([_bundle_of(placements[config["trial_id"]])])
+
+    return tune.with_resources(supervise, bundles)
+
+
+def _remote_nursery(agent: Any, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+    address: NurseryAddress = ray.get(
+        agent.nursery.remote(info.name, python=python, start_seconds=start_seconds)
+    )
+    return address
+
+
+def _bundle_of(placement: Placement) -> dict[str, float]:
+    """What one host gives the trial. Ray counts GPUs and TPU chips under these names."""
+    accelerators = {placement.kind.upper(): float(placement.devices)} if placement.devices else {}
+    return {"CPU": float(placement.cpus), **accelerators}
+
+
+def _request_of(placement: Placement) -> str:
+    return ", ".join(f"{amount:g} {name}" for name, amount in _bundle_of(placement).items())

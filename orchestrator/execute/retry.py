@@ -1,0 +1,8 @@
+"""(failure kind, how often it happened, limits) -> start the trial again, or not. Pure."""
+
+from collections.abc import Mapping
+
+
+def starts_again(kind: str, *, times: int, limits: Mapping[str, int]) -> bool:
+    """Whether a trial that has now failed `times` times with this kind is started once more."""
+    return times <= limits.get(kind, 0)

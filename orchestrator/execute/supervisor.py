@@ -1,0 +1,160 @@
+"""One attempt of one trial on this host: start its workers, keep them in step, and say how it ended."""
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import Failure, TrainResult, TrialRecord
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.agent import NurseryAddress
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.memory import num_oom_kills
+from orchestrator.execute.story import Story
+from orchestrator.execute.worker_group import WorkerGroup
+from orchestrator.train import gates
+from orchestrator.train.base import WorkerJob
+from orchestrator.train.registry import trainer_info
+from orchestrator.train.report import WorkerReport, result_of
+
+
+class NurseryOf(Protocol):
+    """Knows the nurseries of this host: `Agent.nursery`, or a way to an agent elsewhere."""
+
+    def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+        """The address of the nursery of a trainer."""
+
+
+_LEAVE_SECONDS = 5.0  # after the last report: time to leave without being killed
+
+
+def record_of(
+    attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, device_ids: Sequence[str]
+) -> TrialRecord:
+    """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
+
+    Args:
+        device_ids: accelerators of this host that the trial may use, as its framework numbers them.
+    """
+    placement = attempt.placement
+    started_at = time.time()
+    log = Path("logs") / f"{placement.trial_id}-{attempt.number}"
+    result, failure, versions = None, None, {}
+    try:
+        jobs = _jobs_of(placement, mission, device_ids=device_ids)
+        reports = _reports_of(jobs, placement, mission, nursery_of=nursery_of, log=mission.folder / log)
+        result, versions = result_of(reports), dict(reports[0].versions)
+        failure = _gates_failure(placement, mission, result)
+    except TrialError as error:
+        failure = Failure(kind=error.kind, message=str(error))
+    return TrialRecord(
+        trial_id=placement.trial_id,
+        sweep=mission.sweep,
+        provenance=placement.provenance,
+        attempt=attempt.number,
+        spec=placement.trial,
+        placement=placement,
+        started_at=started_at,
+        ended_at=time.time(),
+        environment={**mission.environment, **versions},
+        log_path=str(log) if (mission.folder / log).is_dir() else None,
+        result=None if failure else result,
+        failure=failure,
+    )
+
+
+def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) -> Failure | None:
+    device = placement.trial.device
+    return gates.failure_of(
+        placement,
+        result,
+        driver_names=mission.driver_names.get(device, ()),
+        peak_flops_per_second=mission.peak_flops_per_second.get(device, {}).get(placement.precision),
+    )
+
+
+def _reports_of(
+    jobs: Sequence[WorkerJob], placement: Placement, mission: Mission, *, nursery_of: NurseryOf, log: Path
+) -> Sequence[WorkerReport]:
+    """Run the workers to their end. Raises TrialError with the class of whatever went wrong."""
+    info = trainer_info(placement.trial.trainer)
+    address = nursery_of(
+        info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
+    )
+    log.mkdir(parents=True, exist_ok=True)
+    logs = [log / f"rank{job.rank}.log" for job in jobs]
+    method = _start_method(mission.start_methods[info.name], placement, info)
+    oom_kills = num_oom_kills()
+    story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic())
+    with WorkerGroup(address, jobs, start_method=method, logs=logs) as group:
+        while not story.is_told:
+            _take_turn(story, group)
+        if story.is_complete:
+            group.wait_for_exits(seconds=_LEAVE_SECONDS)
+    if not story.is_complete:
+        raise story.error_of(killed_for_memory=num_oom_kills() > oom_kills)
+    return story.reports
+
+
+def _take_turn(story: Story, group: WorkerGroup) -> None:
+    """Hear one message, or the end of patience, and answer it."""
+    event = group.next_event(until=story.until)
+    if event is None:
+        story.time_out()
+        return
+    answer = story.hear(*event, now=time.monotonic())
+    if answer is not None:
+        group.answer(answer)
+
+
+def _start_method(asked: str, placement: Placement, info: TrainerInfo) -> str:
+    if asked != "auto":
+        return asked
+    return "fork" if placement.kind in info.fork_proven else "spawn"
+
+
+def _jobs_of(placement: Placement, mission: Mission, *, device_ids: Sequence[str]) -> list[WorkerJob]:
+    info = trainer_info(placement.trial.trainer)
+    addresses = _free_addresses(placement.num_processes)
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(device_ids)} if placement.kind == "gpu" else {}
+    return [
+        WorkerJob(
+            trial=placement.trial,
+            kind=placement.kind,
+            precision=placement.precision,
+            rehearsal=placement.provenance == "rehearsed",
+            rank=rank,
+            world_size=placement.num_processes,
+            replicas=placement.replicas,
+            threads=placement.threads,
+            data_path=mission.data_paths[placement.trial.data],
+            addresses=addresses,
+            variables=visible | dict(_variables_of(placement, info, rank=rank, addresses=addresses)),
+        )
+        for rank in range(placement.num_processes)
+    ]
+
+
+def _variables_of(
+    placement: Placement, info: TrainerInfo, *, rank: int, addresses: tuple[str, ...]
+) -> Mapping[str, str]:
+    return info.variables(
+        rank,
+        addresses,
+        kind=placement.kind,
+        replicas=placement.replicas,
+        world_size=placement.num_processes,
+        threads=placement.threads,
+    )
+
+
+def _free_addresses(count: int) -> tuple[str, ...]:
+    """Loopback addresses whose ports were free a moment ago: all are held until the last one is chosen."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
+    for each in sockets:
+        each.close()
+    return addresses

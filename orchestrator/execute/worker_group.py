@@ -1,0 +1,124 @@
+"""The worker processes of one trial on this host: start them, hear them, end them."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from orchestrator.core import codec
+from orchestrator.core.errors import TrialError
+from orchestrator.execute.agent import NurseryAddress
+from orchestrator.train.base import WorkerJob
+from orchestrator.train.channel import Channel, ChannelClosedError, Message
+
+_ANSWER_SECONDS = 30.0  # a nursery forks in milliseconds; a busy host may take longer
+_END_SECONDS = 10.0  # from SIGKILL to the end of a process
+
+
+class WorkerGroup:
+    """The workers of one trial, rank by rank. Leaving the context ends them all, however it is left."""
+
+    def __init__(
+        self, address: NurseryAddress, jobs: Sequence[WorkerJob], *, start_method: str, logs: Sequence[Path]
+    ) -> None:
+        self._address = address
+        self._jobs = jobs
+        self._start_method = start_method
+        self._logs = logs
+        self._channels: dict[int, Channel] = {}  # of the ranks that live
+        self._pids: dict[int, int] = {}
+
+    def __enter__(self) -> "WorkerGroup":
+        try:
+            for job in self._jobs:
+                self._start(job)
+            for job in self._jobs:
+                self._channels[job.rank].send(codec.to_plain(job))
+        except (OSError, ChannelClosedError) as error:
+            self._end()
+            raise TrialError("environment", f"the nursery does not answer: {error}") from error
+        except TrialError:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def next_event(self, *, until: float) -> tuple[int, Message] | None:
+        """The next message of any rank as (rank, message), or None when the monotonic clock reads `until`.
+
+        A rank whose connection ends without its exit status says `{"event": "exited", "code": None}`.
+        """
+        rank = self._next_rank(until)
+        if rank is None:
+            return None
+        try:
+            message = self._channels[rank].receive()
+        except ChannelClosedError:
+            message = {"event": "exited", "code": None}
+        if message["event"] == "exited":
+            self._channels.pop(rank).close()
+        return rank, message
+
+    def answer(self, message: Message) -> None:
+        """Send a message to every rank that lives. A rank that is gone says so by its own event."""
+        for channel in self._channels.values():
+            with contextlib.suppress(ChannelClosedError):
+                channel.send(message)
+
+    def wait_for_exits(self, *, seconds: float) -> None:
+        """Give workers that have said their last word time to leave by themselves."""
+        self._wait(set(self._channels), until=time.monotonic() + seconds)
+
+    def _start(self, job: WorkerJob) -> None:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(_ANSWER_SECONDS)
+        channel = Channel(connection)
+        self._channels[job.rank] = channel
+        connection.connect(self._address.path)
+        channel.send(
+            {
+                "token": self._address.token,
+                "start_method": self._start_method,
+                "log": str(self._logs[job.rank]),
+                "variables": dict(job.variables),
+            }
+        )
+        reply = channel.receive()
+        if reply["event"] != "started":
+            raise TrialError("environment", f"the nursery refused: {reply['message']}")
+        connection.settimeout(None)
+        self._pids[job.rank] = reply["pid"]
+
+    def _next_rank(self, until: float) -> int | None:
+        for rank, channel in self._channels.items():
+            if channel.has_line():
+                return rank
+        poll = select.poll()
+        ranks = {channel.fileno(): rank for rank, channel in self._channels.items()}
+        for descriptor in ranks:
+            poll.register(descriptor, select.POLLIN)
+        ready = poll.poll(max(0.0, until - time.monotonic()) * 1000)
+        return ranks[ready[0][0]] if ready else None
+
+    def _end(self) -> None:
+        """Kill what still lives, and wait until all are gone. The nursery's last message says that one is."""
+        for rank in self._channels:
+            with contextlib.suppress(ProcessLookupError, KeyError):  # KeyError: it was never started
+                os.killpg(self._pids[rank], signal.SIGKILL)
+        self._wait(set(self._channels) & set(self._pids), until=time.monotonic() + _END_SECONDS)
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+
+    def _wait(self, ranks: set[int], *, until: float) -> None:
+        while ranks & set(self._channels) and self.next_event(until=until) is not None:
+            pass

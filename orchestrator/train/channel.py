@@ -1,0 +1,55 @@
+"""JSON lines over a local socket: how a supervisor, a nursery and a worker talk."""
+
+import json
+import socket
+from typing import Any
+
+Message = dict[str, Any]
+
+
+class ChannelClosedError(ConnectionError):
+    """The other end is gone."""
+
+
+class Channel:
+    """One end of a stream socket that carries one JSON object a line."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = b""
+
+    def fileno(self) -> int:
+        """The socket's descriptor, for `poll`."""
+        return self._connection.fileno()
+
+    def send(self, message: Message) -> None:
+        """Send one object. Raises ChannelClosedError if nobody is there."""
+        try:
+            self._connection.sendall(json.dumps(message).encode() + b"\n")
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+
+    def receive(self) -> Message:
+        """Wait for one object. Raises ChannelClosedError at the end of the stream."""
+        while b"\n" not in self._buffer:
+            self._read()
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: Message = json.loads(line)
+        return message
+
+    def has_line(self) -> bool:
+        """Whether `receive` would return at once, without reading the socket."""
+        return b"\n" in self._buffer
+
+    def _read(self) -> None:
+        try:
+            chunk = self._connection.recv(65536)
+        except OSError as error:
+            raise ChannelClosedError(str(error)) from error
+        if not chunk:
+            raise ChannelClosedError("the other end closed")
+        self._buffer += chunk
+
+    def close(self) -> None:
+        """Close this end; the other one reads the end of the stream."""
+        self._connection.close()

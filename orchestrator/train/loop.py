@@ -1,0 +1,133 @@
+"""The timed loop: one for all frameworks, and the only place that holds a clock."""
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count, islice
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.interval import median_interval
+from orchestrator.core.spec import TimingSpec
+from orchestrator.train.base import Trainer
+
+Clock = Callable[[], float]
+Meet = Callable[[bool], bool]
+"""Wait for all ranks, and learn whether every one of them said True."""
+
+REHEARSAL = TimingSpec(warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1)
+"""Two steps of the code path: the first, and one after it."""
+
+_MAX_LOSS_READINGS = 50  # after the timed part: each one makes the device idle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopTimes:
+    """What one rank measured; the fields are those of `core.result.TrainResult`."""
+
+    first_step_seconds: float
+    warmup_steps: int
+    warmup_seconds: float
+    block_seconds: tuple[float, ...]
+    stopped_because: str
+    compile_counts: tuple[int, int] | None
+    steps: int
+    training_seconds: float
+    losses: tuple[tuple[int, float], ...]
+    cpu_seconds: float
+    load_average: tuple[float, float]
+
+
+def run(trainer: Trainer, timing: TimingSpec, *, steps: int, meet: Meet, clock: Clock) -> LoopTimes:
+    """Take `steps` optimizer steps: the first, the warm-up, the timed blocks, and the rest untimed.
+
+    Raises:
+        TrialError: `diverged`, when a loss that was read is not a finite number.
+    """
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock)
+    begin = clock()
+    first_step_seconds = loop.seconds_for(1)
+    loop.read_loss()
+    warmup_steps, warmup_seconds = _warm_up(loop, timing)
+    compiled, cpu, load = trainer.compile_count(), os.times(), os.getloadavg()[0]
+    blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
+    compiled_after, cpu_after, load_after = trainer.compile_count(), os.times(), os.getloadavg()[0]
+    _take_the_rest(loop, timing, steps=steps)
+    return LoopTimes(
+        first_step_seconds=first_step_seconds,
+        warmup_steps=warmup_steps,
+        warmup_seconds=warmup_seconds,
+        block_seconds=blocks,
+        stopped_because=stopped_because,
+        compile_counts=None if compiled is None or compiled_after is None else (compiled, compiled_after),
+        steps=loop.taken,
+        training_seconds=clock() - begin,
+        losses=tuple(loop.losses),
+        cpu_seconds=cpu_after.user + cpu_after.system - cpu.user - cpu.system,
+        load_average=(load, load_after),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Loop:
+    """Steps taken one after the other, each batch of them between two idle devices."""
+
+    trainer: Trainer
+    meet: Meet
+    clock: Clock
+    taken: int = 0
+    losses: list[tuple[int, float]] = field(default_factory=list)
+
+    def seconds_for(self, num_steps: int) -> float:
+        """Seconds from idle device to idle device for the next `num_steps` steps."""
+        self.meet(True)
+        self.trainer.synchronize()
+        start = self.clock()
+        for index in islice(count(self.taken), num_steps):
+            self.trainer.step(index)
+        self.trainer.synchronize()
+        seconds = self.clock() - start
+        self.taken += num_steps
+        return seconds
+
+    def read_loss(self) -> None:
+        """Keep the last step's loss. Waits for the device: never call it inside a timed part."""
+        loss = self.trainer.loss()
+        self.losses.append((self.taken, loss))
+        if not math.isfinite(loss):
+            raise TrialError("diverged", f"the loss is {loss} after step {self.taken}")
+
+
+def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
+    """Step until the compile counters of all ranks stand still: (steps, seconds)."""
+    seconds, steps, settled = 0.0, 0, False
+    while steps < timing.warmup_steps or (not settled and steps < timing.max_warmup_steps):
+        before = loop.trainer.compile_count()
+        seconds += loop.seconds_for(1)
+        steps += 1
+        settled = loop.meet(loop.trainer.compile_count() == before)
+    return steps, seconds
+
+
+def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[float, ...], str]:
+    """Time blocks until the interval of every rank's median is tight, or nothing is left: (seconds, why)."""
+    blocks: list[float] = []
+    while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
+        blocks.append(loop.seconds_for(timing.steps_per_block))
+        loop.read_loss()
+        if loop.meet(_is_tight(blocks, timing)):
+            return tuple(blocks), "interval"
+    return tuple(blocks), "max_blocks" if len(blocks) == timing.max_blocks else "steps"
+
+
+def _is_tight(blocks: list[float], timing: TimingSpec) -> bool:
+    if len(blocks) < timing.min_blocks:
+        return False
+    return median_interval(blocks).half_width_fraction <= timing.interval_fraction
+
+
+def _take_the_rest(loop: _Loop, timing: TimingSpec, *, steps: int) -> None:
+    stride = max(timing.steps_per_block, math.ceil((steps - loop.taken) / _MAX_LOSS_READINGS))
+    while loop.taken < steps:
+        loop.seconds_for(min(stride, steps - loop.taken))
+        loop.read_loss()

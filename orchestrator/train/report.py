@@ -1,0 +1,56 @@
+"""What each worker of a trial reports, and the one result that they make together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.core.result import DeviceFacts, TrainResult
+from orchestrator.train.loop import LoopTimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReport:
+    """One rank's raw measurements and facts; `versions` are those of its environment."""
+
+    setup_seconds: float
+    times: LoopTimes
+    steps_per_block: int
+    samples: int
+    quality: Mapping[str, float]
+    evaluation_seconds: float
+    flops_per_step: float
+    peak_host_bytes: int
+    device: DeviceFacts
+    versions: Mapping[str, str]
+
+
+def result_of(reports: Sequence[WorkerReport]) -> TrainResult:
+    """Merge the reports of all ranks: what they share is rank 0's, of times the slowest counts."""
+    first = reports[0]
+    times = [report.times for report in reports]
+    return TrainResult(
+        setup_seconds=max(report.setup_seconds for report in reports),
+        first_step_seconds=max(each.first_step_seconds for each in times),
+        warmup_steps=first.times.warmup_steps,
+        warmup_seconds=max(each.warmup_seconds for each in times),
+        steps_per_block=first.steps_per_block,
+        block_seconds=tuple(each.block_seconds for each in times),
+        stopped_because=first.times.stopped_because,
+        compile_counts=_most_compiled([each.compile_counts for each in times]),
+        steps=first.times.steps,
+        samples=first.samples,
+        training_seconds=max(each.training_seconds for each in times),
+        losses=first.times.losses,
+        quality=first.quality,
+        evaluation_seconds=max(report.evaluation_seconds for report in reports),
+        flops_per_step=first.flops_per_step,
+        cpu_seconds=tuple(each.cpu_seconds for each in times),
+        load_average=first.times.load_average,
+        peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
+        devices=tuple(report.device for report in reports),
+    )
+
+
+def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """The counts of the rank that compiled most while it was timed."""
+    known = [each for each in counts if each is not None]
+    return max(known, key=lambda each: each[1] - each[0]) if known else None

@@ -1,0 +1,108 @@
+"""One worker process of a trial, from its job to its report."""
+
+import logging
+import os
+import resource
+import socket
+import sys
+import time
+from pathlib import Path
+
+from orchestrator.core import codec
+from orchestrator.core.errors import TrialError
+from orchestrator.train import loop
+from orchestrator.train.base import Trainer, WorkerJob
+from orchestrator.train.channel import Channel
+from orchestrator.train.environment import framework_versions
+from orchestrator.train.parent import die_with_parent
+from orchestrator.train.registry import load_trainer, trainer_info
+from orchestrator.train.report import WorkerReport
+from workloads.data import batches
+from workloads.flops import train_step_flops
+from workloads.registry import workload
+
+_REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough for the code path
+
+logger = logging.getLogger(__name__)
+
+
+def main(connection: socket.socket) -> int:
+    """Receive a job, train, report: the exit code. An error becomes a message, with a traceback in the log."""
+    channel = Channel(connection)
+    job = codec.from_plain(WorkerJob, channel.receive())
+    os.environ.update(job.variables)
+    try:
+        report = _report_of(job, channel)
+    except Exception as error:  # the border of the process: every error of a trial is data from here on
+        logger.exception("rank %d of trial failed", job.rank)
+        channel.send({"event": "failed", "kind": _kind_of(error), "message": _line_of(error)})
+        return 1
+    channel.send({"event": "report", "report": codec.to_plain(report)})
+    return 0
+
+
+def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
+    started = time.perf_counter()
+    info = trainer_info(job.trial.trainer)
+    trainer = load_trainer(info.path)
+    spec = workload(job.trial.workload, job.trial.workload_options)
+    data = batches.load(
+        Path(job.data_path), global_batch_size=job.trial.global_batch_size, seed=job.trial.seed
+    )
+    timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
+    trainer.setup(spec, job, data)
+    setup_seconds = time.perf_counter() - started
+    channel.send({"event": "training"})
+    times = loop.run(
+        trainer,
+        timing,
+        steps=timing.least_steps if job.rehearsal else job.trial.steps,
+        meet=lambda vote: _meet(channel, vote),
+        clock=time.perf_counter,
+    )
+    quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
+    device = trainer.device_facts()
+    trainer.close()
+    return WorkerReport(
+        setup_seconds=setup_seconds,
+        times=times,
+        steps_per_block=timing.steps_per_block,
+        samples=trainer.samples,
+        quality=quality,
+        evaluation_seconds=evaluation_seconds,
+        flops_per_step=train_step_flops(spec, job.trial.global_batch_size),
+        peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        device=device,
+        versions=framework_versions(info.packages),
+    )
+
+
+def _meet(channel: Channel, vote: bool) -> bool:
+    """Wait until the supervisor has heard every rank; it answers whether all voted yes."""
+    channel.send({"event": "meet", "vote": vote})
+    return bool(channel.receive()["all"])
+
+
+def _evaluate(trainer: Trainer, *, limit: int | None) -> tuple[dict[str, float], float]:
+    start = time.perf_counter()
+    quality = dict(trainer.evaluate(limit))
+    return quality, time.perf_counter() - start
+
+
+def _kind_of(error: Exception) -> str:
+    if isinstance(error, TrialError):
+        return error.kind
+    if isinstance(error, MemoryError):
+        return "oom"
+    return "environment" if isinstance(error, ImportError) else "error"
+
+
+def _line_of(error: Exception) -> str:
+    """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return first if isinstance(error, TrialError) else f"{type(error).__name__}: {first}"[:500]
+
+
+if __name__ == "__main__":  # started by a nursery: python -m orchestrator.train.worker DESCRIPTOR NURSERY_PID
+    die_with_parent(int(sys.argv[2]))
+    sys.exit(main(socket.socket(fileno=int(sys.argv[1]))))
