@@ -84,5 +84,6 @@ def record(**changes: Any) -> TrialRecord:
         started_at=1_790_000_000.0,
         ended_at=1_790_000_003.0,
         result=None if "failure" in changes else train_result(),
+        failure=changes.pop("failure", None),
     )
     return replace(base, **changes)
