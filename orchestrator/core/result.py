@@ -1,6 +1,6 @@
 """What one trial left behind: raw times and facts, or one classified failure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
@@ -34,7 +34,8 @@ class TrainResult:
     Times are seconds of `time.perf_counter`, each from idle device to idle device.
 
     Attributes:
-        setup_seconds: from the worker's first line to the first step: framework, rendezvous, data, model.
+        launch_seconds: from the request for workers until the last of them is set up; contains their set-up.
+        setup_seconds: from a worker's first line to its first step: framework, rendezvous, data, model.
         first_step_seconds: the first step, which traces and compiles; slowest rank.
         warmup_seconds: all warm-up steps together; slowest rank.
         block_seconds: [rank][block], each block of `steps_per_block` steps.
@@ -53,6 +54,7 @@ class TrainResult:
         devices: [rank] what each worker ran on.
     """
 
+    launch_seconds: float
     setup_seconds: float
     first_step_seconds: float
     warmup_steps: int
@@ -117,3 +119,20 @@ class TrialRecord:
     def __post_init__(self) -> None:
         if (self.result is None) == (self.failure is None):
             raise RecordError(f"record of trial {self.trial_id} needs exactly one of result and failure")
+
+
+def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:
+    """The record of each trial that counts, by trial_id, in the order in which trials first appear.
+
+    A measurement counts before a rehearsal, a result before a failure, and of equals the last one.
+    """
+    counting: dict[str, TrialRecord] = {}
+    for record in records:
+        held = counting.setdefault(record.trial_id, record)
+        if _weight_of(record) >= _weight_of(held):
+            counting[record.trial_id] = record
+    return counting
+
+
+def _weight_of(record: TrialRecord) -> tuple[bool, bool]:
+    return record.provenance == "measured", record.result is not None

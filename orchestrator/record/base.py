@@ -1,0 +1,49 @@
+"""What the pipeline needs of a tracking server: a copy of the ledger for people to look at."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.core.result import TrialRecord
+
+Kept = tuple[TrialRecord, Mapping[str, float]]
+"""A record that is in the ledger, and the metrics that analysis makes of it."""
+
+
+class Tracker(Protocol):
+    """Mirrors a sweep, and never raises: the ledger is the truth, and what was missed is sent later."""
+
+    @property
+    def missed(self) -> int:
+        """Records of this sweep that the server could not be given so far."""
+
+    def begin(self, sweep: str) -> None:
+        """Open the sweep, the one of an earlier command if there is one."""
+
+    def sync(self, kept: Iterable[Kept]) -> int:
+        """Give the server the records that it lacks, and return how many those were."""
+
+    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        """Mirror one attempt of a trial; once, however often it is asked for."""
+
+    def finish(self, report: Path | None) -> None:
+        """Send again what was missed, and close the sweep with its report; None when it was interrupted."""
+
+
+class NoTracker:
+    """`tracking=none`: the ledger is enough."""
+
+    missed = 0
+
+    def begin(self, sweep: str) -> None:
+        """Nothing to open."""
+
+    def sync(self, kept: Iterable[Kept]) -> int:  # noqa: ARG002  the contract's name
+        """Nothing is lacking."""
+        return 0
+
+    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        """The ledger has it."""
+
+    def finish(self, report: Path | None) -> None:
+        """Nothing to close."""

@@ -1,0 +1,54 @@
+"""Where a sweep was driven from: code, git, host. No secret and no environment variable."""
+
+import platform
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+_GIT_SECONDS = 5.0
+
+
+def driver_environment(working_directory: Path) -> dict[str, str]:
+    """Facts of the driver's process and of the user's folder; what is unknown is left out."""
+    known = {
+        "python": platform.python_version(),
+        "orchestrator": _version_of("orchestrator"),
+        "hostname": platform.node(),
+        "platform": platform.platform(),
+        "cpu_model": _cpu_model(),
+        **_git_state(working_directory),
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _version_of(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu_model() -> str | None:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or None)
+
+
+def _git_state(folder: Path) -> dict[str, str | None]:
+    """The commit that the folder is at, and whether tracked files differ from it."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if commit is None:
+        return {}
+    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
+    return {"git_commit": commit, "git_dirty": None if changes is None else str(bool(changes)).lower()}
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """What git answers; None if there is no git, no repository, or no answer in time."""
+    command = ["git", "--no-optional-locks", "-C", str(folder), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

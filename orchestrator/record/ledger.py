@@ -1,0 +1,135 @@
+"""The append-only file of a sweep's records: a line is on disk before its trial counts as done."""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.core.codec import to_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.result import TrialRecord
+from orchestrator.record.lines import Lines, lines_of
+from orchestrator.record.lock import exclusive
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "records.jsonl"
+
+
+class Ledger:
+    """The records of one sweep, one JSON object a line, in the order in which they were made.
+
+    Anybody may read. Only the driver that holds `lock` writes.
+
+    Args:
+        path: `outputs/<sweep>/records.jsonl`; its folder names the sweep.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sweep = path.parent.name
+        self._is_ready = False
+
+    def records(self) -> tuple[TrialRecord, ...]:
+        """All records; a line that is none is left out and told.
+
+        Raises:
+            RecordError: the file cannot be read, or a later version wrote to it.
+        """
+        lines = self._lines()
+        for bad in lines.bad:
+            logger.warning("%s: line %d is left out: %s", self.path, bad.number, bad.cause)
+        return lines.records
+
+    def append(self, record: TrialRecord) -> None:
+        """Keep a record: when this returns, it is on disk. Raises RecordError if it cannot be kept."""
+        # A lone surrogate has no UTF-8; its escape is JSON for the same string.
+        line = to_json(record).encode(errors="backslashreplace") + b"\n"
+        with self._refusal():
+            self._prepare()
+            self._is_ready = False  # a write that breaks off leaves a torn line for the next one to mend
+            _write(self.path, line, mode="ab")
+            self._is_ready = True
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the only driver of this sweep, with a mended ledger that can be written.
+
+        Raises:
+            RecordError: another process drives it, a later version wrote to it, or it cannot be written.
+        """
+        with ExitStack() as held:
+            with self._refusal():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                held.enter_context(exclusive(self.path.with_name("driver.lock"), sweep=self.sweep))
+                self._prepare()
+            yield
+
+    def _lines(self) -> Lines:
+        with self._refusal():
+            content = self.path.read_bytes() if self.path.exists() else b""
+        try:
+            return lines_of(content)
+        except RecordError as error:
+            raise RecordError(f"{self.path}: {error}") from error
+
+    def _prepare(self) -> None:
+        """Make the file ready to be appended to: there, and nothing but whole records in it."""
+        if self._is_ready:
+            return
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _write(self.path, b"", mode="ab")
+            _sync_folder(self.path.parent)
+        lines = self._lines()
+        if not lines.is_whole:
+            self._mend(lines)
+        self._is_ready = True
+
+    def _mend(self, lines: Lines) -> None:
+        """Move what is no record to a file beside; the records stay as they are, byte for byte."""
+        aside = self.path.with_suffix(".corrupt.jsonl")
+        for bad in lines.bad:
+            logger.warning("%s: line %d is moved to %s: %s", self.path, bad.number, aside.name, bad.cause)
+            _write(aside, _joined([bad.text]), mode="ab")
+        mended = self.path.with_suffix(".mended")
+        _write(mended, _joined(lines.good), mode="wb")
+        mended.replace(self.path)
+        _sync_folder(self.path.parent)
+
+    @contextmanager
+    def _refusal(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RecordError(
+                f"records of sweep {self.sweep!r} cannot be kept in {str(self.path.parent)!r}: "
+                f"{error.strerror or error}; run where that folder can be written"
+            ) from error
+
+
+def read_ledgers(outputs: Path) -> dict[str, tuple[TrialRecord, ...]]:
+    """The records of every sweep under `outputs`, by its name. Raises RecordError as `records` does."""
+    return {path.parent.name: Ledger(path).records() for path in sorted(outputs.glob(f"*/{FILE_NAME}"))}
+
+
+def _joined(lines: Iterable[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _write(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> None:
+    with path.open(mode) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a file's name on disk: its content is not enough."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

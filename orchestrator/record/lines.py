@@ -1,0 +1,71 @@
+"""The bytes of a ledger -> its records, and the lines that are none. Pure."""
+
+import json
+from dataclasses import dataclass
+
+from orchestrator.core.codec import from_plain
+from orchestrator.core.errors import RecordError
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadLine:
+    """A line that is no record. `number` counts from 1; the cause is one line."""
+
+    number: int
+    text: bytes
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """What a ledger's file holds.
+
+    Attributes:
+        good: the lines that are records, byte for byte, without their ends.
+        records: one for each of them.
+        is_whole: the file can be appended to as it is.
+    """
+
+    good: tuple[bytes, ...]
+    records: tuple[TrialRecord, ...]
+    bad: tuple[BadLine, ...]
+    is_whole: bool
+
+
+def lines_of(content: bytes) -> Lines:
+    """Read a ledger. Raises RecordError for a record of a later version: that is no bad line."""
+    good: list[bytes] = []
+    records: list[TrialRecord] = []
+    bad: list[BadLine] = []
+    for number, text in enumerate(content.split(b"\n"), start=1):
+        record = _record_or_cause(text, number=number) if text else None
+        if isinstance(record, str):
+            bad.append(BadLine(number=number, text=text, cause=record))
+        elif record is not None:
+            good.append(text)
+            records.append(record)
+    return Lines(
+        good=tuple(good),
+        records=tuple(records),
+        bad=tuple(bad),
+        is_whole=not bad and (not content or content.endswith(b"\n")),
+    )
+
+
+def _record_or_cause(text: bytes, *, number: int) -> TrialRecord | str:
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        return f"not JSON: {error}"
+    version = plain.get("schema_version") if isinstance(plain, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise RecordError(
+            f"line {number} has schema_version {version}; this version reads up to {SCHEMA_VERSION}: "
+            "use the version that wrote it, or move the file away"
+        )
+    try:
+        return from_plain(TrialRecord, plain)
+    except RecordError as error:
+        return str(error)

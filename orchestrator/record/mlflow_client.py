@@ -1,0 +1,75 @@
+"""An MLflow client that is quiet, gives up soon, and tells no secret."""
+
+import logging
+import os
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.core.errors import RecordError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_SQLITE = "sqlite:///"
+_LOUD = ("mlflow", "alembic", "urllib3.connectionpool")  # the store tells their failures, in one line
+_SETTINGS = {  # what the user sets wins
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+}
+
+
+def absolute(uri: str) -> str:
+    """The URI, independent of the working directory. Raises RecordError for a kind that is not served."""
+    if uri.startswith(_SQLITE) and uri != _SQLITE:
+        return f"{_SQLITE}{Path(uri.removeprefix(_SQLITE)).resolve()}"
+    if uri.startswith(("http://", "https://")):
+        return uri
+    raise RecordError(
+        f"tracking.uri={without_secrets(uri)!r} is not understood; possible: {_SQLITE}<file>, http://…, https://…"
+    )
+
+
+def load() -> None:
+    """Import MLflow, which takes a second or two. Raises RecordError if it is not installed."""
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    try:
+        import mlflow  # noqa: F401  the import is what it is for
+    except ImportError as error:
+        raise RecordError(
+            f"tracking=mlflow needs MLflow: {error}; pip install 'mlflow>=3.17,<4', or say tracking=none"
+        ) from error
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def client_of(uri: str) -> "MlflowClient":
+    """Open a database, made if it is not there, or a server, which is not asked yet."""
+    from mlflow import MlflowClient
+
+    if uri.startswith(_SQLITE):
+        _require_database(Path(uri.removeprefix(_SQLITE)))
+    return MlflowClient(uri)
+
+
+def _require_database(path: Path) -> None:
+    """Open it once by hand: mlflow 3.17 tries one that cannot be opened ten times, for 100 seconds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA schema_version").fetchone()
+
+
+def cause_of(error: Exception) -> str:
+    """One line for a log."""
+    line = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {without_secrets(line)}"
+
+
+def without_secrets(text: str) -> str:
+    """The text, without user and password in its URIs."""
+    return re.sub(r"//[^/@\s]+@", "//", text)

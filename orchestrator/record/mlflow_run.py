@@ -1,0 +1,93 @@
+"""A record -> the names, tags and parameters of its MLflow run. Pure, and without MLflow."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from orchestrator.core.codec import to_plain
+from orchestrator.core.result import TrialRecord
+
+_LONGEST_TAG = 5000  # MLflow's own limit is 8000
+_NOT_IN_A_KEY = re.compile(r"[^\w./:\- ]")  # MLflow refuses a run for one such character
+
+RunKey = tuple[str, str, int]
+"""What makes two runs the same attempt: trial_id, attempt, start in milliseconds since the epoch."""
+
+
+def key_of(record: TrialRecord) -> RunKey:
+    """Name an attempt; a trial whose count of attempts was lost differs by its start."""
+    return record.trial_id, str(record.attempt), milliseconds_of(record.started_at)
+
+
+def milliseconds_of(seconds: float) -> int:
+    """MLflow's unit of time."""
+    return round(seconds * 1000)
+
+
+def name_of(record: TrialRecord) -> str:
+    """The run's name, for people; a rehearsal says so first."""
+    spec = record.spec
+    words = [
+        spec.workload,
+        spec.trainer,
+        spec.device,
+        spec.precision,
+        f"x{spec.num_workers}",
+        f"repeat {spec.repeat}",
+    ]
+    rehearsed = ["rehearsed"] if record.provenance == "rehearsed" else []
+    return " ".join([*rehearsed, *words])
+
+
+def tags_of(record: TrialRecord) -> dict[str, str]:
+    """What runs are searched by, and the environment under `environment.`."""
+    spec = record.spec
+    tags = {
+        "trial_id": record.trial_id,
+        "attempt": str(record.attempt),
+        "provenance": record.provenance,
+        "workload": spec.workload,
+        "trainer": spec.trainer,
+        "device": spec.device,
+        "precision": spec.precision,
+        "data": spec.data,
+        "node": record.placement.node,
+        "substitutions": "; ".join(record.placement.substitutions),
+        "warnings": "; ".join(record.placement.warnings),
+        "failure_kind": record.failure.kind if record.failure else "",
+        "failure": record.failure.message if record.failure else "",
+        "reused_from": record.reused_from or "",
+        **{f"environment.{name}": value for name, value in record.environment.items()},
+    }
+    return {_key(name): value[:_LONGEST_TAG] for name, value in tags.items() if value}
+
+
+def params_of(record: TrialRecord) -> dict[str, str]:
+    """Every field of the spec; a nested one under the name of what holds it."""
+    plain = to_plain(record.spec)
+    assert isinstance(plain, dict)
+    return {_key(name): _shown(value) for name, value in _flat(plain)}
+
+
+def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
+    """(name, value, step): the caller's metrics, then the loss curve."""
+    yield from ((_key(name), value, 0) for name, value in metrics.items())
+    losses = record.result.losses if record.result else ()
+    yield from (("loss", loss, step) for step, loss in losses)
+
+
+def _key(name: str) -> str:
+    return _NOT_IN_A_KEY.sub("_", name)
+
+
+def _flat(plain: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in plain.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{inner}", each) for inner, each in _flat(value))
+        else:
+            yield name, value
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return str(value)

@@ -1,0 +1,339 @@
+"""A sweep in MLflow, on a database file and on a server that a bare `mlflow ui` started."""
+
+import contextlib
+import http.server
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import placement, record, train_result, trial_spec
+
+pytest.importorskip("mlflow", reason="MLflow is not installed")
+
+from mlflow import MlflowClient
+from mlflow.entities import ViewType
+
+from orchestrator.core.codec import from_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.record.base import NoTracker, Tracker
+from orchestrator.record.mlflow_store import MlflowStore
+
+# mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
+)
+
+METRICS = {"steady_samples_per_second": 6400.0, "final_loss": 0.1}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("working_directory")
+
+
+@pytest.fixture(scope="module")
+def database(folder):
+    """The default database of a working directory, with one finished sweep in it."""
+    with contextlib.chdir(folder):
+        finish_sweep(MlflowStore("sqlite:///mlflow.db"), "shown", records=[record()])
+    return f"sqlite:///{folder}/mlflow.db"
+
+
+@pytest.fixture(scope="module")
+def server(folder, database):
+    """`mlflow ui` as a user types it in that directory; only port and size are the test's."""
+    port = free_port()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MLFLOW_")}
+    environment["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    command = [sys.executable, "-m", "mlflow", "ui", "--port", str(port), "--workers", "1"]
+    with (folder / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        wait_until_healthy(port, process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(params=["database", "server"])
+def uri(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def sweep(request):
+    return request.node.name
+
+
+def free_port():
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_healthy(port, process):
+    for _ in range(600):
+        assert process.poll() is None, "the server ended"
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the server did not start")
+
+
+def finish_sweep(store, sweep, *, records=(), report=None):
+    store.begin(sweep)
+    written = store.sync((each, METRICS) for each in records)
+    store.finish(report)
+    return written
+
+
+def runs_of(uri, sweep, *, view=ViewType.ACTIVE_ONLY):
+    client = MlflowClient(uri)
+    experiment = client.get_experiment_by_name(sweep)
+    found = client.search_runs([experiment.experiment_id], run_view_type=view)
+    parents = [run for run in found if run.data.tags.get("role") == "sweep"]
+    return parents, [run for run in found if run not in parents]
+
+
+def only_child(uri, sweep):
+    (_,), (child,) = runs_of(uri, sweep)
+    return child
+
+
+def test_both_trackers_keep_the_contract(database):
+    trackers: list[Tracker] = [NoTracker(), MlflowStore(database)]
+    for tracker in trackers:
+        tracker.begin("contract")
+        assert tracker.sync([]) == 0
+        tracker.keep(record(), METRICS)
+        tracker.finish(None)
+        assert tracker.missed == 0
+
+
+def test_an_attempt_is_a_child_run_with_tags_params_metrics_and_times(uri, sweep):
+    finish_sweep(MlflowStore(uri), sweep, records=[record(environment={"git_commit": "abc"})])
+    (parent,), (child,) = runs_of(uri, sweep)
+    tags = {
+        name: child.data.tags.get(name) for name in ("trial_id", "attempt", "provenance", "device", "trainer")
+    }
+    assert tags == {
+        "trial_id": record().trial_id,
+        "attempt": "1",
+        "provenance": "measured",
+        "device": "cpu",
+        "trainer": "torch_ddp",
+    }
+    assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert child.data.tags["environment.git_commit"] == "abc"
+    assert child.data.params["global_batch_size"] == "64"
+    assert child.data.params["timing.max_blocks"] == "6"
+    assert child.data.metrics["steady_samples_per_second"] == 6400.0
+    assert (child.info.start_time, child.info.end_time) == (1_790_000_000_000, 1_790_000_003_000)
+    assert child.info.status == "FINISHED"
+
+
+def test_the_record_itself_is_an_artifact(uri, sweep, tmp_path):
+    finish_sweep(MlflowStore(uri), sweep, records=[record()])
+    path = MlflowClient(uri).download_artifacts(
+        only_child(uri, sweep).info.run_id, "record.json", str(tmp_path)
+    )
+    assert from_json(TrialRecord, Path(path).read_text()) == record()
+
+
+def test_the_loss_curve_keeps_its_steps(uri, sweep):
+    losses = tuple((step, 1 / step) for step in range(1, 2001))
+    finish_sweep(MlflowStore(uri), sweep, records=[record(result=train_result(losses=losses))])
+    history = MlflowClient(uri).get_metric_history(only_child(uri, sweep).info.run_id, "loss")
+    assert sorted((point.step, point.value) for point in history) == list(losses)
+
+
+def test_a_failed_attempt_is_a_failed_run_with_its_cause(uri, sweep):
+    finish_sweep(
+        MlflowStore(uri), sweep, records=[record(failure=Failure(kind="oom", message="killed" * 2000))]
+    )
+    child = only_child(uri, sweep)
+    assert child.info.status == "FAILED"
+    assert child.data.tags["failure_kind"] == "oom"
+    assert child.data.tags["failure"].startswith("killedkilled")
+
+
+def test_a_rehearsal_says_so_in_its_name_and_its_tag(uri, sweep):
+    rehearsed = placement(trial_spec(device="t4"), provenance="rehearsed", substitutions=("gloo for nccl",))
+    finish_sweep(MlflowStore(uri), sweep, records=[record(placement=rehearsed)])
+    child = only_child(uri, sweep)
+    assert child.info.run_name == "rehearsed mnist_cnn torch_ddp t4 fp32 x1 repeat 0"
+    assert child.data.tags["provenance"] == "rehearsed"
+    assert child.data.tags["substitutions"] == "gloo for nccl"
+
+
+def test_the_same_record_twice_is_one_run(uri, sweep):
+    store = MlflowStore(uri)
+    assert finish_sweep(store, sweep, records=[record(), record()]) == 1
+    assert finish_sweep(MlflowStore(uri), sweep, records=[record()]) == 0
+    parents, children = runs_of(uri, sweep)
+    assert (len(parents), len(children)) == (1, 1)
+
+
+def test_two_attempts_of_a_trial_are_two_runs(uri, sweep):
+    assert finish_sweep(MlflowStore(uri), sweep, records=[record(), record(attempt=2)]) == 2
+
+
+def test_a_run_that_a_killed_driver_left_half_written_is_written_again(uri, sweep):
+    finish_sweep(MlflowStore(uri), sweep, records=[record()])
+    half_written = only_child(uri, sweep).info.run_id
+    MlflowClient(uri).update_run(half_written, status="RUNNING")
+    assert finish_sweep(MlflowStore(uri), sweep, records=[record()]) == 1
+    assert only_child(uri, sweep).info.run_id != half_written
+    parents, children = runs_of(uri, sweep, view=ViewType.ALL)
+    assert "RUNNING" not in {run.info.status for run in parents + children}
+
+
+def test_the_sweep_runs_from_begin_to_finish_and_a_killed_driver_s_is_taken_up(uri, sweep, tmp_path):
+    MlflowStore(uri).begin(sweep)  # and its driver is killed
+    (parent,), _ = runs_of(uri, sweep)
+    assert parent.info.status == "RUNNING"
+    report = tmp_path / "report.html"
+    report.write_text("<p>a report</p>")
+    finish_sweep(MlflowStore(uri), sweep, report=report)
+    (again,), _ = runs_of(uri, sweep)
+    assert (again.info.run_id, again.info.status) == (parent.info.run_id, "FINISHED")
+    assert [each.path for each in MlflowClient(uri).list_artifacts(again.info.run_id)] == ["report.html"]
+
+
+def test_an_interrupted_sweep_is_killed_until_it_is_taken_up(uri, sweep):
+    finish_sweep(MlflowStore(uri), sweep)
+    (parent,), _ = runs_of(uri, sweep)
+    assert parent.info.status == "KILLED"
+
+
+def test_a_diverged_loss_and_odd_names_are_kept(uri, sweep):
+    odd = record(
+        spec=trial_spec(trainer_options={"a=b$": True, "c": None}),
+        result=train_result(losses=((1, float("nan")),)),
+        environment={"k@y": "é\u2028\x07"},
+    )
+    store = MlflowStore(uri)
+    finish_sweep(store, sweep, records=[odd])
+    child = only_child(uri, sweep)
+    assert store.missed == 0
+    assert child.data.params["trainer_options.a_b_"] == "true"
+    assert child.data.metrics["loss"] != child.data.metrics["loss"]
+
+
+def test_an_experiment_that_the_user_deleted_comes_back_with_its_sweep(uri, sweep):
+    finish_sweep(MlflowStore(uri), sweep, records=[record()])
+    client = MlflowClient(uri)
+    client.delete_experiment(client.get_experiment_by_name(sweep).experiment_id)
+    store = MlflowStore(uri)
+    finish_sweep(store, sweep, records=[record()])
+    assert store.missed == 0
+    assert only_child(uri, sweep).info.status == "FINISHED"
+
+
+def test_a_bare_mlflow_ui_shows_the_default_database_with_its_artifacts(server, folder):
+    assert "Using sqlite:///mlflow.db" in (folder / "server.log").read_text()
+    child = only_child(server, "shown")
+    shown = f"{server}/get-artifact?path=record.json&run_uuid={child.info.run_id}"
+    with urllib.request.urlopen(shown, timeout=10) as answer:
+        assert from_json(TrialRecord, answer.read().decode()) == record()
+
+
+def test_an_unreachable_server_loses_nothing_and_tells_it_in_two_lines(database, sweep, caplog):
+    store = MlflowStore(f"http://someone:hunter2@127.0.0.1:{free_port()}")
+    with caplog.at_level(logging.WARNING, logger="orchestrator"):
+        store.begin(sweep)
+        for attempt in (1, 2, 3):
+            store.keep(record(attempt=attempt), METRICS)
+        store.finish(None)
+    first, last = (each.getMessage() for each in caplog.records if each.name.startswith("orchestrator"))
+    assert store.missed == 3
+    assert first.startswith("MLflow at http://127.0.0.1:")
+    assert "3 records are not in MLflow" in last
+    assert "hunter2" not in caplog.text
+    assert (
+        finish_sweep(MlflowStore(database), sweep, records=[record(attempt=each) for each in (1, 2, 3)]) == 3
+    )
+
+
+def test_what_was_missed_is_sent_when_the_sweep_ends(tmp_path, database, sweep):
+    path = tmp_path / "mlflow.db"
+    path.write_text("no database" * 100)
+    store = MlflowStore(f"sqlite:///{path}")
+    store.begin(sweep)
+    store.keep(record(), METRICS)
+    assert store.missed == 1
+    path.write_bytes(Path(database.removeprefix("sqlite:///")).read_bytes())  # it is mended meanwhile
+    store.finish(None)
+    assert store.missed == 0
+    assert only_child(f"sqlite:///{path}", sweep).info.status == "FINISHED"
+
+
+class Nonsense(http.server.BaseHTTPRequestHandler):
+    """Answers everything with a page, as a proxy or a wrong port does."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>welcome</html>")
+
+    def do_POST(self):
+        self.do_GET()
+
+    def log_message(self, *words):
+        pass
+
+
+def test_a_server_of_something_else_does_not_stop_the_sweep(sweep, caplog):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nonsense) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        store = MlflowStore(f"http://127.0.0.1:{other.server_port}")
+        finish_sweep(store, sweep, records=[record()])
+        other.shutdown()
+    assert store.missed == 1
+    assert "not in a valid JSON format" in caplog.text
+
+
+def test_a_server_that_does_not_answer_does_not_stop_the_sweep(sweep, caplog, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        store = MlflowStore(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        finish_sweep(store, sweep, records=[record()])
+    assert store.missed == 1
+    assert "timed out" in caplog.text.lower()
+
+
+@pytest.mark.parametrize("wrong", ["sqlite:///", "./mlruns", "postgresql://user:hunter2@host/mlflow"])
+def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
+    with pytest.raises(RecordError, match="is not understood; possible: sqlite:///<file>, http://…") as told:
+        MlflowStore(wrong)
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_first_start_prints_nothing(tmp_path):
+    code = "from orchestrator.record.mlflow_store import MlflowStore\n"
+    code += "store = MlflowStore('sqlite:///mlflow.db'); store.begin('quiet'); store.finish(None)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    assert (tmp_path / "mlflow.db").exists()
+
+
+def test_nothing_of_mlflow_is_imported_before_a_store_is_made():
+    code = "import sys, orchestrator.record.mlflow_store; assert 'mlflow' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,42 @@
+"""Facts of the driver: code, git, host, and nothing else."""
+
+import os
+import platform
+import subprocess
+
+from orchestrator.record.environment import driver_environment
+
+
+def git(folder, *words):
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+
+
+def test_it_names_python_platform_and_host(tmp_path):
+    found = driver_environment(tmp_path)
+    assert found["python"] == platform.python_version()
+    assert found["hostname"] == platform.node()
+    assert {"platform", "cpu_model"} <= set(found)
+
+
+def test_a_folder_outside_git_has_no_commit(tmp_path):
+    assert not {"git_commit", "git_dirty"} & set(driver_environment(tmp_path))
+
+
+def test_a_folder_in_git_has_its_commit_and_tells_changes(tmp_path):
+    git(tmp_path, "init")
+    (tmp_path / "config.yaml").write_text("steps: 1")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "first")
+    clean = driver_environment(tmp_path)
+    (tmp_path / "config.yaml").write_text("steps: 2")
+    changed = driver_environment(tmp_path)
+    assert len(clean["git_commit"]) == 40
+    assert (clean["git_dirty"], changed["git_dirty"]) == ("false", "true")
+
+
+def test_no_environment_variable_is_in_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("ORCHESTRATOR_TEST_SECRET", "hunter2-hunter2")
+    found = driver_environment(tmp_path)
+    assert not any("hunter2" in value for value in found.values())
+    assert not set(found) & set(os.environ)

@@ -1,0 +1,159 @@
+"""The ledger keeps each record on disk, mends itself after a crash, and has one writer."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from builders import record, train_result, trial_spec
+
+from orchestrator.core.codec import to_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.result import Failure
+from orchestrator.record.ledger import Ledger, read_ledgers
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "outputs" / "example" / "records.jsonl")
+
+
+def test_an_absent_ledger_has_no_records(ledger):
+    assert ledger.records() == ()
+    assert not ledger.path.exists()
+
+
+def test_what_is_appended_is_read_back_in_order(ledger):
+    kept = record(), record(spec=trial_spec(seed=1), failure=Failure(kind="oom", message="killed"))
+    for each in kept:
+        ledger.append(each)
+    assert Ledger(ledger.path).records() == kept
+    assert len(ledger.path.read_text().splitlines()) == 2
+
+
+def test_a_diverged_loss_and_any_text_survive(ledger):
+    odd = record(
+        result=train_result(losses=((1, float("inf")),)), environment={"odd": "line\nend \u2028 \udc80 é"}
+    )
+    ledger.append(odd)
+    assert ledger.records() == (odd,)
+    assert len(ledger.path.read_bytes().splitlines()) == 1
+
+
+def test_a_line_is_standard_json_that_other_programs_can_read(ledger):
+    ledger.append(record())
+    plain = json.loads(ledger.path.read_text())
+    assert {"trial_id", "provenance", "spec", "result", "failure", "schema_version"} <= set(plain)
+
+
+def test_a_line_torn_by_a_crash_is_moved_aside_and_told(ledger, caplog):
+    ledger.append(record())
+    with ledger.path.open("ab") as file:
+        file.write(b'{"trial_id": "half')
+    reopened = Ledger(ledger.path)
+    reopened.append(record(attempt=2))
+    assert [each.attempt for each in reopened.records()] == [1, 2]
+    assert ledger.path.with_name("records.corrupt.jsonl").read_bytes() == b'{"trial_id": "half\n'
+    assert "line 2 is moved to records.corrupt.jsonl: not JSON: Unterminated string" in caplog.text
+
+
+def test_a_record_that_lacks_only_its_line_end_is_kept(ledger):
+    ledger.append(record())
+    ledger.path.write_bytes(ledger.path.read_bytes().rstrip(b"\n"))
+    Ledger(ledger.path).append(record(attempt=2))
+    assert [each.attempt for each in ledger.records()] == [1, 2]
+    assert not ledger.path.with_name("records.corrupt.jsonl").exists()
+
+
+def test_a_corrupt_line_in_the_middle_is_moved_aside_and_the_rest_is_untouched(ledger, caplog):
+    lines = [to_json(record(attempt=1)), "\x00\x00\x00", '{"trial_id": 3}', "[]", to_json(record(attempt=2))]
+    ledger.path.parent.mkdir(parents=True)
+    ledger.path.write_text("\n".join(lines) + "\n")
+    with ledger.lock():
+        assert ledger.path.read_text().splitlines() == [lines[0], lines[4]]
+    assert ledger.path.with_name("records.corrupt.jsonl").read_text().splitlines() == lines[1:4]
+    assert "line 3 is moved to records.corrupt.jsonl: TrialRecord: field 'attempt' is missing" in caplog.text
+
+
+def test_a_reader_leaves_a_bad_line_where_it_is_and_tells_it(ledger, caplog):
+    ledger.append(record())
+    content = ledger.path.read_bytes() + b'{"being": "written'
+    ledger.path.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        assert len(Ledger(ledger.path).records()) == 1
+    assert "line 2 is left out: not JSON" in caplog.text
+    assert ledger.path.read_bytes() == content
+
+
+def test_a_record_of_a_later_version_is_refused_and_not_touched(ledger):
+    ledger.path.parent.mkdir(parents=True)
+    content = to_json(replace(record(), schema_version=99)) + "\n"
+    ledger.path.write_text(content)
+    with pytest.raises(RecordError, match=r"line 1 has schema_version 99; this version reads up to \d"):
+        ledger.records()
+    with pytest.raises(RecordError, match="schema_version 99"), ledger.lock():
+        pass
+    assert ledger.path.read_text() == content
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything_starts(tmp_path):
+    (tmp_path / "outputs").write_text("a file where the folder should be")
+    ledger = Ledger(tmp_path / "outputs" / "example" / "records.jsonl")
+    with (
+        pytest.raises(RecordError, match=r"records of sweep 'example' cannot be kept in .*: Not a directory"),
+        ledger.lock(),
+    ):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not bind root")
+def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(ledger):
+    ledger.path.parent.mkdir(parents=True, mode=0o555)
+    with pytest.raises(RecordError, match="Permission denied"), ledger.lock():
+        pass
+
+
+def test_a_second_driver_is_told_who_the_first_is(ledger):
+    with ledger.lock(), pytest.raises(RecordError) as told, Ledger(ledger.path).lock():
+        pass
+    assert str(told.value) == f"sweep 'example' is being run by process {os.getpid()}; wait for it or end it"
+
+
+def test_the_lock_is_free_again_after_its_holder_ended(ledger):
+    for _ in range(2):
+        with ledger.lock():
+            ledger.append(record())
+    assert len(ledger.records()) == 2
+
+
+def test_the_lock_ends_with_a_killed_holder(ledger):
+    code = "import os, sys, pathlib; from orchestrator.record.ledger import Ledger\n"
+    code += "with Ledger(pathlib.Path(sys.argv[1])).lock(): os.kill(os.getpid(), 9)"
+    killed = subprocess.run([sys.executable, "-c", code, str(ledger.path)], check=False)
+    assert killed.returncode == -9
+    with ledger.lock():
+        ledger.append(record())
+
+
+def test_an_error_inside_the_lock_is_not_taken_for_one_of_the_ledger(ledger):
+    with pytest.raises(OSError, match="of the sweep"), ledger.lock():
+        raise OSError("of the sweep")
+    with ledger.lock():
+        pass
+
+
+def test_the_ledgers_of_all_sweeps_are_read_by_name(tmp_path):
+    for sweep in ("b", "a"):
+        Ledger(tmp_path / sweep / "records.jsonl").append(record(sweep=sweep))
+    (tmp_path / "without_records").mkdir()
+    assert {name: records[0].sweep for name, records in read_ledgers(tmp_path).items()} == {
+        "a": "a",
+        "b": "b",
+    }
+
+
+def test_no_outputs_are_no_records(tmp_path):
+    assert read_ledgers(tmp_path / "outputs") == {}
