@@ -48,6 +48,7 @@ def placement(trial: TrialSpec | None = None, **changes: Any) -> Placement:
 def train_result(**changes: Any) -> TrainResult:
     """A healthy result: six blocks of ten steps at 10 ms a step, loss falling from 2.3 to 0.1."""
     base = TrainResult(
+        launch_seconds=0.6,
         setup_seconds=0.5,
         first_step_seconds=0.2,
         warmup_steps=3,

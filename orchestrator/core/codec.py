@@ -138,9 +138,13 @@ def _scalar_of(kind: Any, plain: Any, *, path: str) -> Any:
 
 def _checked(holds: bool, kind: Any, plain: Any, *, path: str) -> Any:
     if not holds:
-        raise RecordError(f"{path}: expected {_name_of(kind)}, found {str(plain)[:60]!r}")
+        raise RecordError(f"{path}: expected {_name_of(kind)}, found {repr(plain)[:60]}")
     return plain
 
 
 def _name_of(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return " | ".join(map(repr, get_args(kind)))
+    if kind is types.NoneType:
+        return "null"
     return kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))

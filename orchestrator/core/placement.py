@@ -7,6 +7,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
+StartMethod = Literal["fork", "spawn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Placement:
         node: name of the machine.
         cpus: cores of that machine that the trial holds.
         devices: accelerators of that machine that the trial holds.
+        start_method: how its worker processes begin: forked from a nursery or in a new interpreter.
         substitutions: what a rehearsal puts in place of what, for its record.
         warnings: what a reader of the result must know.
     """
@@ -38,6 +40,7 @@ class Placement:
     node: str
     cpus: int
     devices: int
+    start_method: StartMethod = "fork"
     substitutions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -16,7 +16,8 @@ Option = Scalar | tuple[Scalar, ...]
 """A knob of a workload or trainer: a scalar or a flat tuple of scalars."""
 
 
-def _require_positive(name: str, value: int) -> None:
+def require_positive(name: str, value: int) -> None:
+    """Refuse a count below 1 with ConfigError that names it as the user does."""
     if value < 1:
         raise ConfigError(f"{name}={value} must be at least 1")
 
@@ -44,7 +45,7 @@ class TimingSpec:
 
     def __post_init__(self) -> None:
         for name in ("steps_per_block", "min_blocks", "max_blocks"):
-            _require_positive(f"measure.{name}", getattr(self, name))
+            require_positive(f"measure.{name}", getattr(self, name))
         if self.warmup_steps < 0 or self.max_warmup_steps < self.warmup_steps:
             raise ConfigError(
                 f"measure.warmup_steps={self.warmup_steps} must lie between 0 and "
@@ -99,7 +100,7 @@ class TrialSpec:
 
     def __post_init__(self) -> None:
         for name in ("global_batch_size", "steps", "num_workers"):
-            _require_positive(name, getattr(self, name))
+            require_positive(name, getattr(self, name))
         for name in ("seed", "repeat"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must not be negative")

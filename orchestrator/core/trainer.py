@@ -1,13 +1,30 @@
 """What is known of a trainer without importing its framework."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.spec import Option
 
 ProcessModel = Literal["per_replica", "per_host"]
+
+
+class Variables(Protocol):
+    """What a trainer's worker processes find in their environment before the framework is used. Pure."""
+
+    def __call__(
+        self,
+        rank: int,
+        addresses: tuple[str, ...],
+        /,
+        *,
+        kind: DeviceKind,
+        replicas: int,
+        world_size: int,
+        threads: int,
+    ) -> Mapping[str, str]:
+        """The environment variables of one rank; the arguments are as in `train.base.WorkerJob`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +38,11 @@ class TrainerInfo:
         install: the command that gets them.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
         process_model: (kind, options) -> one worker process per replica, or one per host.
-        variables: (rank, addresses) -> environment variables, in place before the framework is used.
+        variables: environment variables of a rank, in place before the framework is used.
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
+        refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
+        rehearsed_with: what stands in on a CPU for what belongs to a missing kind, as `gloo for nccl`.
     """
 
     name: str
@@ -33,9 +52,11 @@ class TrainerInfo:
     install: str
     precisions: Mapping[DeviceKind, tuple[str, ...]]
     process_model: Callable[[DeviceKind, Mapping[str, Option]], ProcessModel]
-    variables: Callable[..., Mapping[str, str]]
+    variables: Variables
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
+    refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
+    rehearsed_with: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,8 +100,9 @@ def _popen(
 
 
 def _environment(code: Path) -> dict[str, str]:
-    """This process's variables, less the thread count that Ray sets for the agent: a trial sets its own."""
-    kept = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    """This process's variables, less what is not a trial's: Ray's thread count, and Ray's token."""
+    ours = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     return {**kept, "PYTHONPATH": str(code)}
 
 

@@ -7,15 +7,7 @@ from typing import Protocol
 
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deadlines:
-    """Seconds after which a trial fails: without its resources, without a first step, without a result."""
-
-    resources_seconds: float
-    start_seconds: float
-    run_seconds: float
+from orchestrator.core.settings import Deadlines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +18,6 @@ class Mission:
         folder: the sweep's folder; logs of trials go to `logs/` in it.
         data_paths: data id -> prepared file.
         pythons: trainer -> interpreter that has its framework.
-        start_methods: trainer -> `auto`, `fork` or `spawn`.
         driver_names: device -> what its driver may call it.
         peak_flops_per_second: device -> precision -> dense peak.
         retry_limits: failure kind -> how often a trial that failed so is started again.
@@ -39,7 +30,6 @@ class Mission:
     deadlines: Deadlines
     data_paths: Mapping[str, str]
     pythons: Mapping[str, str]
-    start_methods: Mapping[str, str]
     driver_names: Mapping[str, tuple[str, ...]]
     peak_flops_per_second: Mapping[str, Mapping[str, float]]
     retry_limits: Mapping[str, int]

@@ -13,14 +13,20 @@ from orchestrator.execute.retry import starts_again
 def next_startable(waiting: Sequence[Attempt], running: Sequence[Placement], *, node: Node) -> Attempt | None:
     """The first waiting attempt for which the host has room beside what runs, or None to wait. Pure.
 
-    A CPU trial that is measured holds all cores of its host, so that nothing runs beside it.
+    A CPU trial that is measured holds all cores of its host, so that nothing runs beside it; a rehearsal never
+    runs beside a measured trial of any kind.
     """
     free_cpus = node.cpus - sum(placement.cpus for placement in running)
     free_devices = {
         name: total - sum(placement.devices for placement in running if placement.trial.device == name)
         for name, total in node.devices.items()
     }
-    return next((each for each in waiting if _fits(each.placement, free_cpus, free_devices)), None)
+    undisturbing = (each for each in waiting if _is_of_one_provenance(each.placement, running))
+    return next((each for each in undisturbing if _fits(each.placement, free_cpus, free_devices)), None)
+
+
+def _is_of_one_provenance(placement: Placement, running: Sequence[Placement]) -> bool:
+    return all(each.provenance == placement.provenance for each in running)
 
 
 def _fits(placement: Placement, free_cpus: int, free_devices: Mapping[str, int]) -> bool:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from orchestrator.core.device import Node
 # Read by Ray when it is imported or started, in this process and in those that it starts.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
-    "RAY_AUTH_MODE": "token",  # explicit: processes that disagree on it cannot talk
+    "RAY_AIR_NEW_OUTPUT": "0",  # the newer one prints a banner even when it is told to be silent
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
@@ -22,12 +23,14 @@ _SETTINGS = {
 
 
 @contextlib.contextmanager
-def connected(node: Node, *, address: str | None) -> Iterator[None]:
+def connected(node: Node, *, address: str) -> Iterator[None]:
     """Connect to the cluster at `address`, or embed one whose processes end with this one."""
     os.environ.update(_SETTINGS)
     logging.getLogger("ray").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-        if address is None:
+        if address == "local":
+            # ray 2.60 turns token authentication on by itself, with a token kept in the home folder if none is set
+            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
             gpus = sum(node.devices.values())
             ray.init(
                 address="local",

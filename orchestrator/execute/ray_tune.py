@@ -31,7 +31,7 @@ from orchestrator.train.registry import trainer_info
 class RayTuneExecutor:
     """Trials on a Ray cluster: an embedded one on this host, or the one at `address`."""
 
-    def __init__(self, node: Node, *, address: str | None) -> None:
+    def __init__(self, node: Node, *, address: str) -> None:
         self._node = node
         self._address = address
 

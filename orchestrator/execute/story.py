@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
-from orchestrator.execute.base import Deadlines
+from orchestrator.core.settings import Deadlines
 from orchestrator.train.channel import Message
 from orchestrator.train.report import WorkerReport
 
@@ -16,12 +16,19 @@ _CONSEQUENCES = ("error", "worker_lost")  # kinds that a rank also reports when 
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """The events of a trial so far. `until` is when patience ends, on the clock that `now` is read from."""
+    """The events of a trial so far.
+
+    Attributes:
+        now: when its workers are asked for, on the clock that `hear` is told.
+        until: when patience ends, on that clock.
+        launch_seconds: from `now` until the last rank was set up.
+    """
 
     num_ranks: int
     deadlines: Deadlines
     now: float
     until: float = field(init=False)
+    launch_seconds: float = 0.0
     _reports: dict[int, WorkerReport] = field(default_factory=dict)
     _errors: list[TrialError] = field(default_factory=list)
     _killed: list[TrialError] = field(default_factory=list)
@@ -100,7 +107,8 @@ class Story:
 
     def _begin_training(self, rank: int, *, now: float) -> None:
         self._training.add(rank)
-        if len(self._training) == self.num_ranks:
+        if len(self._training) == self.num_ranks and not self._has_failed:
+            self.launch_seconds = now - self.now
             self.until = now + self.deadlines.run_seconds
 
     def _bury(self, rank: int, *, code: int | None, now: float) -> None:

@@ -18,7 +18,7 @@ from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train import gates
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.registry import trainer_info
-from orchestrator.train.report import WorkerReport, result_of
+from orchestrator.train.report import result_of
 
 
 class NurseryOf(Protocol):
@@ -45,8 +45,9 @@ def record_of(
     result, failure, versions = None, None, {}
     try:
         jobs = _jobs_of(placement, mission, device_ids=device_ids)
-        reports = _reports_of(jobs, placement, mission, nursery_of=nursery_of, log=mission.folder / log)
-        result, versions = result_of(reports), dict(reports[0].versions)
+        story = _story_of(jobs, placement, mission, nursery_of=nursery_of, log=mission.folder / log)
+        result = result_of(story.reports, launch_seconds=story.launch_seconds)
+        versions = dict(story.reports[0].versions)
         failure = _gates_failure(placement, mission, result)
     except TrialError as error:
         failure = Failure(kind=error.kind, message=str(error))
@@ -76,27 +77,26 @@ def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) 
     )
 
 
-def _reports_of(
+def _story_of(
     jobs: Sequence[WorkerJob], placement: Placement, mission: Mission, *, nursery_of: NurseryOf, log: Path
-) -> Sequence[WorkerReport]:
-    """Run the workers to their end. Raises TrialError with the class of whatever went wrong."""
+) -> Story:
+    """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     info = trainer_info(placement.trial.trainer)
     address = nursery_of(
         info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
     )
     log.mkdir(parents=True, exist_ok=True)
     logs = [log / f"rank{job.rank}.log" for job in jobs]
-    method = _start_method(mission.start_methods[info.name], placement, info)
     oom_kills = num_oom_kills()
     story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic())
-    with WorkerGroup(address, jobs, start_method=method, logs=logs) as group:
+    with WorkerGroup(address, jobs, start_method=placement.start_method, logs=logs) as group:
         while not story.is_told:
             _take_turn(story, group)
         if story.is_complete:
             group.wait_for_exits(seconds=_LEAVE_SECONDS)
     if not story.is_complete:
         raise story.error_of(killed_for_memory=num_oom_kills() > oom_kills)
-    return story.reports
+    return story
 
 
 def _take_turn(story: Story, group: WorkerGroup) -> None:
@@ -108,12 +108,6 @@ def _take_turn(story: Story, group: WorkerGroup) -> None:
     answer = story.hear(*event, now=time.monotonic())
     if answer is not None:
         group.answer(answer)
-
-
-def _start_method(asked: str, placement: Placement, info: TrainerInfo) -> str:
-    if asked != "auto":
-        return asked
-    return "fork" if placement.kind in info.fork_proven else "spawn"
 
 
 def _jobs_of(placement: Placement, mission: Mission, *, device_ids: Sequence[str]) -> list[WorkerJob]:

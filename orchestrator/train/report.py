@@ -23,11 +23,12 @@ class WorkerReport:
     versions: Mapping[str, str]
 
 
-def result_of(reports: Sequence[WorkerReport]) -> TrainResult:
+def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
     """Merge the reports of all ranks: what they share is rank 0's, of times the slowest counts."""
     first = reports[0]
     times = [report.times for report in reports]
     return TrainResult(
+        launch_seconds=launch_seconds,
         setup_seconds=max(report.setup_seconds for report in reports),
         first_step_seconds=max(each.first_step_seconds for each in times),
         warmup_steps=first.times.warmup_steps,

@@ -1,0 +1,76 @@
+"""What one command asks for: a sweep, and how, where and for how long its trials run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.result import FailureKind
+from orchestrator.core.sweep import Sweep
+
+ExecutorName = Literal["inline", "ray"]
+MissingDevice = Literal["rehearse", "skip", "fail"]
+StartMethodChoice = Literal["auto", "fork", "spawn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds after which a trial counts as failed.
+
+    Attributes:
+        resources_seconds: until its hardware is free.
+        start_seconds: from there until every worker reports its first step.
+        run_seconds: from there to its end.
+    """
+
+    resources_seconds: float
+    start_seconds: float
+    run_seconds: float
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"executor.{name}={getattr(self, name)} must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerSettings:
+    """How the workers of one trainer are started.
+
+    Attributes:
+        python: path of its interpreter, relative ones from the working directory; None is the orchestrator's own.
+        start_method: `auto` forks where forked workers were shown to train.
+    """
+
+    python: str | None
+    start_method: StartMethodChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A whole command, checked.
+
+    Attributes:
+        cluster_address: of a Ray cluster; `local` is one of our own on this machine.
+        missing_device: what becomes of a point whose device is not there.
+        tracking_uri: of the MLflow server or store; None tracks nothing.
+        retries: how many more attempts a failure of each kind gets.
+        trainers: of every trainer in the sweep.
+        outputs: folder of the sweeps' folders.
+    """
+
+    sweep: Sweep
+    executor: ExecutorName
+    deadlines: Deadlines
+    cluster_address: str
+    missing_device: MissingDevice
+    tracking_uri: str | None
+    retries: Mapping[FailureKind, int]
+    trainers: Mapping[str, TrainerSettings]
+    outputs: Path
+
+    def __post_init__(self) -> None:
+        for kind, count in self.retries.items():
+            if count < 0:
+                raise ConfigError(f"retry.{kind}={count} must not be negative")

@@ -1,0 +1,80 @@
+"""A sweep as it was asked for: every point spelled out, before this machine or its disk is looked at."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.spec import Option, TimingSpec, require_positive
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One combination of a sweep's grid, with everything that the configuration alone decides.
+
+    Attributes:
+        workload_options, trainer_options: knobs that differ from their defaults.
+        data_source: `auto`, `real`, `standin` or `synthetic`.
+        num_workers: devices of that kind.
+        global_batch_size: samples per optimizer step, all replicas together.
+        label: axis -> value of the axes in which the points of this sweep differ.
+    """
+
+    workload: str
+    workload_options: Mapping[str, Option]
+    trainer: str
+    trainer_options: Mapping[str, Option]
+    device: Device
+    precision: str
+    data_source: str
+    num_workers: int
+    global_batch_size: int
+    steps: int
+    seed: int
+    timing: TimingSpec
+    label: Mapping[str, Option]
+
+    def __post_init__(self) -> None:
+        for name in ("num_workers", "global_batch_size"):
+            require_positive(name, getattr(self, name))
+        if self.global_batch_size % self.replicas:
+            raise ConfigError(self._indivisible())
+
+    @property
+    def replicas(self) -> int:
+        """Data-parallel replicas of all devices together."""
+        return self.num_workers * self.device.replicas
+
+    @property
+    def name(self) -> str:
+        """What tells this point from the others of its sweep, in one line."""
+        named = ("workload", "device", "trainer", "precision")
+        others = (f"{axis}={value}" for axis, value in self.label.items() if axis not in named)
+        return " ".join((self.workload, self.device.name, self.trainer, self.precision, *others))
+
+    def _indivisible(self) -> str:
+        below = self.global_batch_size // self.replicas * self.replicas
+        nearest = " or ".join(str(each) for each in (below, below + self.replicas) if each)
+        return (
+            f"global_batch_size={self.global_batch_size} does not divide over {self.replicas} replicas "
+            f"({self.num_workers} x {self.device.name}); {nearest} would"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Points that are compared with each other, each of them once, and how often each is measured."""
+
+    name: str
+    points: tuple[Point, ...]
+    repeats: int
+
+    def __post_init__(self) -> None:
+        require_positive("sweep.repeats", self.repeats)
+        if not _SAFE_NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"sweep.name={self.name!r} cannot name a folder; use up to 100 letters, digits, '.', '_' and '-'"
+            )
