@@ -48,13 +48,21 @@ def load(path: Path, *, global_batch_size: int, seed: int) -> Batches:
 
     Args:
         seed: decides the order of the training samples.
+
+    Raises:
+        ValueError: a batch is larger than the training set.
     """
     with np.load(path, allow_pickle=False) as arrays:
+        train_labels = arrays["y_train"].astype(np.int32)
+        if global_batch_size > len(train_labels):
+            raise ValueError(
+                f"global_batch_size={global_batch_size} is above the {len(train_labels)} training samples"
+            )
         return Batches(
             train_images=arrays["x_train"].astype(np.float32) / 255,
-            train_labels=arrays["y_train"].astype(np.int32),
+            train_labels=train_labels,
             test_images=arrays["x_test"].astype(np.float32) / 255,
             test_labels=arrays["y_test"].astype(np.int32),
-            order=np.random.default_rng(seed).permutation(len(arrays["y_train"])),
+            order=np.random.default_rng(seed).permutation(len(train_labels)),
             global_batch_size=global_batch_size,
         )

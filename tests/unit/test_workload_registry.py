@@ -1,0 +1,98 @@
+"""Workloads are found by looking, and a wrong name, type or value is refused in one line."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from workloads.registry import options_class, workload, workload_names
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_folder_with_a_spec_is_a_workload_and_a_folder_without_is_not() -> None:
+    assert "mnist_cnn" in workload_names()
+    assert "data" not in workload_names()
+
+
+@pytest.mark.parametrize("name", workload_names())
+def test_every_workload_has_frozen_options_whose_defaults_give_a_network(name: str) -> None:
+    options = options_class(name)()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        options.learning_rate = 1.0
+    assert workload(name, {}).name == name
+    assert workload(name, dataclasses.asdict(options)) == workload(name, {})
+
+
+def test_options_reach_the_spec_and_a_whole_number_passes_as_a_float() -> None:
+    spec = workload("mnist_cnn", {"filters": [4, 6], "learning_rate": 1})
+    assert [layer.filters for layer in spec.layers[:4:2]] == [4, 6]
+    assert spec.optimizer.learning_rate == 1.0
+    assert isinstance(spec.optimizer.learning_rate, float)
+
+
+def test_an_unknown_workload_is_told_with_the_nearest_one() -> None:
+    with pytest.raises(ValueError, match=r"^unknown workload 'mnist_cn'; did you mean 'mnist_cnn'\? known: "):
+        workload("mnist_cn", {})
+    with pytest.raises(ValueError, match=r"^unknown workload 'zzz'; known: "):
+        options_class("zzz")
+
+
+def test_an_unknown_option_is_told_with_the_nearest_one() -> None:
+    expected = (
+        r"^unknown option of workload 'mnist_cnn', 'filter'; did you mean 'filters'\? known: dense_units, f"
+    )
+    with pytest.raises(ValueError, match=expected):
+        workload("mnist_cnn", {"filter": [1]})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("dense_units", 2.5, r"expected int, found 2\.5"),
+        ("dense_units", True, "expected int, found True"),
+        ("learning_rate", "fast", "expected float, found 'fast'"),
+        ("filters", 3, r"expected tuple\[int, \.\.\.\], found 3"),
+        ("filters", [8, "x"], "expected int, found 'x'"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_refused(option: str, value: object, expected: str) -> None:
+    with pytest.raises(ValueError, match=f"^workload 'mnist_cnn', option '{option}': {expected}$"):
+        workload("mnist_cnn", {option: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("filters", [], r"mnist_cnn filters=\(\) must be at least 1"),
+        ("filters", [8, 0], r"mnist_cnn filters=\(8, 0\) must be at least 1"),
+        ("dense_units", -1, "mnist_cnn dense_units=-1 must be at least 1"),
+        ("learning_rate", float("nan"), "mnist_cnn learning_rate=nan must be above 0 and finite"),
+        ("momentum", 1, r"mnist_cnn momentum=1\.0 must lie in \[0, 1\)"),
+    ],
+)
+def test_an_option_out_of_range_is_refused(option: str, value: object, expected: str) -> None:
+    with pytest.raises(ValueError, match=f"^{expected}$"):
+        workload("mnist_cnn", {option: value})
+
+
+def test_more_convolutions_than_the_image_has_room_for_are_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"'mnist_cnn': layer 6, Conv2d\(.*leaves nothing of its input \(1, 1, 4\)"
+    ):
+        workload("mnist_cnn", {"filters": [4, 4, 4, 4]})
+
+
+def test_no_framework_is_imported_for_a_spec() -> None:
+    code = """
+import sys
+from workloads.flops import forward_flops
+from workloads.registry import workload, workload_names
+for name in workload_names():
+    forward_flops(workload(name, {}))
+print({"torch", "tensorflow", "keras", "ray"} & set(sys.modules))
+"""
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "set()"
