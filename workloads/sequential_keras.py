@@ -29,7 +29,8 @@ def build(spec: WorkloadSpec, seed: int) -> Any:
 
 def state_of(model: Any) -> State:
     """Copy the parameters out, by canonical name and in canonical layout (`workloads/initial.py`)."""
-    return {name: np.array(variable) for name, variable in _named(model)}
+    # keras 3.15: np.array(variable) warns under numpy 2
+    return {name: np.array(variable.value.numpy()) for name, variable in _named(model)}
 
 
 def load_state(model: Any, state: Mapping[str, npt.NDArray[np.float32]]) -> None:

