@@ -1,12 +1,12 @@
 """What one command asks for: a sweep, and how, where and for how long its trials run."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.core.errors import ConfigError
-from orchestrator.core.result import FailureKind
+from orchestrator.core.errors import ConfigError, FailureKind
 from orchestrator.core.sweep import Sweep
 
 ExecutorName = Literal["inline", "ray"]
@@ -30,8 +30,8 @@ class Deadlines:
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"executor.{name}={getattr(self, name)} must be above 0")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"executor.{name}={getattr(self, name)} must be above 0 and finite")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class TrainerSettings:
     """How the workers of one trainer are started.
 
     Attributes:
-        python: path of its interpreter, relative ones from the working directory; None is the orchestrator's own.
+        python: path of its interpreter, from the working directory; None is the orchestrator's own.
         start_method: `auto` forks where forked workers were shown to train.
     """
 

@@ -52,7 +52,7 @@ class Point:
     def name(self) -> str:
         """What tells this point from the others of its sweep, in one line."""
         named = ("workload", "device", "trainer", "precision")
-        others = (f"{axis}={value}" for axis, value in self.label.items() if axis not in named)
+        others = (f"{axis}={_shown(value)}" for axis, value in self.label.items() if axis not in named)
         return " ".join((self.workload, self.device.name, self.trainer, self.precision, *others))
 
     def _indivisible(self) -> str:
@@ -62,6 +62,10 @@ class Point:
             f"global_batch_size={self.global_batch_size} does not divide over {self.replicas} replicas "
             f"({self.num_workers} x {self.device.name}); {nearest} would"
         )
+
+
+def _shown(value: Option) -> str:
+    return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,5 +80,6 @@ class Sweep:
         require_positive("sweep.repeats", self.repeats)
         if not _SAFE_NAME.fullmatch(self.name):
             raise ConfigError(
-                f"sweep.name={self.name!r} cannot name a folder; use up to 100 letters, digits, '.', '_' and '-'"
+                f"sweep.name={self.name!r} cannot name a folder; "
+                f"use at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
             )

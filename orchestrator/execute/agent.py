@@ -46,7 +46,10 @@ class Agent:
             TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.
         """
         known = self._nurseries.get((info.name, python))
-        if known is None or known.process.poll() is not None:
+        if known is not None and known.process.poll() is not None:
+            _end(known.process)
+            known = None
+        if known is None:
             known = self._start(info, python=python, start_seconds=start_seconds)
             self._nurseries[info.name, python] = known
         return known.address
@@ -64,9 +67,10 @@ class Agent:
         try:
             _greet(process, address, seconds=start_seconds)
         except OSError as error:  # TimeoutError and ConnectionError are kinds of it
+            process.kill()  # it may hang in an import, and has no workers yet
             _end(process)
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            message = f"trainer {info.name!r}: {python} did not start: {' '.join(last) or error}"
+            message = f"trainer {info.name!r}: {python} did not start: {'; '.join([str(error), *last])}"
             raise TrialError("environment", message) from error
         return _Nursery(process, address)
 

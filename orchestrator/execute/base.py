@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
@@ -32,7 +33,7 @@ class Mission:
     pythons: Mapping[str, str]
     driver_names: Mapping[str, tuple[str, ...]]
     peak_flops_per_second: Mapping[str, Mapping[str, float]]
-    retry_limits: Mapping[str, int]
+    retry_limits: Mapping[FailureKind, int]
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]
 

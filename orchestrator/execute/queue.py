@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from orchestrator.core.device import Node
+from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.base import Attempt
@@ -13,8 +14,8 @@ from orchestrator.execute.retry import starts_again
 def next_startable(waiting: Sequence[Attempt], running: Sequence[Placement], *, node: Node) -> Attempt | None:
     """The first waiting attempt for which the host has room beside what runs, or None to wait. Pure.
 
-    A CPU trial that is measured holds all cores of its host, so that nothing runs beside it; a rehearsal never
-    runs beside a measured trial of any kind.
+    A CPU trial that is measured holds all cores of its host, so that nothing runs beside it; a rehearsal
+    never runs beside a measured trial of any kind.
     """
     free_cpus = node.cpus - sum(placement.cpus for placement in running)
     free_devices = {
@@ -43,7 +44,7 @@ class Queue:
         *,
         node: Node,
         prior_attempts: Mapping[str, int],
-        retry_limits: Mapping[str, int],
+        retry_limits: Mapping[FailureKind, int],
     ) -> None:
         self._node = node
         self._retry_limits = retry_limits

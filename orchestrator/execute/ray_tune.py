@@ -124,6 +124,10 @@ class _QueueSearcher(Searcher):
             failure=Failure(kind=kind, message=message),
         )
 
+    def __getstate__(self) -> dict[str, object]:
+        """Nothing: Tune pickles its parts for a restore that never comes."""
+        return {}
+
     def save(self, checkpoint_path: str) -> None:
         """Keep nothing: the ledger decides what is done."""
 

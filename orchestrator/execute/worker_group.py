@@ -63,6 +63,7 @@ class WorkerGroup:
         try:
             message = self._channels[rank].receive()
         except ChannelClosedError:
+            self._kill(rank)  # its nursery is gone, which would have ended what the worker had started
             message = {"event": "exited", "code": None}
         if message["event"] == "exited":
             self._channels.pop(rank).close()
@@ -112,12 +113,17 @@ class WorkerGroup:
     def _end(self) -> None:
         """Kill what still lives, and wait until all are gone. The nursery's last message says that one is."""
         for rank in self._channels:
-            with contextlib.suppress(ProcessLookupError, KeyError):  # KeyError: it was never started
-                os.killpg(self._pids[rank], signal.SIGKILL)
+            self._kill(rank)
         self._wait(set(self._channels) & set(self._pids), until=time.monotonic() + _END_SECONDS)
         for channel in self._channels.values():
             channel.close()
         self._channels.clear()
+
+    def _kill(self, rank: int) -> None:
+        """End a worker and all that it started; one that was only just forked leads no group yet."""
+        for kill in (os.kill, os.killpg):
+            with contextlib.suppress(ProcessLookupError, KeyError):  # KeyError: it was never started
+                kill(self._pids[rank], signal.SIGKILL)
 
     def _wait(self, ranks: set[int], *, until: float) -> None:
         while ranks & set(self._channels) and self.next_event(until=until) is not None:

@@ -1,0 +1,164 @@
+"""Words on the command line: which verb, what is printed, and the exit code."""
+
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.text import Text
+
+from orchestrator import pipeline
+from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.headline import headline_of
+from orchestrator.config.load import load
+from orchestrator.core import codec
+from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
+from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Settings
+from orchestrator.execute.base import Watcher
+from orchestrator.screen.printing import print_plan, print_table, totals_of
+from orchestrator.screen.watcher import watching
+
+
+DONE, TRIALS_FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
+
+_PIPE_WIDTH = 160  # where no terminal says how wide it is
+_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway
+
+console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A command line taken apart: our verb and flags, and the overrides, which are Hydra's."""
+
+    verb: str
+    flags: frozenset[str]
+    overrides: tuple[str, ...]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code. A user's mistake is one line on standard error."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    try:
+        if False:
+            return 0
+        line = parse(arguments)
+        settings = load(line.overrides, working_directory=Path.cwd())
+        return _VERBS[line.verb].act(settings, line.flags)
+    except OrchestratorError as error:
+        _complain(str(error))
+        return WRONG_REQUEST
+    except KeyboardInterrupt:
+        _complain("interrupted; what has finished is kept, and the same command runs the rest")
+        return INTERRUPTED
+
+
+def parse(arguments: Sequence[str]) -> Line:
+    """Take a command line apart: the verb is the first word without `=`, our flags begin with `--`.
+
+    Raises:
+        ConfigError: a verb or a flag that does not exist, or two verbs.
+    """
+    ours = [word for word in arguments if word not in _MULTIRUN]
+    flags = frozenset(word for word in ours if word.startswith("--"))
+    words = [word for word in ours if "=" not in word and word[:1] not in ("-", "~", "+")]
+    if len(words) > 1:
+        raise ConfigError(f"one verb at a time: {words[0]!r} and {words[1]!r} were given")
+    verb = words[0] if words else "run"
+    if verb not in _VERBS:
+        raise UnknownNameError("verb", verb, known=_VERBS)
+    unknown = sorted(flags - _VERBS[verb].flags)
+    if unknown:
+        raise UnknownNameError(f"flag of {verb!r}:", unknown[0], known=_VERBS[verb].flags)
+    overrides = tuple(word for word in ours if word not in flags and word not in words)
+    return Line(verb=verb, flags=flags, overrides=overrides)
+
+
+def _run(settings: Settings, _flags: frozenset[str]) -> int:
+    _say(f"records: {pipeline.ledger_of(settings).path}")
+    situation = _look(settings, download=True)
+    outcome = pipeline.run_sweep(settings, situation, watch=_watch)
+    return _conclude(outcome)
+
+
+def _plan(settings: Settings, flags: frozenset[str]) -> int:
+    situation = _look(settings, download=False, quiet="--json" in flags)
+    plan = pipeline.plan_sweep(settings, situation)
+    if "--json" in flags:
+        console.print_json(codec.to_json(plan)) if console.is_terminal else _say(codec.to_json(plan))
+    else:
+        print_plan(console, plan, list_all="--all" in flags)
+    return DONE
+
+
+def _report(settings: Settings, _flags: frozenset[str]) -> int:
+    situation = _look(settings, download=False)
+    return _conclude(pipeline.report_sweep(settings, pipeline.plan_sweep(settings, situation)))
+
+
+def _sync(settings: Settings, _flags: frozenset[str]) -> int:
+    sent = pipeline.sync_sweep(settings)
+    _say(f"{sent:,} records sent to {settings.tracking_uri or 'nobody: tracking=none'}")
+    return DONE
+
+
+def _look(settings: Settings, *, download: bool, quiet: bool = False) -> pipeline.Situation:
+    situation = pipeline.look(settings, download=download)
+    if not quiet:
+        for ref in situation.data.values():
+            _say(f"data: {ref.description}")
+    return situation
+
+
+@contextmanager
+def _watch(plan: Plan) -> Iterator[Watcher]:
+    _say(totals_of(plan))
+    with watching(console, plan.placements) as watcher:
+        yield watcher
+
+
+def _conclude(outcome: pipeline.Outcome) -> int:
+    """Tables, then the sentences that matter, then where the page is."""
+    findings = findings_of(outcome.records, outcome.plan)
+    for table in tables_of(findings):
+        print_table(console, table)
+    for sentence in headline_of(findings):
+        _say(sentence)
+    _say(f"report: {outcome.report}")
+    return TRIALS_FAILED if findings.failed else DONE
+
+
+def _say(line: str) -> None:
+    console.print(Text(line), soft_wrap=True)
+
+
+def _complain(line: str) -> None:
+    Console(stderr=True).print(Text(f"error: {line}"), soft_wrap=True)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verb:
+    """What a verb does, and the flags that it knows."""
+
+    act: Callable[[Settings, frozenset[str]], int]
+    flags: frozenset[str] = frozenset()
+
+
+_VERBS: Mapping[str, _Verb] = {
+    "run": _Verb(act=_run),
+    "plan": _Verb(act=_plan, flags=frozenset({"--all", "--json"})),
+    "report": _Verb(act=_report),
+    "sync": _Verb(act=_sync),
+}

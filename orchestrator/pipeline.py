@@ -1,0 +1,213 @@
+"""The story of a sweep on one page: look, plan, execute, record, analyse."""
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from orchestrator.analysis.report import render
+from orchestrator.analysis.timing import metrics_of
+from orchestrator.core.device import Device, Node
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Settings
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.execute.base import Executor, Mission, Watcher
+from orchestrator.execute.inline import InlineExecutor
+from orchestrator.execute.inventory import local_node
+from orchestrator.execute.probe import trainer_environment
+from orchestrator.plan.plan import plan
+from orchestrator.plan.trials import data_needed
+from orchestrator.record.base import NoTracker, Tracker
+from orchestrator.record.environment import driver_environment
+from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
+from orchestrator.train.registry import trainer_info, trainers
+from workloads.data.sources import DataRef, default_cache, resolve
+
+REPORT_NAME = "report.html"
+
+Watch = Callable[[Plan], AbstractContextManager[Watcher]]
+"""Opens what a person sees while a plan is carried out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a command found before it decided anything.
+
+    Attributes:
+        data: (data set, source asked for) -> what it is here.
+        ledgers: the records of every sweep under the outputs folder.
+    """
+
+    node: Node
+    environments: Mapping[str, TrainerEnvironment]
+    data: Mapping[tuple[str, str], DataRef]
+    ledgers: Mapping[str, tuple[TrialRecord, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a command did: its plan, every record of the sweep since, and the page that tells of them."""
+
+    plan: Plan
+    records: tuple[TrialRecord, ...]
+    report: Path
+
+
+def look(settings: Settings, *, download: bool) -> Situation:
+    """Look at this machine, the trainers' environments, the data and the ledgers.
+
+    Args:
+        download: whether data that is not here may be fetched.
+    """
+    return Situation(
+        node=local_node(_devices_of(settings)),
+        environments={
+            name: trainer_environment(trainer_info(name), python=chosen.python)
+            for name, chosen in settings.trainers.items()
+        },
+        data={
+            (name, source): resolve(name, source, cache=default_cache(), download=download)
+            for name, source in data_needed(settings.sweep)
+        },
+        ledgers=read_ledgers(settings.outputs),
+    )
+
+
+def plan_sweep(settings: Settings, situation: Situation) -> Plan:
+    """Decide what becomes of every point; nothing is started."""
+    return plan(
+        settings.sweep,
+        node=situation.node,
+        trainers=trainers(),
+        environments=situation.environments,
+        start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
+        data_ids={wanted: ref.id for wanted, ref in situation.data.items()},
+        records=[record for records in situation.ledgers.values() for record in records],
+        missing_device=settings.missing_device,
+    )
+
+
+def run_sweep(settings: Settings, situation: Situation, *, watch: Watch) -> Outcome:
+    """Run what is missing, keep each record as it arrives, and report."""
+    ledger = ledger_of(settings)
+    tracker = _tracker_of(settings)
+    with ledger.lock():
+        todo = plan_sweep(settings, situation)
+        _adopt(todo, situation, ledger=ledger)
+        tracker.begin(settings.sweep.name)
+        try:
+            tracker.sync((record, metrics_of(record)) for record in ledger.records())
+            with watch(todo) as watcher:
+                _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
+            outcome = report_sweep(settings, todo)
+        except BaseException:
+            tracker.finish(None)
+            raise
+        tracker.finish(outcome.report)
+    return outcome
+
+
+def report_sweep(settings: Settings, current: Plan) -> Outcome:
+    """Write the report of what is recorded."""
+    ledger = ledger_of(settings)
+    records = ledger.records()
+    page = ledger.path.with_name(REPORT_NAME)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
+    return Outcome(plan=current, records=records, report=page)
+
+
+def sync_sweep(settings: Settings) -> int:
+    """Give the tracking server the records that it lacks, and return how many those were."""
+    ledger, tracker = ledger_of(settings), _tracker_of(settings)
+    tracker.begin(settings.sweep.name)
+    sent = tracker.sync((record, metrics_of(record)) for record in ledger.records())
+    page = ledger.path.with_name(REPORT_NAME)
+    tracker.finish(page if page.exists() else None)
+    return sent
+
+
+def ledger_of(settings: Settings) -> Ledger:
+    """The ledger of a sweep, in the sweep's folder."""
+    return Ledger(settings.outputs / settings.sweep.name / FILE_NAME)
+
+
+def _execute(
+    todo: Plan,
+    settings: Settings,
+    situation: Situation,
+    *,
+    ledger: Ledger,
+    tracker: Tracker,
+    watcher: Watcher,
+) -> None:
+    def keep(record: TrialRecord) -> None:
+        ledger.append(record)
+        tracker.keep(record, metrics_of(record))
+
+    if todo.placements:
+        mission = _mission_of(settings, situation, folder=ledger.path.parent)
+        _executor_of(settings, situation.node).run(todo.placements, mission, keep=keep, watcher=watcher)
+
+
+def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
+    devices = _devices_of(settings)
+    attempts = Counter(record.trial_id for record in situation.ledgers.get(settings.sweep.name, ()))
+    return Mission(
+        sweep=settings.sweep.name,
+        folder=folder.absolute(),
+        deadlines=settings.deadlines,
+        data_paths={ref.id: str(ref.path) for ref in situation.data.values()},
+        pythons={name: found.python for name, found in situation.environments.items()},
+        driver_names={device.name: device.driver_names for device in devices},
+        peak_flops_per_second={device.name: device.peak_flops_per_second for device in devices},
+        retry_limits=settings.retries,
+        prior_attempts=attempts,
+        environment=driver_environment(Path.cwd()),
+    )
+
+
+def _devices_of(settings: Settings) -> tuple[Device, ...]:
+    return tuple({point.device.name: point.device for point in settings.sweep.points}.values())
+
+
+def _adopt(todo: Plan, situation: Situation, *, ledger: Ledger) -> None:
+    """Copy cached results of other sweeps, so that this sweep's report needs its own ledger alone."""
+    own = {record.trial_id for record in situation.ledgers.get(ledger.sweep, ()) if record.result}
+    wanted = {cached.trial_id for cached in todo.cached} - own
+    for sweep, records in situation.ledgers.items():
+        for record in records:
+            if record.trial_id in wanted and record.result is not None:
+                ledger.append(replace(record, sweep=ledger.sweep, reused_from=record.reused_from or sweep))
+                wanted.remove(record.trial_id)
+
+
+def _executor_of(settings: Settings, node: Node) -> Executor:
+    if settings.executor == "inline":
+        return InlineExecutor(node)
+    ray_tune = _heavy("orchestrator.execute.ray_tune", "executor=ray", instead="executor=inline")
+    executor: Executor = ray_tune.RayTuneExecutor(node, address=settings.cluster_address)
+    return executor
+
+
+def _tracker_of(settings: Settings) -> Tracker:
+    if settings.tracking_uri is None:
+        return NoTracker()
+    mlflow_store = _heavy("orchestrator.record.mlflow_store", "tracking", instead="tracking=none")
+    tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
+    return tracker
+
+
+def _heavy(module: str, asked: str, *, instead: str) -> Any:
+    """Import one of our modules whose package takes seconds to import, and need not be installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{asked} needs the package {error.name!r}; install it, or say {instead}"
+        ) from error

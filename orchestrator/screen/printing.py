@@ -1,0 +1,81 @@
+"""Plans and findings as tables in a terminal."""
+
+from collections import Counter
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from orchestrator.analysis.tables import Column, Table, skipped_table, trial_name
+from orchestrator.core.placement import Cached, Placement, Plan, Skipped
+
+_MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
+
+
+def print_table(console: Console, table: Table) -> None:
+    """A table with its title above, and below it the sentence on how to read it."""
+    drawn = RichTable(title=Text(table.title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    for column in table.columns:
+        drawn.add_column(column.header, justify="right" if column.is_number else "left", overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    console.print(drawn)
+    if table.note:
+        console.print(Text(table.note, style="dim"))
+    console.print()
+
+
+def print_plan(console: Console, plan: Plan, *, list_all: bool) -> None:
+    """Every point and the totals; of a long plan the reasons and the totals alone."""
+    num_rows = len(plan.placements) + len(plan.cached) + len(plan.skipped)
+    if num_rows <= _MOST_ROWS or list_all:
+        print_table(console, _listed(plan))
+    else:
+        print_table(console, skipped_table(plan.skipped))
+        console.print(f"{num_rows:,} rows are counted here; --all lists them, --json is for programs")
+    console.print(totals_of(plan), highlight=False)
+
+
+def totals_of(plan: Plan) -> str:
+    """How many trials would run, and what becomes of the other points."""
+    kinds = Counter(placement.provenance for placement in plan.placements)
+    num_stale = sum(cached.stale is not None for cached in plan.cached)
+    stale = f" ({num_stale:,} stale)" if num_stale else ""
+    return (
+        f"to run: {kinds['measured']:,} to measure, {kinds['rehearsed']:,} to rehearse; "
+        f"{len(plan.cached):,} cached{stale}, {len(plan.skipped):,} skipped"
+    )
+
+
+def _listed(plan: Plan) -> Table:
+    rows = [
+        *(_placed_row(each) for each in plan.placements),
+        *(_cached_row(each) for each in plan.cached),
+        *(_skipped_row(each) for each in plan.skipped),
+    ]
+    headers = ("", "point", "where, or why not", "trial")
+    return Table(
+        title=f"Plan of {plan.sweep}",
+        note="",
+        columns=tuple(Column(header=header) for header in headers),
+        rows=tuple(rows),
+    )
+
+
+def _placed_row(placement: Placement) -> tuple[str, ...]:
+    processes = f"{placement.num_processes} x {placement.threads} threads"
+    where = f"{placement.node}, {processes}, {placement.start_method}"
+    notes = "; ".join([where, *placement.substitutions, *placement.warnings])
+    state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
+    return state, trial_name(placement.trial), notes, placement.trial_id
+
+
+def _cached_row(cached: Cached) -> tuple[str, ...]:
+    note = f"{cached.provenance} before"
+    if cached.stale is not None:
+        note += f", stale: {cached.stale}"
+    return "cached", trial_name(cached.trial), note, cached.trial_id
+
+
+def _skipped_row(skipped: Skipped) -> tuple[str, ...]:
+    return "skip", skipped.point, skipped.reason, ""

@@ -1,0 +1,61 @@
+"""How far a sweep has come, and how long it still takes. Pure."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.execute.base import Attempt
+
+
+class Progress:
+    """Counts what waits, runs and has ended."""
+
+    def __init__(self, placements: Sequence[Placement]) -> None:
+        self._left = {placement.trial_id: placement for placement in placements}
+        self._total = len(placements)
+        self._ended: dict[str, str] = {}
+        self._seconds: dict[str, list[float]] = {"measured": [], "rehearsed": []}
+        self.running: dict[str, Attempt] = {}
+
+    def start(self, attempt: Attempt) -> None:
+        """An attempt runs; its trial may have failed before."""
+        self.running[attempt.placement.trial_id] = attempt
+        self._left.setdefault(attempt.placement.trial_id, attempt.placement)
+        self._ended.pop(attempt.placement.trial_id, None)
+
+    def end(self, record: TrialRecord) -> None:
+        """An attempt has ended."""
+        self.running.pop(record.trial_id)
+        self._left.pop(record.trial_id)
+        self._ended[record.trial_id] = state_of(record)
+        self._seconds[record.provenance].append(record.ended_at - record.started_at)
+
+    def line(self) -> str:
+        """`7 of 20 done: 6 measured, 1 failed; about 40 s left`."""
+        counts = Counter(self._ended.values())
+        told = ", ".join(
+            f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
+        )
+        seconds = self.seconds_left()
+        eta = f"; about {_duration(seconds)} left" if seconds else ""
+        return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{eta}"
+
+    def seconds_left(self) -> float | None:
+        """What is left, one after the other, at the mean seconds of what has ended; None before that."""
+        if not any(self._seconds.values()):
+            return None
+        return sum(self._typical_seconds(placement.provenance) for placement in self._left.values())
+
+    def _typical_seconds(self, provenance: str) -> float:
+        known = self._seconds[provenance] or [each for some in self._seconds.values() for each in some]
+        return sum(known) / len(known)
+
+
+def state_of(record: TrialRecord) -> str:
+    """`measured`, `rehearsed` or `failed`."""
+    return "failed" if record.failure else record.provenance
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,87 @@
+"""What a person sees of a sweep while it runs: a live table in a terminal, plain lines elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.analysis.tables import trial_name
+from orchestrator.analysis.timing import metrics_of
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.execute.base import Attempt, Watcher
+from orchestrator.screen.progress import Progress, state_of
+
+_ENDED_ROWS = 12  # ended attempts that the live table keeps in sight
+
+
+class PlainWatcher:
+    """One line when an attempt ends: what a log file wants."""
+
+    def __init__(self, console: Console, placements: Sequence[Placement]) -> None:
+        self._console = console
+        self._progress = Progress(placements)
+
+    def started(self, attempt: Attempt) -> None:
+        """Nothing is said yet."""
+        self._progress.start(attempt)
+
+    def ended(self, record: TrialRecord) -> None:
+        """Say how it ended, and how much is left."""
+        self._progress.end(record)
+        line = f"{state_of(record):<9}  {trial_name(record.spec)}  {_told(record)}  [{self._progress.line()}]"
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveWatcher:
+    """A table of what ended last and what runs, drawn anew at every event."""
+
+    def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
+        self._live = live
+        self._progress = Progress(placements)
+        self._ended: list[TrialRecord] = []
+
+    def started(self, attempt: Attempt) -> None:
+        """Add a row."""
+        self._progress.start(attempt)
+        self._draw()
+
+    def ended(self, record: TrialRecord) -> None:
+        """Move its row to the ended ones."""
+        self._progress.end(record)
+        self._ended = [*self._ended, record][-_ENDED_ROWS:]
+        self._draw()
+
+    def _draw(self) -> None:
+        table = Table("state", "trial", "took s", "", box=None, header_style="bold", pad_edge=False)
+        for record in self._ended:
+            seconds = f"{record.ended_at - record.started_at:.1f}"
+            table.add_row(state_of(record), Text(trial_name(record.spec)), seconds, Text(_told(record)))
+        for attempt in self._progress.running.values():
+            again = f"attempt {attempt.number}" if attempt.number > 1 else ""
+            table.add_row("running", Text(trial_name(attempt.placement.trial)), "", again)
+        self._live.update(Group(table, Text(self._progress.line())), refresh=True)
+
+
+@contextmanager
+def watching(console: Console, placements: Sequence[Placement]) -> Iterator[Watcher]:
+    """The live table where somebody watches, lines where nobody does."""
+    if not console.is_terminal:
+        yield PlainWatcher(console, placements)
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        yield LiveWatcher(live, placements)
+
+
+def _told(record: TrialRecord) -> str:
+    """What an attempt gave: its rate, its cause of failure, or what stood in for what."""
+    if record.failure is not None:
+        return f"{record.failure.kind}: {record.failure.message}"
+    if record.provenance == "rehearsed":
+        return ", ".join(record.placement.substitutions)
+    metrics = metrics_of(record)
+    accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
+    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}"
