@@ -5,6 +5,8 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
+from orchestrator.train.environment import cpu_model
+
 _GIT_SECONDS = 5.0
 
 
@@ -15,7 +17,7 @@ def driver_environment(working_directory: Path) -> dict[str, str]:
         "orchestrator": _version_of("orchestrator"),
         "hostname": platform.node(),
         "platform": platform.platform(),
-        "cpu_model": _cpu_model(),
+        "cpu_model": cpu_model(),
         **_git_state(working_directory),
     }
     return {name: value for name, value in known.items() if value}
@@ -26,13 +28,6 @@ def _version_of(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _cpu_model() -> str | None:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or None)
 
 
 def _git_state(folder: Path) -> dict[str, str | None]:

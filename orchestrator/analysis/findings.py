@@ -1,0 +1,75 @@
+"""Records and plan -> what there is to tell of a sweep: every trial of the plan in exactly one place."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.frame import frame_of
+from orchestrator.analysis.measured import Measured, measured_of
+from orchestrator.analysis.tables import (
+    Table,
+    failed_table,
+    measured_table,
+    rehearsed_table,
+    skipped_table,
+    stale_table,
+    warnings_table,
+)
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord, latest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the records answer of a plan.
+
+    Attributes:
+        records: the record that counts of each trial of the plan that has one.
+        measured: results of the devices that were asked for, repeats together.
+        rehearsed: records of devices that are not there, failed ones too.
+        failed: records without a result, rehearsals too.
+        num_measured: trials that the measured results come from.
+        num_missing: trials of the plan without a record.
+        num_others: trials that have a record and are not in the plan.
+    """
+
+    plan: Plan
+    records: tuple[TrialRecord, ...]
+    measured: tuple[Measured, ...]
+    rehearsed: tuple[TrialRecord, ...]
+    failed: tuple[TrialRecord, ...]
+    num_measured: int
+    num_missing: int
+    num_others: int
+
+
+def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
+    """Sort a ledger's records by what the plan asks for."""
+    counting = latest(records)
+    asked = dict.fromkeys(
+        (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
+    )
+    found = tuple(counting[each] for each in asked if each in counting)
+    measured = measured_of(frame_of(found))
+    return Findings(
+        plan=plan,
+        records=found,
+        measured=measured,
+        rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
+        failed=tuple(each for each in found if each.failure is not None),
+        num_measured=sum(each.num_repeats for each in measured),
+        num_missing=len(asked) - len(found),
+        num_others=len(counting.keys() - asked.keys()),
+    )
+
+
+def tables_of(findings: Findings) -> tuple[Table, ...]:
+    """Measured, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    tables = (
+        measured_table(findings.measured),
+        warnings_table(findings.records),
+        failed_table(findings.failed),
+        rehearsed_table(findings.rehearsed),
+        skipped_table(findings.plan.skipped),
+        stale_table(findings.plan.cached),
+    )
+    return tuple(table for table in tables if table.rows)

@@ -1,0 +1,76 @@
+"""Sweeps as a report meets them: records with their plan."""
+
+from builders import placement, record, train_result, trial_spec
+
+from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.result import Failure
+from orchestrator.core.spec import TimingSpec
+
+STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4
+HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
+SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
+
+
+def measured(trainer="torch_ddp", *, step_seconds=None, placed=None, **changes):
+    """A trial of 15 blocks whose step takes about as long as that framework's, 1% around the median."""
+    spec = trial_spec(trainer=trainer, data=STANDIN, steps=300, timing=TimingSpec(), **changes)
+    step_seconds = step_seconds or SECONDS[trainer] * (0.8 if spec.precision == "bf16" else 1)
+    blocks = tuple(10 * step_seconds * (0.99 + 0.02 * index / 14) for index in range(15))
+    losses = tuple((step, round(2.3 / (1 + step / 18), 4)) for step in (1, *range(20, 301, 20)))
+    result = train_result(block_seconds=(blocks,), losses=losses, steps=300, samples=19200)
+    environment = {"orchestrator": "0.1.0", "python": "3.11.7", trainer: "2.9.0"}
+    return record(placement=placement(spec, **(placed or {})), result=result, environment=environment)
+
+
+def rehearsed(trainer="torch_ddp", *, device="t4", failure=None, **changes):
+    """Two steps on the CPU in place of a device that is not there."""
+    spec = trial_spec(trainer=trainer, device=device, data=STANDIN, host_cpu=None, **changes)
+    place = placement(spec, provenance="rehearsed", substitutions=(f"cpu for {device}", "gloo for nccl"))
+    if failure:
+        return record(placement=place, failure=failure, log_path="logs/0123456789abcdef/attempt_1")
+    return record(placement=place, result=train_result(block_seconds=(), losses=((1, 2.3), (2, 2.2))))
+
+
+def plan_of(records, *, skipped=(), stale=None):
+    """A plan that found those records in the ledger."""
+    cached = tuple(
+        Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
+        for each in records
+    )
+    return Plan(sweep="example", placements=(), cached=cached, skipped=tuple(skipped))
+
+
+def tpu_vs_gpu():
+    """Three trainers, two precisions, three repeats on the CPU; a GPU and a TPU that are not there."""
+    records = [
+        measured(
+            trainer, precision=precision, repeat=repeat, step_seconds=SECONDS[trainer] * speed + repeat * 1e-4
+        )
+        for trainer in SECONDS
+        for precision, speed in (("fp32", 1.0), ("bf16", 0.8))
+        for repeat in range(3)
+    ]
+    records += [rehearsed("torch_ddp", precision=each) for each in ("fp32", "fp16")]
+    records += [rehearsed("torch_xla", device="tpu_v3_8")]
+    records += [rehearsed("tensorflow", failure=Failure(kind="error", message="ValueError: 1 is not 3"))]
+    skipped = [
+        Skipped(
+            point=f"mnist_cnn cpu {trainer} fp16", reason="fp16 on a CPU is 65 to 200 times slower than fp32"
+        )
+        for trainer in SECONDS
+    ]
+    skipped += [Skipped(point="mnist_cnn t4 torch_ddp bf16", reason="t4 has no bf16 units")]
+    return records, plan_of(records, skipped=skipped)
+
+
+def hostile():
+    """Every text that a record or a plan can hold is an attack."""
+    options = {"trainer_options": {HOSTILE: HOSTILE}}
+    names = {"workload": HOSTILE, "device": HOSTILE, "precision": HOSTILE, "host_cpu": HOSTILE}
+    records = [
+        measured(placed={"warnings": (HOSTILE,)}, **names, **options),
+        measured("torch_xla", **names),
+        rehearsed(HOSTILE, device=HOSTILE),
+        rehearsed(HOSTILE, device=HOSTILE, precision="bf16", failure=Failure(kind="error", message=HOSTILE)),
+    ]
+    return records, plan_of(records, skipped=[Skipped(point=HOSTILE, reason=HOSTILE)], stale=HOSTILE)

@@ -1,0 +1,124 @@
+"""The page: whole without the net, inert whatever a record holds, the same for the same records."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import plotly.graph_objects as go
+import pytest
+from builders import record, trial_spec
+from report_cases import HOSTILE, hostile, plan_of, rehearsed, tpu_vs_gpu
+
+from orchestrator.analysis.environment import environment_table
+from orchestrator.analysis.report import plotly, render
+
+OURS = {
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "script",
+    "noscript",
+    "section",
+    "div",
+    "p",
+    "ul",
+    "li",
+}
+OURS |= {"h1", "h2", "h3", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, its text, and the values of its data blocks."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.text, self.blocks, self.in_block = [], [], [], False
+        self.feed(page.replace(plotly(), ""))
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.in_block = ("type", "application/json") in attributes
+
+    def handle_endtag(self, _tag):
+        self.in_block = False
+
+    def handle_data(self, data):
+        if self.in_block:
+            self.blocks.append(json.loads(data))
+        else:
+            self.text.append(data)
+
+
+def page_of(case):
+    records, plan = case()
+    return render(sweep="example", records=records, plan=plan)
+
+
+@pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
+def test_the_page_holds_only_elements_of_ours(case):
+    page = Page(page_of(case))
+    assert {tag for tag, _ in page.elements} <= OURS
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+
+
+def test_an_attack_is_shown_as_text():
+    page = Page(page_of(hostile))
+    cells = [words for words in page.text if HOSTILE in words]
+    assert len(cells) > 10
+
+
+def test_an_attack_inside_a_figure_stays_json():
+    bars, curves = Page(page_of(hostile)).blocks
+    assert "&lt;/script&gt;" in bars["data"][0]["y"][0]  # Plotly reads markup, and shows this
+    assert "&lt;/script&gt;" in curves["data"][0]["name"]
+
+
+def test_the_page_refers_to_nothing_outside_itself():
+    page = Page(page_of(tpu_vs_gpu))
+    assert not [attributes for _, attributes in page.elements if {"src", "href"} & set(attributes)]
+    assert "url(" not in page_of(tpu_vs_gpu).replace(plotly(), "")
+
+
+def test_the_page_may_run_only_its_own_two_scripts():
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page_of(tpu_vs_gpu))[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert policy.count("sha256-") == 2
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+
+
+def test_the_figures_are_what_plotly_knows():
+    for block in Page(page_of(tpu_vs_gpu)).blocks:
+        go.Figure(block)
+
+
+def test_a_sweep_without_measurements_carries_no_script():
+    records = [rehearsed()]
+    page = render(sweep="example", records=records, plan=plan_of(records))
+    assert "<script" not in page
+    assert "script-src 'none'" in page
+    assert len(page) < 20_000
+
+
+def test_an_empty_sweep_is_a_page_too():
+    page = render(sweep="example", records=[], plan=plan_of([]))
+    assert "No trial has been run." in page
+
+
+def test_a_stand_in_is_told_plainly():
+    assert "The data is a declared stand-in" in page_of(tpu_vs_gpu)
+
+
+def test_a_version_that_differs_between_trainers_says_whose_it_is():
+    records = [record(environment={"torch": "2.13", "python": "3.11"})]
+    records += [record(spec=trial_spec(trainer="torch_xla"), environment={"torch": "2.9", "python": "3.11"})]
+    rows = dict(environment_table(records).rows)
+    assert rows["torch"] == "2.13 (torch_ddp); 2.9 (torch_xla)"
+    assert rows["python"] == "3.11"
+    assert rows["cpu, as its driver says"] == "Some CPU"
+
+
+def test_what_a_rehearsal_ran_on_is_not_told_as_the_device():
+    assert "t4, as its driver says" not in dict(environment_table([rehearsed()]).rows)

@@ -1,0 +1,61 @@
+"""Numbers and names as people read them."""
+
+import pytest
+
+from orchestrator.analysis.measured import Spread
+from orchestrator.analysis.wording import counted, data_name, day_and_time, number, spread
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (6397.4, "6,397"),
+        (10.02, "10.02"),
+        (0.1, "0.1000"),
+        (0.0, "0"),
+        (1234567.8, "1,234,568"),
+        (-0.5, "-0.5000"),
+        (2e-7, "2.00e-07"),
+        (float("nan"), "\N{EN DASH}"),
+        (float("inf"), "\N{EN DASH}"),
+    ],
+)
+def test_a_number_has_four_digits_that_count(value, shown):
+    assert number(value) == shown
+
+
+def test_both_ends_have_the_decimals_of_the_median():
+    assert spread(Spread(median=0.01, low=0.00998, high=0.0101), factor=1000) == "10.00 [9.98, 10.10]"
+
+
+def test_one_value_has_no_brackets():
+    assert spread(Spread(median=6400, low=6400, high=6400)) == "6,400"
+
+
+def test_unknown_is_a_dash():
+    nan = float("nan")
+    assert spread(Spread(median=nan, low=nan, high=nan)) == "\N{EN DASH}"
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        ("standin:1f2e3d4c5b", "stand-in 1f2e3d4c"),
+        ("real:0123456789", "real 01234567"),
+        ("synthetic:1", "synthetic 1"),
+    ],
+)
+def test_data_says_its_kind_first(data, name):
+    assert data_name(data) == name
+
+
+def test_one_trial_is_no_trials():
+    assert (counted(1, "trial"), counted(0, "trial"), counted(2000, "trial")) == (
+        "1 trial",
+        "0 trials",
+        "2,000 trials",
+    )
+
+
+def test_times_are_utc():
+    assert day_and_time(1_790_000_000) == "2026-09-21 14:13 UTC"
