@@ -1,0 +1,22 @@
+"""(an exception that ended a worker) -> the class of its trial's failure. Pure, and imports no framework."""
+
+from orchestrator.core.errors import FailureKind, TrialError
+
+_OUT_OF_MEMORY = (
+    "out of memory",  # torch on an accelerator; the CUDA driver
+    "resource_exhausted",  # XLA's and TensorFlow's status code
+    "resourceexhaustederror",  # TensorFlow's exception
+    "can't allocate memory",  # torch on a CPU
+)
+
+
+def kind_of(error: Exception) -> FailureKind:
+    """Classify by type where there is one, and by the framework's words where it raises a RuntimeError."""
+    if isinstance(error, TrialError):
+        return error.kind
+    if isinstance(error, ImportError):
+        return "environment"
+    said = f"{type(error).__name__}: {error}".lower()
+    if isinstance(error, MemoryError) or any(words in said for words in _OUT_OF_MEMORY):
+        return "oom"
+    return "error"

@@ -1,0 +1,139 @@
+"""Which trainers there are, and all that is known of each without importing its framework."""
+
+from collections.abc import Mapping
+from pkgutil import resolve_name
+from types import MappingProxyType
+
+from orchestrator.core.device import DeviceKind
+from orchestrator.core.errors import TrialError, UnknownNameError
+from orchestrator.core.spec import Option
+from orchestrator.core.trainer import ProcessModel, TrainerInfo
+from orchestrator.train import rendezvous
+from orchestrator.train.base import Trainer
+
+_TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
+    "auto": None,
+    "mirrored": "per_host",
+    "multi_worker": "per_replica",
+}
+
+
+def _per_replica(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel:
+    return "per_replica"
+
+
+def _per_host(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel:
+    return "per_host"
+
+
+def _by_strategy(kind: DeviceKind, options: Mapping[str, Option]) -> ProcessModel:
+    """TensorFlow's replicas share a process on an accelerator's host; on a CPU they are processes."""
+    strategy = str(options.get("strategy", "auto"))
+    if strategy not in _TENSORFLOW_STRATEGIES:
+        raise UnknownNameError("trainer.strategy", strategy, known=_TENSORFLOW_STRATEGIES)
+    model = _TENSORFLOW_STRATEGIES[strategy]
+    return model or ("per_replica" if kind == "cpu" else "per_host")
+
+
+_TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
+    {
+        info.name: info
+        for info in (
+            TrainerInfo(
+                name="torch_ddp",
+                version=1,
+                path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
+                packages=("torch",),
+                install="pip install '.[torch]'",
+                precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
+                process_model=_per_replica,
+                variables=rendezvous.torch_distributed,
+                preload=(
+                    "orchestrator.train.torch_ddp_trainer",
+                    "torch._dynamo",  # 1.2 s that the first optimizer of a process would take
+                    "numpy.random",
+                ),
+                fork_proven=("cpu",),
+                refusals={"tpu": "reaches a TPU through torch_tpu only, which it has not been run with"},
+                rehearsed_with={"gpu": ("gloo for nccl",)},
+            ),
+            TrainerInfo(
+                name="tensorflow",
+                version=1,
+                path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",
+                packages=("tensorflow", "keras"),
+                install="pip install '.[tensorflow]'",
+                precisions={
+                    "cpu": ("fp32", "bf16"),
+                    "gpu": ("fp32", "tf32", "bf16", "fp16"),
+                    "tpu": ("bf16", "tpu_default"),
+                },
+                process_model=_by_strategy,
+                variables=rendezvous.tensorflow_cluster,
+                preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
+                fork_proven=("cpu",),
+                rehearsed_with={
+                    "gpu": ("logical CPU devices for GPUs",),
+                    "tpu": ("MirroredStrategy for TPUStrategy",),
+                },
+            ),
+            TrainerInfo(
+                name="torch_xla",
+                version=1,
+                path="orchestrator.train.torch_xla_trainer:TorchXlaTrainer",
+                packages=("torch_xla", "torch"),
+                install="make xla",
+                precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
+                process_model=_per_host,
+                variables=rendezvous.xla_spmd,
+                preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
+                fork_proven=("cpu",),
+                refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
+                rehearsed_with={"tpu": ("PJRT's CPU devices for TPU chips",)},
+            ),
+            TrainerInfo(
+                name="noop",
+                version=1,
+                path="orchestrator.train.noop_trainer:NoopTrainer",
+                packages=("numpy",),
+                install="pip install .",
+                precisions={"cpu": ("fp32", "bf16")},
+                process_model=_per_replica,
+                variables=rendezvous.alone,
+                preload=("orchestrator.train.noop_trainer", "numpy.random"),
+                fork_proven=("cpu",),
+            ),
+        )
+    }
+)
+
+
+def trainers() -> Mapping[str, TrainerInfo]:
+    """All trainers by name."""
+    return _TRAINERS
+
+
+def trainer_info(name: str) -> TrainerInfo:
+    """One trainer. Raises UnknownNameError."""
+    if name not in _TRAINERS:
+        raise UnknownNameError("trainer", name, known=_TRAINERS)
+    return _TRAINERS[name]
+
+
+def load_trainer(path: str) -> Trainer:
+    """Import a trainer, and its framework with it, and make it. Only a worker does this.
+
+    Args:
+        path: `module:Class`.
+
+    Raises:
+        TrialError: `environment`, when a package is missing; says how to get it.
+    """
+    try:
+        trainer: Trainer = resolve_name(path)()
+    except ImportError as error:
+        cures = [info.install for info in _TRAINERS.values() if info.path == path]
+        raise TrialError(
+            "environment", "; ".join([f"{error}", *(f"get it with: {each}" for each in cures)])
+        ) from error
+    return trainer

@@ -1,0 +1,176 @@
+"""Data-parallel training with PyTorch/XLA: one process drives all devices of its host through SPMD."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+import torch
+import torch_xla
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch_xla import backends, runtime
+from torch_xla._internal import tpu
+from torch_xla.core import xla_model
+from torch_xla.debug import metrics
+from torch_xla.distributed import spmd
+
+from orchestrator.core.device import DeviceKind
+from orchestrator.core.errors import TrialError
+from orchestrator.core.result import DeviceFacts
+from orchestrator.train.base import WorkerJob
+from orchestrator.train.environment import cpu_model, tpu_name
+from orchestrator.train.evaluation import Logits, quality_of
+from orchestrator.train.precision import PRECISIONS, Precision, label_of
+from orchestrator.train.torch_observation import FirstProduct
+from workloads.data.batches import Batches, Images
+from workloads.sequential_torch import state_of
+from workloads.spec import WorkloadSpec
+
+_KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "CUDA": "gpu", "TPU": "tpu"}
+
+
+class TorchXlaTrainer:
+    """One replica: a plain XLA device. Several: a mesh over which batches are split and weights copied.
+
+    The compiler adds the sum of the gradients. Run on PJRT's CPU device; on a TPU it follows the
+    documentation and has not been run.
+    """
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
+        """Mesh, model, optimizer, and the batches of one pass, each split over the mesh."""
+        precision = PRECISIONS[job.precision]
+        if precision.xla_matmul != backends.get_mat_mul_precision():
+            backends.set_mat_mul_precision(precision.xla_matmul)
+        torch.set_num_threads(job.threads)
+        torch.manual_seed(job.trial.seed)
+        self._job = job
+        self._mesh = _mesh(job)
+        self._device = torch_xla.device()
+        self._model = resolve_name(workload.torch_builder)(workload, job.trial.seed).to(self._device)
+        self._first_product = FirstProduct(self._model)
+        self._optimizer = torch.optim.SGD(
+            self._model.parameters(),
+            lr=workload.optimizer.learning_rate,
+            momentum=workload.optimizer.momentum,
+        )
+        self._autocast = _autocast(precision)
+        self._batches = batches
+        self._staged = self._stage()
+
+    def step(self, index: int) -> None:
+        """Forward, backward, update: recorded, compiled when it is new, and handed to the devices."""
+        images, labels = self._staged[index % len(self._staged)]
+        self._optimizer.zero_grad()
+        with self._autocast:
+            loss = cross_entropy(self._model(images), labels)
+        torch.autograd.backward(loss)
+        self._optimizer.step()
+        self._loss = loss.detach()
+        torch_xla.sync()
+        self.samples += len(labels)
+
+    def synchronize(self) -> None:
+        """Run what is recorded, and wait for all devices."""
+        torch_xla.sync()
+        xla_model.wait_device_ops()
+
+    def loss(self) -> float:
+        """Loss of the last step: its mean is over the global batch already."""
+        return self._loss.item()
+
+    def compile_count(self) -> int | None:
+        """Graphs that were compiled, of the step and of everything else."""
+        return metrics.counter_value("UncachedCompile") or 0
+
+    def evaluate(self, limit: int | None) -> Mapping[str, float]:
+        """Accuracy and loss; chunks are of the training batch's size, so that they split over the mesh."""
+        chunk = self._batches.global_batch_size
+        return quality_of(self._predict, self._batches, limit=limit, chunk=chunk)
+
+    def device_facts(self) -> DeviceFacts:
+        """Devices that hold a part of a batch, and in which dtype the first product of a step was."""
+        kind = _kind()
+        is_rounded = backends.get_mat_mul_precision() != "highest"
+        return DeviceFacts(
+            kind=kind,
+            name=cpu_model() if kind == "cpu" else _driver_name(),
+            count=_num_devices_of(self._staged[0][0]),
+            precision=label_of(kind, str(self._first_product.dtype), float32_is_rounded=is_rounded),
+            peak_memory_bytes=None if kind == "cpu" else _peak_memory_bytes(self._device),
+        )
+
+    def state(self) -> Mapping[str, Any]:
+        """Parameters by canonical name."""
+        return state_of(self._model)
+
+    def close(self) -> None:
+        """One process has nobody to leave."""
+
+    def _predict(self, images: Images) -> Logits:
+        with torch.no_grad(), self._autocast:
+            logits: Tensor = self._model(self._split(torch.from_numpy(images)))
+        return logits.cpu().numpy()
+
+    def _stage(self) -> list[tuple[Tensor, Tensor]]:
+        """Each global batch of one pass, or as many as the trial trains on, split over the mesh."""
+        num_batches = min(self._batches.num_batches, self._job.trial.steps)
+        whole = (self._batches.shard(index, rank=0, world_size=1) for index in range(num_batches))
+        return [
+            (self._split(torch.from_numpy(images)), self._split(torch.from_numpy(labels).long()))
+            for images, labels in whole
+        ]
+
+    def _split(self, host: Tensor) -> Tensor:
+        """Send a tensor to the devices, each the part of the leading axis that is its own."""
+        sharding = None
+        if self._mesh is not None:
+            sharding = spmd.ShardingSpec(self._mesh, ("data", *[None] * (host.ndim - 1)))
+        sent: list[Tensor] = xla_model.send_cpu_data_to_device([host], self._device, sharding)
+        return sent[0]
+
+
+def _autocast(precision: Precision) -> AbstractContextManager[object]:
+    """XLA's autocast knows bfloat16 alone, and warns of any other dtype even where it is switched off."""
+    if precision.compute_dtype == "float32":
+        return nullcontext()
+    return torch.autocast("xla", dtype=getattr(torch, precision.compute_dtype))
+
+
+def _mesh(job: WorkerJob) -> Any:
+    """A mesh `data` over all devices, or None for one replica. Raises TrialError if there are not as many."""
+    if job.replicas == 1:
+        return None
+    runtime.use_spmd()  # before any tensor
+    count = runtime.addressable_runtime_device_count()
+    if count != job.replicas:
+        raise TrialError("device_mismatch", f"trial asks for {job.replicas} XLA devices; PJRT has {count}")
+    return spmd.Mesh(np.arange(count), (count,), ("data",))
+
+
+def _num_devices_of(batch: Tensor) -> int:
+    """Devices that hold a part of the batch of their own: what every device holds whole counts once."""
+    if not runtime.is_spmd():
+        return 1
+    return len({repr(shard.indices) for shard in spmd.wrap_if_sharded(batch).local_shards})
+
+
+def _kind() -> DeviceKind:
+    """Of the first device that PJRT's client holds: `CPU:0`."""
+    name = str(runtime.global_runtime_device_attributes()[0]["name"])
+    return _KINDS[name.partition(":")[0]]
+
+
+def _driver_name() -> str:
+    """The generation of this TPU, of its host's environment or metadata; never run."""
+    return tpu_name(str(tpu.get_tpu_type()))
+
+
+def _peak_memory_bytes(device: torch.device) -> int | None:
+    """None where the runtime does not count it."""
+    peak = xla_model.get_memory_info(device).get("peak_bytes_used")
+    return None if peak is None else int(peak)

@@ -1,0 +1,199 @@
+"""Trainers in processes of their own, without an executor: forked children of one interpreter train.
+
+As a script, in a trainer's own environment: `python trainer_runs.py FOLDER`. It needs no test package.
+"""
+
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+import traceback
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from orchestrator.core.codec import from_plain, to_plain
+from orchestrator.core.result import DeviceFacts
+from orchestrator.core.spec import TimingSpec, TrialSpec
+from orchestrator.train.base import Trainer, WorkerJob
+from orchestrator.train.registry import load_trainer, trainer_info
+from workloads.data import batches
+from workloads.data.sources import resolve
+from workloads.registry import workload
+
+ROOT = Path(__file__).parents[1]
+
+RUNS: dict[str, dict[str, tuple[str, int, int]]] = {
+    "torch_ddp": {"fp32": ("fp32", 1, 1), "bf16": ("bf16", 1, 1), "two processes": ("fp32", 2, 2)},
+    "tensorflow": {
+        "fp32": ("fp32", 1, 1),
+        "bf16": ("bf16", 1, 1),
+        "two processes": ("fp32", 2, 2),
+        "two devices": ("fp32", 1, 2),
+    },
+    "torch_xla": {"fp32": ("fp32", 1, 1), "bf16": ("bf16", 1, 1), "two devices": ("fp32", 1, 2)},
+}
+"""(precision, processes, replicas) of each run of a trainer."""
+
+STEPS = 12
+BATCH = 64
+OPTIONS = {"filters": (8, 16), "dense_units": 64, "learning_rate": 0.02, "momentum": 0.9}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one rank says after its steps; `state` holds its weights by canonical name."""
+
+    losses: tuple[float, ...]
+    quality: dict[str, float]
+    quality_of_five: dict[str, float]
+    samples: int
+    compile_counts: tuple[int | None, ...]
+    facts: DeviceFacts
+    state: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+
+def python_of(trainer: str) -> Path:
+    """The interpreter that has the trainer's framework; it may be absent."""
+    if trainer != "torch_xla":
+        return Path(sys.executable)
+    return Path(os.environ.get("ORCHESTRATOR_XLA_PYTHON", ROOT / ".venv-xla/bin/python"))
+
+
+@cache
+def outcomes_of(trainer: str) -> dict[str, list[Outcome]]:
+    """Do all runs of a trainer, once in a test session: the outcome of each rank, by the name of the run."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        data = resolve("mnist", "synthetic", cache=folder, download=False).path
+        jobs = {run: _jobs_of(trainer, *shape, data=data) for run, shape in RUNS[trainer].items()}
+        (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
+        subprocess.run(
+            [python_of(trainer), __file__, folder],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"},
+            check=True,
+            timeout=120,
+        )
+        return {run: [_outcome(folder / f"{run}-{each.rank}") for each in jobs[run]] for run in jobs}
+
+
+def _jobs_of(trainer: str, precision: str, processes: int, replicas: int, *, data: Path) -> list[WorkerJob]:
+    """The jobs of one trial, one for each process."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(processes)]
+    addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
+    for each in sockets:
+        each.close()
+    trial = TrialSpec(
+        workload="mnist_cnn",
+        workload_version=1,
+        workload_options=OPTIONS,
+        trainer=trainer,
+        trainer_version=1,
+        device="cpu",
+        precision=precision,
+        data="synthetic:1",
+        global_batch_size=BATCH,
+        steps=STEPS,
+        num_workers=replicas,
+        timing=TimingSpec(warmup_steps=3, steps_per_block=1),
+    )
+    common = {"kind": "cpu", "replicas": replicas, "world_size": processes, "threads": 1}
+    return [
+        WorkerJob(
+            trial=trial,
+            precision=precision,
+            rehearsal=False,
+            rank=rank,
+            data_path=str(data),
+            addresses=addresses,
+            variables=trainer_info(trainer).variables(rank, addresses, **common),
+            **common,
+        )
+        for rank in range(processes)
+    ]
+
+
+def _outcome(stem: Path) -> Outcome:
+    said = json.loads(stem.with_suffix(".json").read_text())
+    with np.load(stem.with_suffix(".npz")) as arrays:
+        return dataclasses.replace(from_plain(Outcome, said), state=dict(arrays))
+
+
+def _main(folder: Path) -> int:
+    runs = json.loads((folder / "runs.json").read_text())
+    for module in trainer_info(next(iter(runs.values()))[0]["trial"]["trainer"]).preload:
+        import_module(module)
+    for name, jobs in runs.items():
+        stems = [folder / f"{name}-{rank}" for rank in range(len(jobs))]
+        children = [_fork(from_plain(WorkerJob, job), stem) for job, stem in zip(jobs, stems, strict=True)]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+        for code, stem in zip(codes, stems, strict=True):
+            if code:
+                sys.stderr.write(stem.with_suffix(".log").read_text())
+                return 1
+    return 0
+
+
+def _fork(job: WorkerJob, stem: Path) -> int:
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        log = os.open(stem.with_suffix(".log"), os.O_WRONLY | os.O_CREAT)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        os.environ.update(job.variables)
+        _work(job, stem)
+        code = 0
+    except Exception:  # noqa: BLE001  the border of the process: the parent shows its log
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _work(job: WorkerJob, stem: Path) -> None:
+    trial = job.trial
+    data = batches.load(Path(job.data_path), global_batch_size=trial.global_batch_size, seed=trial.seed)
+    trainer = load_trainer(trainer_info(trial.trainer).path)
+    trainer.setup(workload(trial.workload, trial.workload_options), job, data)
+    losses: list[float] = []
+    counts: list[int | None] = []
+    trainer.synchronize()  # as the loop does before the first step
+    for index in range(trial.steps):
+        trainer.step(index)
+        trainer.synchronize()
+        losses.append(trainer.loss())
+        counts.append(trainer.compile_count())
+    quality, quality_of_five = _evaluate(trainer, counts)
+    said: dict[str, Any] = {
+        "losses": losses,
+        "samples": trainer.samples,
+        "compile_counts": counts,
+        "quality": quality,
+        "quality_of_five": quality_of_five,
+        "facts": to_plain(trainer.device_facts()),
+    }
+    np.savez(stem.with_suffix(".npz"), **trainer.state())
+    trainer.close()
+    stem.with_suffix(".json").write_text(json.dumps(said))
+
+
+def _evaluate(trainer: Trainer, counts: list[int | None]) -> list[dict[str, float]]:
+    """Quality on all held-out samples and on five of them; what that compiles is appended to `counts`."""
+    found = []
+    for limit in (None, 5):
+        found.append(dict(trainer.evaluate(limit)))
+        counts.append(trainer.compile_count())
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(_main(Path(sys.argv[1])))

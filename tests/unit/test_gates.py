@@ -1,0 +1,149 @@
+"""Each identity gate refuses a planted fault and lets its healthy twin pass."""
+
+import math
+from typing import Any
+
+import pytest
+from builders import placement, train_result, trial_spec
+
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import DeviceFacts, Failure, TrainResult
+from orchestrator.train import gates
+
+
+def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:
+    return gates.failure_of(place, result, **{"driver_names": (), "peak_flops_per_second": None, **known})
+
+
+def facts(**changes: Any) -> DeviceFacts:
+    return DeviceFacts(**{"kind": "cpu", "name": "Some CPU", "count": 1, "precision": "fp32", **changes})
+
+
+def test_a_healthy_result_passes_all_gates() -> None:
+    known = {"driver_names": ("Some CPU",), "peak_flops_per_second": 1e12}
+    assert judge(placement(), train_result(), **known) is None
+
+
+def test_two_healthy_ranks_pass_all_gates() -> None:
+    two = train_result(block_seconds=((0.1,) * 6, (0.11,) * 6), devices=(facts(), facts()))
+    assert judge(placement(replicas=2, num_processes=2), two) is None
+
+
+def test_a_refused_result_stays_in_its_failure() -> None:
+    result = train_result(samples=1)
+    failure = judge(placement(), result)
+    assert failure is not None
+    assert failure.refused is result
+
+
+@pytest.mark.parametrize(
+    ("devices", "message"),
+    [
+        ((facts(kind="gpu"),), "trial asks for a cpu; it ran on a gpu"),
+        ((facts(precision="bf16"),), "trial asks for fp32; its arithmetic was bf16"),
+        (
+            (facts(name="Other CPU"),),
+            "trial asks for cpu, which its driver calls 'Some CPU'; it ran on 'Other CPU'",
+        ),
+    ],
+)
+def test_another_device_or_precision_than_asked_for_is_a_device_mismatch(devices, message) -> None:
+    failure = judge(placement(), train_result(devices=devices), driver_names=("Some CPU",))
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("device_mismatch", message)
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_is_divergence(loss: float) -> None:
+    failure = judge(placement(), train_result(losses=((1, 2.3), (64, loss), (120, loss))))
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("diverged", f"the loss is {loss} after step 64")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ({"samples": 7616}, "120 steps of 64 samples are 7680; the trainers counted 7616"),
+        ({"steps": 119, "samples": 7616}, "trial asks for 120 steps; 119 were taken"),
+        ({"devices": (facts(count=2),)}, "trial asks for 1 replicas; its workers drove 2 devices"),
+        ({"block_seconds": ((),)}, "1 ranks; blocks timed by each: [0]"),
+        ({"block_seconds": ()}, "1 ranks; blocks timed by each: none"),
+        ({"block_seconds": ((0.1, 0.0),)}, "a block took 0.0 s; it must take more than 0"),
+        ({"block_seconds": ((0.1, math.nan),)}, "a block took nan s; it must take more than 0"),
+        ({"warmup_steps": 60}, "121 steps were timed; 120 were taken"),
+        ({"steps_per_block": 20}, "124 steps were timed; 120 were taken"),
+        ({"training_seconds": 0.5}, "blocks took 0.6 s of a training of 0.5 s"),
+        (
+            {"compile_counts": (2, 3)},
+            "the compile counter grew while blocks were timed: 2 before, 3 after",
+        ),
+        ({"losses": ((1, 2.3), (120, 2.3))}, "the loss did not move: 2 readings, 2.3"),
+        ({"losses": ()}, "the loss did not move: 0 readings, none"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_an_invalid_measurement(fault, message) -> None:
+    failure = judge(placement(), train_result(**fault))
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("invalid_measurement", message)
+
+
+def test_ranks_that_timed_different_numbers_of_blocks_are_an_invalid_measurement() -> None:
+    two = train_result(block_seconds=((0.1,) * 6, (0.1,) * 5), devices=(facts(), facts()))
+    failure = judge(placement(replicas=2, num_processes=2), two)
+    assert failure is not None
+    assert failure.message == "ranks timed different numbers of blocks: [5, 6]"
+
+
+def test_compile_counts_that_stand_still_pass() -> None:
+    assert judge(placement(), train_result(compile_counts=(2, 2))) is None
+
+
+def test_mfu_of_a_gigaflop_in_ten_milliseconds_on_a_device_of_fifty_gigaflops_is_two() -> None:
+    failure = judge(placement(), train_result(), peak_flops_per_second=5e10)
+    assert failure is not None
+    assert failure.message == "MFU is 2; it must lie above 0 and not above 1"
+
+
+def test_mfu_counts_the_peak_of_all_devices_of_the_trial() -> None:
+    place = placement(trial_spec(num_workers=2), replicas=2)
+    two = train_result(devices=(facts(count=2),))
+    assert judge(place, two, peak_flops_per_second=5e10) is None
+
+
+def test_mfu_is_not_judged_where_the_peak_or_the_model_is_unknown() -> None:
+    assert judge(placement(), train_result(flops_per_step=1e30)) is None
+    assert judge(placement(), train_result(flops_per_step=None), peak_flops_per_second=1.0) is None
+
+
+def test_several_violations_of_one_kind_are_told_together_and_the_gravest_kind_counts() -> None:
+    wrong = train_result(samples=1, devices=(facts(kind="gpu", precision="tf32"),))
+    failure = judge(placement(), wrong)
+    assert failure is not None
+    assert failure.kind == "device_mismatch"
+    assert failure.message == (
+        "trial asks for a cpu; it ran on a gpu; trial asks for fp32; its arithmetic was tf32"
+    )
+
+
+REHEARSAL = {"steps": 2, "samples": 128, "block_seconds": ((0.1,),), "losses": ((1, 2.3), (2, 2.3))}
+
+
+def test_a_rehearsal_is_two_steps_on_a_stand_in_and_passes() -> None:
+    place = placement(trial_spec(device="t4"), provenance="rehearsed")
+    assert (
+        judge(place, train_result(**REHEARSAL), driver_names=("Tesla T4",), peak_flops_per_second=1.0) is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ({"devices": (facts(precision="bf16"),)}, "device_mismatch"),
+        ({"losses": ((1, math.nan),)}, "diverged"),
+        ({"samples": 64}, "invalid_measurement"),
+    ],
+)
+def test_a_rehearsal_is_refused_for_what_it_ran_on_and_what_it_counted(fault, kind) -> None:
+    failure = judge(placement(provenance="rehearsed"), train_result(**{**REHEARSAL, **fault}))
+    assert failure is not None
+    assert failure.kind == kind

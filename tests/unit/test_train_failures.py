@@ -1,0 +1,27 @@
+"""An exception of a framework gets the class of failure that a user acts on."""
+
+import pytest
+
+from orchestrator.core.errors import TrialError
+from orchestrator.train.failures import kind_of
+
+
+class ResourceExhaustedError(Exception):
+    """Named as TensorFlow's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TrialError("diverged", "the loss is nan after step 3"), "diverged"),
+        (ModuleNotFoundError("No module named 'torch_xla'"), "environment"),
+        (MemoryError(), "oom"),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), "oom"),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"), "oom"),
+        (RuntimeError("Bad StatusOr access: RESOURCE_EXHAUSTED: Attempting to allocate 9.00G"), "oom"),
+        (ResourceExhaustedError("failed to allocate memory"), "oom"),
+        (ValueError("negative stride"), "error"),
+    ],
+)
+def test_an_exception_has_the_kind_of_its_cause(error: Exception, kind: str) -> None:
+    assert kind_of(error) == kind

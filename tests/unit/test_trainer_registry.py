@@ -1,0 +1,92 @@
+"""What is known of each trainer, and a version that is raised with its code."""
+
+import ast
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import TrialError, UnknownNameError
+from orchestrator.train.registry import load_trainer, trainer_info, trainers
+
+ROOT = Path(__file__).parents[2]
+TRAIN = ROOT / "orchestrator/train"
+VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
+FILES = {
+    "noop": ("noop_trainer.py",),
+    "tensorflow": ("tensorflow_trainer.py", "tensorflow_strategy.py", "precision.py", "evaluation.py"),
+    "torch_ddp": ("torch_ddp_trainer.py", "precision.py", "evaluation.py"),
+    "torch_xla": ("torch_xla_trainer.py", "precision.py", "evaluation.py"),
+}
+"""The code that decides what a trainer computes."""
+
+
+def sha256_of(names: tuple[str, ...]) -> str:
+    trees = [ast.dump(ast.parse((TRAIN / name).read_text())) for name in names]
+    return hashlib.sha256("\n".join(trees).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("name", sorted(trainers()))
+def test_a_trainer_whose_code_changes_gets_another_version(name: str) -> None:
+    found = {"version": trainers()[name].version, "sha256": sha256_of(FILES[name])}
+    assert VERSIONS[name] == found, (
+        f"the code of trainer {name!r} changed: raise its version in train/registry.py if it computes "
+        f"anything else, then write {json.dumps(found)} to tests/unit/trainer_versions.json"
+    )
+
+
+def test_comments_and_layout_are_no_part_of_a_version() -> None:
+    assert ast.dump(ast.parse("x = 1  # one")) == ast.dump(ast.parse("x  =  1"))
+
+
+def test_an_unknown_trainer_is_told_the_nearest_one() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown trainer 'torch_dpp'; did you mean 'torch_ddp'\?"):
+        trainer_info("torch_dpp")
+
+
+def test_the_name_in_the_table_is_the_name_of_the_trainer() -> None:
+    assert all(info.name == name for name, info in trainers().items())
+
+
+def test_a_trainer_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch_xla", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(TrialError, match=r"torch.*; get it with: make xla") as raised:
+        load_trainer(trainer_info("torch_xla").path)
+    assert raised.value.kind == "environment"
+
+
+def test_the_registry_imports_no_framework() -> None:
+    code = (
+        "import sys, orchestrator.train.registry as r; r.trainers();"
+        "print([m for m in ('torch', 'tensorflow', 'keras', 'torch_xla', 'ray') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "model"),
+    [
+        ("cpu", {}, "per_replica"),
+        ("gpu", {}, "per_host"),
+        ("tpu", {"strategy": "auto"}, "per_host"),
+        ("cpu", {"strategy": "mirrored"}, "per_host"),
+        ("gpu", {"strategy": "multi_worker"}, "per_replica"),
+    ],
+)
+def test_tensorflow_has_a_process_for_each_replica_or_each_host(kind, options, model) -> None:
+    assert trainer_info("tensorflow").process_model(kind, options) == model
+
+
+def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
+    assert trainer_info("torch_ddp").process_model("gpu", {}) == "per_replica"
+    assert trainer_info("torch_xla").process_model("cpu", {}) == "per_host"
+
+
+def test_an_unknown_strategy_is_told_those_that_exist() -> None:
+    with pytest.raises(UnknownNameError, match=r"'mirorred'; did you mean 'mirrored'\? known: auto, mirr"):
+        trainer_info("tensorflow").process_model("cpu", {"strategy": "mirorred"})
