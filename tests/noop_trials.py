@@ -1,0 +1,146 @@
+"""Trials that compute nothing, in real worker processes; and interpreters whose workers do what a test wants.
+
+As a script it is a supervisor to be killed: `python noop_trials.py FOLDER [NURSERY_PATH NURSERY_TOKEN]`
+starts two workers, from a nursery of its own unless it is told one, says when they train, and waits.
+"""
+
+import contextlib
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from builders import placement, trial_spec
+
+from orchestrator.core.device import Node
+from orchestrator.core.placement import Placement, StartMethod
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Deadlines
+from orchestrator.core.spec import TimingSpec
+from orchestrator.execute.agent import Agent, NurseryAddress
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.inline import InlineExecutor
+from orchestrator.execute.worker_group import WorkerGroup
+from orchestrator.train.base import WorkerJob
+from orchestrator.train.registry import trainer_info
+
+_NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+
+
+def noop(fault: str = "none", *, workers: int = 1, seed: int = 0, **changes: Any) -> Placement:
+    """A measured trial of 20 steps; `changes` are those of its placement."""
+    trial = trial_spec(
+        trainer="noop",
+        trainer_options={} if fault == "none" else {"fault": fault},
+        num_workers=workers,
+        seed=seed,
+        steps=20,
+        timing=TimingSpec(steps_per_block=2, min_blocks=6, max_blocks=6),
+    )
+    return placement(trial, **{"replicas": workers, "num_processes": workers, "threads": 1, **changes})
+
+
+def mission(folder: Path, **changes: Any) -> Mission:
+    """Deadlines of 20 s, our own interpreter, no retries, and a data set of a few black images."""
+    defaults = {
+        "sweep": "example",
+        "folder": folder,
+        "deadlines": Deadlines(resources_seconds=20.0, start_seconds=20.0, run_seconds=20.0),
+        "data_paths": {"synthetic:1": str(_data(folder))},
+        "pythons": {"noop": sys.executable},
+        "driver_names": {},
+        "peak_flops_per_second": {},
+        "retry_limits": {},
+        "prior_attempts": {},
+        "environment": {"hostname": "here"},
+    }
+    return Mission(**{**defaults, **changes})
+
+
+class Unwatched:
+    """A watcher that does not look."""
+
+    def started(self, attempt: Attempt) -> None: ...
+
+    def ended(self, record: TrialRecord) -> None: ...
+
+
+def run(told: Mission, *placements: Placement) -> list[TrialRecord]:
+    """All records that the inline executor keeps of these placements."""
+    records: list[TrialRecord] = []
+    InlineExecutor(_NODE).run(placements, told, keep=records.append, watcher=Unwatched())
+    return records
+
+
+def jobs(folder: Path, *, workers: int) -> list[WorkerJob]:
+    """The jobs that a supervisor would send to the workers of `noop()`."""
+    return [
+        WorkerJob(
+            trial=noop(workers=workers).trial,
+            kind="cpu",
+            precision="fp32",
+            rehearsal=False,
+            rank=rank,
+            world_size=workers,
+            replicas=workers,
+            threads=1,
+            data_path=str(_data(folder)),
+            addresses=("127.0.0.1:1",) * workers,
+            variables={},
+        )
+        for rank in range(workers)
+    ]
+
+
+def group(
+    address: NurseryAddress, folder: Path, *, workers: int = 1, start_method: StartMethod = "fork"
+) -> WorkerGroup:
+    """The workers of `noop()`, not started yet."""
+    logs = [folder / f"rank{rank}.log" for rank in range(workers)]
+    return WorkerGroup(address, jobs(folder, workers=workers), start_method=start_method, logs=logs)
+
+
+def wait_until_training(started: WorkerGroup, *, workers: int = 1) -> None:
+    """Hear the workers until each has said that it trains; they then wait at their first meeting."""
+    training = 0
+    while training < workers:
+        event = started.next_event(until=time.monotonic() + 20.0)
+        assert event is not None, "no worker says anything"
+        training += event[1]["event"] == "training"
+
+
+def python_with(folder: Path, sitecustomize: str) -> str:
+    """An interpreter that runs some code whenever it starts, in nurseries as in spawned workers."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(sitecustomize)
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}" exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return str(python)
+
+
+def _data(folder: Path) -> Path:
+    path = folder / "data.npz"
+    if not path.exists():
+        images, labels = np.zeros((128, 28, 28, 1), np.uint8), np.zeros(128, np.uint8)
+        np.savez(path, x_train=images, y_train=labels, x_test=images[:16], y_test=labels[:16])
+    return path
+
+
+def _main(folder: Path, *known: str) -> None:
+    with contextlib.ExitStack() as stack:
+        if known:
+            address = NurseryAddress(path=known[0], token=known[1])
+        else:
+            agent = stack.enter_context(Agent())
+            address = agent.nursery(trainer_info("noop"), python=sys.executable, start_seconds=20.0)
+        started = stack.enter_context(group(address, folder, workers=2))
+        wait_until_training(started, workers=2)
+        sys.stdout.write("training\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]), *sys.argv[2:])
