@@ -63,7 +63,7 @@ def run(trainer: Trainer, timing: TimingSpec, *, steps: int, meet: Meet, clock: 
         steps=loop.taken,
         training_seconds=clock() - begin,
         losses=tuple(loop.losses),
-        cpu_seconds=cpu_after.user + cpu_after.system - cpu.user - cpu.system,
+        cpu_seconds=(cpu_after.user + cpu_after.system) - (cpu.user + cpu.system),
         load_average=(load, load_after),
     )
 

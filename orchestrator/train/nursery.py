@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,12 +78,10 @@ class Nursery:
                 pass
         finally:
             for child in self._by_pidfd.values():
-                _kill_group(child.pid)
+                _kill(child)
 
     def _serve_one_event(self, until_closed: int) -> bool:
-        descriptor, _ = self._poll.poll()[
-            0
-        ]  # one a round: the next may concern a descriptor that this one closes
+        descriptor, _ = self._poll.poll()[0]  # one a round: this one may close that of the next
         if descriptor == until_closed:
             return False
         if descriptor == self._listener.fileno():
@@ -90,7 +89,7 @@ class Nursery:
         elif descriptor in self._by_pidfd:
             self._bury(self._by_pidfd[descriptor])
         else:
-            _kill_group(self._by_connection[descriptor].pid)
+            _kill(self._by_connection[descriptor])
             self._poll.unregister(descriptor)
         return True
 
@@ -116,7 +115,9 @@ class Nursery:
         if uid != os.getuid():
             raise ValueError(f"user {uid} asks a nursery of user {os.getuid()}")
         request = channel.receive()
-        if not secrets.compare_digest(str(request.get("token")), self._token):
+        if not isinstance(request, dict):
+            raise ValueError("a request is an object")
+        if not secrets.compare_digest(str(request.get("token")).encode(), self._token.encode()):
             raise ValueError("wrong token")
         return request
 
@@ -145,6 +146,8 @@ class Nursery:
             os.environ.update(request["variables"])
             worker = importlib.import_module("orchestrator.train.worker")
             code = worker.main(connection)
+        except BaseException:  # noqa: BLE001  # nobody above catches it, and `os._exit` says nothing
+            traceback.print_exc()
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -158,8 +161,8 @@ class Nursery:
 
     def _bury(self, child: _Child) -> None:
         """Reap an ended worker, end what it left behind, and say its exit status (negative: the signal)."""
+        _kill(child)  # before it is reaped, for until then no other process can have its id
         _, status = os.waitpid(child.pid, 0)
-        _kill_group(child.pid)
         with contextlib.suppress(ChannelClosedError):
             Channel(child.connection).send({"event": "exited", "code": os.waitstatus_to_exitcode(status)})
         with contextlib.suppress(KeyError):  # its connection may have been closed, and unregistered, first
@@ -198,9 +201,12 @@ def _redirect(log: str) -> None:
     os.close(descriptor)
 
 
-def _kill_group(pid: int) -> None:
+def _kill(child: _Child) -> None:
+    """End a worker and all that it started; one that was only just forked leads no group yet."""
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def _num_threads() -> int:

@@ -14,6 +14,7 @@ from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
 from orchestrator.train.environment import framework_versions
+from orchestrator.train.failures import kind_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(connection: socket.socket) -> int:
-    """Receive a job, train, report: the exit code. An error becomes a message, with a traceback in the log."""
+    """Receive a job, train, report: the exit code. An error is said, and its traceback logged."""
     channel = Channel(connection)
     job = codec.from_plain(WorkerJob, channel.receive())
     os.environ.update(job.variables)
@@ -35,7 +36,7 @@ def main(connection: socket.socket) -> int:
         report = _report_of(job, channel)
     except Exception as error:  # the border of the process: every error of a trial is data from here on
         logger.exception("rank %d of trial failed", job.rank)
-        channel.send({"event": "failed", "kind": _kind_of(error), "message": _line_of(error)})
+        channel.send({"event": "failed", "kind": kind_of(error), "message": _line_of(error)})
         return 1
     channel.send({"event": "report", "report": codec.to_plain(report)})
     return 0
@@ -89,18 +90,12 @@ def _evaluate(trainer: Trainer, *, limit: int | None) -> tuple[dict[str, float],
     return quality, time.perf_counter() - start
 
 
-def _kind_of(error: Exception) -> str:
-    if isinstance(error, TrialError):
-        return error.kind
-    if isinstance(error, MemoryError):
-        return "oom"
-    return "environment" if isinstance(error, ImportError) else "error"
-
-
 def _line_of(error: Exception) -> str:
     """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return first if isinstance(error, TrialError) else f"{type(error).__name__}: {first}"[:500]
+    if isinstance(error, TrialError):
+        return first
+    return ": ".join(part for part in (type(error).__name__, first) if part)[:500]
 
 
 if __name__ == "__main__":  # started by a nursery: python -m orchestrator.train.worker DESCRIPTOR NURSERY_PID

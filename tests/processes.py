@@ -1,0 +1,63 @@
+"""The processes that a test has started: known by a variable that all inherit, never by their names."""
+
+import contextlib
+import os
+import select
+import time
+import uuid
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+_VARIABLE = "ORCHESTRATOR_TEST_FAMILY"
+
+
+class Family:
+    """Every living process that was started by this one, or by one of them, since the mark was set."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    def pids(self) -> set[int]:
+        """All of them but this one; a process that has ended and was not waited for does not live."""
+        return {each.pid for each in psutil.process_iter() if each.pid != os.getpid() and self._has(each)}
+
+    def wait_until_gone(self, *, but: set[int] = frozenset(), seconds: float = 10.0) -> None:
+        """Wait until none is left, or none but those named; fails with the command lines of the others."""
+        until = time.monotonic() + seconds
+        while left := self.pids() - but:
+            if not all(has_ended(pid, seconds=until - time.monotonic()) for pid in left):
+                pytest.fail(f"still alive: {[_command(pid) for pid in self.pids() - but]}")
+
+    def _has(self, process: psutil.Process) -> bool:
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile, or belongs to somebody else
+            return process.environ().get(_VARIABLE) == self._mark
+        return False
+
+
+@contextlib.contextmanager
+def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[Family]:
+    """Mark this process, whose children inherit the mark; at the end none of them may be left."""
+    started = Family(uuid.uuid4().hex)
+    monkeypatch.setenv(_VARIABLE, started._mark)
+    yield started
+    started.wait_until_gone()
+
+
+def has_ended(pid: int, *, seconds: float = 10.0) -> bool:
+    """Whether a process ends within some seconds, waited for by the kernel's handle of it."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
+    finally:
+        os.close(descriptor)
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(psutil.Error):
+        return " ".join(psutil.Process(pid).cmdline())
+    return f"{pid}, which has ended meanwhile"
