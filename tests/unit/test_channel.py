@@ -1,0 +1,74 @@
+"""Messages between two ends of a real socket."""
+
+import socket
+
+import pytest
+
+from orchestrator.train.channel import Channel, ChannelClosedError
+
+
+@pytest.fixture
+def ends():
+    one, other = socket.socketpair()
+    with one, other:
+        for each in (one, other):
+            each.settimeout(5.0)
+        yield one, other
+
+
+def test_a_message_arrives_as_it_was_sent(ends):
+    one, other = map(Channel, ends)
+    message = {"event": "failed", "message": "first line\nsecond \u2028 line é", "numbers": [1, 2.5, None]}
+    one.send(message)
+    assert other.receive() == message
+
+
+def test_messages_arrive_in_order_and_one_by_one(ends):
+    one, other = map(Channel, ends)
+    one.send({"number": 1})
+    one.send({"number": 2})
+    assert other.receive() == {"number": 1}
+    assert other.has_line()
+    assert other.receive() == {"number": 2}
+    assert not other.has_line()
+
+
+def test_a_message_in_pieces_is_put_together(ends):
+    for piece in (b'{"a": "\xc3', b'\xa9"}', b'\n{"b": 2}\n{"c"'):
+        ends[0].sendall(piece)
+    other = Channel(ends[1])
+    assert [other.receive(), other.receive()] == [{"a": "é"}, {"b": 2}]
+    assert not other.has_line()
+
+
+def test_what_was_said_before_the_end_is_heard(ends):
+    one, other = map(Channel, ends)
+    one.send({"event": "report"})
+    one.close()
+    assert other.receive() == {"event": "report"}
+    with pytest.raises(ChannelClosedError, match=r"^the other end closed$"):
+        other.receive()
+
+
+def test_half_a_message_at_the_end_is_no_message(ends):
+    ends[0].sendall(b'{"event": "rep')
+    ends[0].close()
+    with pytest.raises(ChannelClosedError, match=r"^the other end closed$"):
+        Channel(ends[1]).receive()
+
+
+def test_sending_to_nobody_says_so(ends):
+    one, other = map(Channel, ends)
+    other.close()
+    with pytest.raises(ChannelClosedError, match="Broken pipe"):
+        one.send({"event": "meet"})
+
+
+def test_a_peer_that_says_nothing_in_time_counts_as_gone(ends):
+    ends[0].settimeout(0.001)
+    with pytest.raises(ChannelClosedError, match="timed out"):
+        Channel(ends[0]).receive()
+
+
+def test_a_channel_can_be_polled_as_its_socket(ends):
+    assert Channel(ends[0]).fileno() == ends[0].fileno()

@@ -1,0 +1,45 @@
+"""Errors as the user reads them."""
+
+import pytest
+
+from orchestrator.core import errors
+from orchestrator.core.errors import (
+    FAILURE_KINDS,
+    ConfigError,
+    OrchestratorError,
+    TrialError,
+    UnknownNameError,
+)
+
+
+def test_an_unknown_name_is_told_with_the_nearest_one_and_all_that_exist():
+    error = UnknownNameError("trainer", "torch_dpp", known=("torch_xla", "torch_ddp", "tensorflow"))
+    assert str(error) == (
+        "unknown trainer 'torch_dpp'; did you mean 'torch_ddp'? known: tensorflow, torch_ddp, torch_xla"
+    )
+
+
+def test_a_name_that_resembles_nothing_gets_no_guess():
+    error = UnknownNameError("device", "quantum", known=("cpu", "t4"))
+    assert str(error) == "unknown device 'quantum'; known: cpu, t4"
+
+
+def test_where_nothing_exists_that_is_said():
+    assert str(UnknownNameError("sweep", "smoke", known=())) == "unknown sweep 'smoke'; known: none"
+
+
+def test_an_unknown_name_is_an_error_of_the_configuration():
+    with pytest.raises(ConfigError, match=r"^unknown key 'a'; known: none$"):
+        raise UnknownNameError("key", "a", known=())
+
+
+@pytest.mark.parametrize("kind", FAILURE_KINDS)
+def test_a_trial_error_carries_its_class_beside_its_line(kind):
+    error = TrialError(kind, "the cause")
+    assert (error.kind, str(error)) == (kind, "the cause")
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
+    classes = [each for each in vars(errors).values() if isinstance(each, type)]
+    drawn = [each.__name__ for each in classes if each.__name__ in (errors.__doc__ or "")]
+    assert sorted(drawn) == sorted(each.__name__ for each in classes if issubclass(each, OrchestratorError))

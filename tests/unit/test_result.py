@@ -1,0 +1,28 @@
+"""What a record may hold."""
+
+import pytest
+from builders import record, train_result
+
+from orchestrator.core.errors import RecordError
+from orchestrator.core.result import Failure
+
+
+def test_a_record_has_a_result_or_a_failure():
+    assert record().failure is None
+    assert record(failure=Failure(kind="timeout", message="no result")).result is None
+
+
+@pytest.mark.parametrize("failure", [None, Failure(kind="error", message="")])
+def test_a_record_of_neither_or_of_both_is_refused(failure):
+    result = train_result() if failure else None
+    with pytest.raises(
+        RecordError, match=r"^record of trial [0-9a-f]{16} needs exactly one of result and fail"
+    ):
+        record(failure=failure, result=result)
+
+
+def test_a_failure_of_no_known_kind_is_refused():
+    with pytest.raises(
+        RecordError, match=r"^unknown failure kind 'bad luck'; known: oom, preempted, worker_l"
+    ):
+        Failure(kind="bad luck", message="")

@@ -1,0 +1,148 @@
+"""What names a trial, and what no trial may ask for."""
+
+import dataclasses
+import re
+
+import pytest
+from builders import trial_spec
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
+
+_OTHER_VALUES = {
+    "workload": "retinopathy_cnn",
+    "workload_version": 2,
+    "trainer": "tensorflow",
+    "trainer_version": 2,
+    "device": "t4",
+    "precision": "bf16",
+    "data": "synthetic:2",
+    "global_batch_size": 128,
+    "steps": 130,
+    "num_workers": 2,
+    "seed": 1,
+    "repeat": 1,
+    "host_cpu": "Another CPU x2",
+    "workload_options": {"dense_units": 32},
+    "trainer_options": {"strategy": "mirrored"},
+    "timing": TimingSpec(min_blocks=6, max_blocks=7),
+}
+_OTHER_TIMINGS = {
+    "warmup_steps": 4,
+    "max_warmup_steps": 21,
+    "steps_per_block": 11,
+    "min_blocks": 7,
+    "max_blocks": 16,
+    "interval_fraction": 0.04,
+}
+
+
+def test_a_trial_id_is_sixteen_hexadecimal_digits():
+    assert re.fullmatch(r"[0-9a-f]{16}", trial_id(trial_spec()))
+
+
+def test_a_trial_id_is_the_same_in_every_process_and_on_every_machine():
+    spec = TrialSpec(
+        workload="mnist_cnn",
+        workload_version=1,
+        trainer="torch_ddp",
+        trainer_version=1,
+        device="t4",
+        precision="fp16",
+        data="synthetic:1",
+        global_batch_size=64,
+        steps=200,
+        workload_options={"filters": (8, 16)},
+    )
+    assert trial_id(spec) == "61d19e11b168ba34"  # another one means another SCHEMA_VERSION
+
+
+def test_every_field_has_another_value_in_this_test():
+    assert set(_OTHER_VALUES) == {each.name for each in dataclasses.fields(TrialSpec)}
+    assert set(_OTHER_TIMINGS) == {each.name for each in dataclasses.fields(TimingSpec)}
+
+
+@pytest.mark.parametrize("name", _OTHER_VALUES)
+def test_any_field_changes_the_trial_id(name):
+    assert trial_id(trial_spec(**{name: _OTHER_VALUES[name]})) != trial_id(trial_spec())
+
+
+@pytest.mark.parametrize("name", _OTHER_TIMINGS)
+def test_any_field_of_the_timing_changes_the_trial_id(name):
+    timing = TimingSpec(**{name: _OTHER_TIMINGS[name]})
+    assert trial_id(trial_spec(timing=timing)) != trial_id(trial_spec(timing=TimingSpec()))
+
+
+def test_a_field_at_its_default_does_not_count_so_that_a_new_one_changes_no_id():
+    spelled_out = trial_spec(seed=0, repeat=0, num_workers=1, workload_options={}, timing=TimingSpec())
+    assert trial_id(spelled_out) == trial_id(trial_spec(timing=TimingSpec()))
+    newer = dataclasses.make_dataclass(
+        "Newer", [("added", int, 7)], bases=(TrialSpec,), frozen=True, kw_only=True
+    )
+    fields = {each.name: getattr(trial_spec(), each.name) for each in dataclasses.fields(TrialSpec)}
+    assert trial_id(newer(**fields)) == trial_id(trial_spec())
+    assert trial_id(newer(**fields, added=8)) != trial_id(trial_spec())
+
+
+def test_the_order_of_options_does_not_matter():
+    forwards, backwards = {"filters": (8, 16), "dense_units": 64}, {"dense_units": 64, "filters": (8, 16)}
+    assert trial_id(trial_spec(workload_options=forwards)) == trial_id(trial_spec(workload_options=backwards))
+
+
+def test_the_same_option_of_workload_and_trainer_names_two_trials():
+    options = {"rate": 1}
+    assert trial_id(trial_spec(workload_options=options)) != trial_id(trial_spec(trainer_options=options))
+
+
+def test_the_least_steps_are_the_first_the_warm_up_and_the_blocks():
+    assert TimingSpec(warmup_steps=3, min_blocks=6, steps_per_block=10).least_steps == 1 + 3 + 60
+
+
+def test_as_many_steps_as_the_protocol_needs_are_enough():
+    assert trial_spec(steps=64).steps == 64
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"global_batch_size": 0}, "global_batch_size=0 must be at least 1"),
+        ({"steps": -1}, "steps=-1 must be at least 1"),
+        ({"num_workers": 0}, "num_workers=0 must be at least 1"),
+        ({"seed": -1}, "seed=-1 must not be negative"),
+        ({"repeat": -2}, "repeat=-2 must not be negative"),
+        (
+            {"steps": 63},
+            "steps=63 is below the 64 that the measurement protocol needs "
+            "(first step, 3 of warm-up, 6 blocks of 10)",
+        ),
+    ],
+)
+def test_a_trial_that_cannot_be_is_refused_in_one_line(changes, message):
+    with pytest.raises(ConfigError) as caught:
+        trial_spec(**changes)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps_per_block": 0}, "measure.steps_per_block=0 must be at least 1"),
+        ({"min_blocks": 0}, "measure.min_blocks=0 must be at least 1"),
+        ({"max_blocks": 0}, "measure.max_blocks=0 must be at least 1"),
+        (
+            {"warmup_steps": -1},
+            "measure.warmup_steps=-1 must lie between 0 and measure.max_warmup_steps=20",
+        ),
+        (
+            {"warmup_steps": 30},
+            "measure.warmup_steps=30 must lie between 0 and measure.max_warmup_steps=20",
+        ),
+        ({"min_blocks": 16}, "measure.max_blocks=15 is below measure.min_blocks=16"),
+        ({"interval_fraction": 0.0}, "measure.interval_fraction=0.0 must be above 0"),
+        ({"interval_fraction": float("nan")}, "measure.interval_fraction=nan must be above 0"),
+    ],
+)
+def test_a_timing_that_cannot_be_is_refused_in_one_line(changes, message):
+    with pytest.raises(ConfigError) as caught:
+        TimingSpec(**changes)
+    assert str(caught.value) == message

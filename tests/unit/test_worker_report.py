@@ -1,0 +1,57 @@
+"""Many ranks' reports, one result."""
+
+from builders import train_result
+from worker_reports import report
+
+from orchestrator.core.codec import from_json, to_json
+from orchestrator.core.result import DeviceFacts
+from orchestrator.train.report import WorkerReport, result_of
+
+
+def test_one_report_is_the_result():
+    assert result_of([report()], launch_seconds=0.6) == train_result(launch_seconds=0.6)
+
+
+def test_a_report_travels_as_json():
+    assert from_json(WorkerReport, to_json(report())) == report()
+
+
+def test_the_slowest_rank_counts():
+    quick = report()
+    slow = report(
+        {"first_step_seconds": 0.3, "warmup_seconds": 0.04, "training_seconds": 1.5},
+        setup_seconds=0.7,
+        evaluation_seconds=0.2,
+    )
+    for reports in ([quick, slow], [slow, quick]):
+        result = result_of(reports, launch_seconds=0.6)
+        assert (result.setup_seconds, result.first_step_seconds, result.warmup_seconds) == (0.7, 0.3, 0.04)
+        assert (result.training_seconds, result.evaluation_seconds) == (1.5, 0.2)
+
+
+def test_every_rank_keeps_its_blocks_processor_time_memory_and_device():
+    first = report({"block_seconds": (1.0,), "cpu_seconds": 1.0}, peak_host_bytes=1)
+    second = report(
+        {"block_seconds": (2.0,), "cpu_seconds": 2.0},
+        peak_host_bytes=2,
+        device=DeviceFacts(kind="cpu", name="Another CPU", count=2, precision="fp32"),
+    )
+    result = result_of([first, second], launch_seconds=0.6)
+    assert result.block_seconds == ((1.0,), (2.0,))
+    assert (result.cpu_seconds, result.peak_host_bytes) == ((1.0, 2.0), (1, 2))
+    assert [each.name for each in result.devices] == ["Some CPU", "Another CPU"]
+
+
+def test_what_is_of_the_whole_trial_is_not_added_up_over_ranks():
+    result = result_of([report(), report()], launch_seconds=0.6)
+    assert (result.samples, result.steps, result.flops_per_step) == (7680, 120, 1e9)
+    assert result.quality == {"accuracy": 0.97}
+
+
+def test_the_rank_that_compiled_most_while_it_was_timed_counts():
+    still, busy, silent = (report({"compile_counts": each}) for each in [(9, 9), (2, 4), None])
+    assert result_of([still, busy, silent], launch_seconds=0.6).compile_counts == (2, 4)
+
+
+def test_compilations_are_unknown_where_no_rank_can_say():
+    assert result_of([report(), report()], launch_seconds=0.6).compile_counts is None

@@ -1,0 +1,39 @@
+"""What one rank reports, with defaults, so that a test shows only what matters to it."""
+
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.core.result import DeviceFacts
+from orchestrator.train.loop import LoopTimes
+from orchestrator.train.report import WorkerReport
+
+_TIMES = LoopTimes(
+    first_step_seconds=0.2,
+    warmup_steps=3,
+    warmup_seconds=0.03,
+    block_seconds=(0.1,) * 6,
+    stopped_because="interval",
+    compile_counts=None,
+    steps=120,
+    training_seconds=1.4,
+    losses=((1, 2.3), (64, 0.5), (120, 0.1)),
+    cpu_seconds=0.6,
+    load_average=(0.5, 0.6),
+)
+
+
+def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
+    """The one rank of the trial whose result is `builders.train_result()`; `times` changes its times."""
+    base = WorkerReport(
+        setup_seconds=0.5,
+        times=replace(_TIMES, **(times or {})),
+        steps_per_block=10,
+        samples=7680,
+        quality={"accuracy": 0.97},
+        evaluation_seconds=0.1,
+        flops_per_step=1e9,
+        peak_host_bytes=400_000_000,
+        device=DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),
+        versions={"python": "3.11.9"},
+    )
+    return replace(base, **changes)
