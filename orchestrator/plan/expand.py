@@ -1,0 +1,59 @@
+"""(axes, exclude, include) -> combinations, in the order of the axes. Pure."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.spec import Option
+
+Combination = Mapping[str, Option]
+
+
+def expand(
+    grid: Mapping[str, Sequence[Option]],
+    *,
+    exclude: Sequence[Combination] = (),
+    include: Sequence[Combination] = (),
+) -> tuple[Combination, ...]:
+    """Every combination of the grid that no `exclude` matches, then each `include` as it is.
+
+    Args:
+        grid: axis -> its values; the first axis changes slowest. Without axes there is nothing but `include`.
+        exclude: a combination matches when it has all of an entry's values; a tuple in an entry means any of.
+        include: added after excluding, so that nothing excludes them.
+
+    Raises:
+        ConfigError: an axis without values, an entry of `exclude` that names no axis, or nothing left.
+    """
+    _check(grid, exclude)
+    every = product(*grid.values()) if grid else ()
+    combinations = [dict(zip(grid, values, strict=True)) for values in every]
+    kept = [each for each in combinations if not any(_matches(each, entry) for entry in exclude)]
+    if not grid and not include:
+        raise ConfigError("sweep.grid has no axis and sweep.include no entry, so there is no point; add one")
+    if not kept and not include:
+        raise ConfigError(
+            f"sweep.exclude leaves none of the {len(combinations)} combinations of sweep.grid; "
+            f"take an entry out of sweep.exclude or add a value to an axis"
+        )
+    return (*kept, *include)
+
+
+def _check(grid: Mapping[str, Sequence[Option]], exclude: Sequence[Combination]) -> None:
+    for axis, values in grid.items():
+        if not values:
+            raise ConfigError(f"axis {axis!r} of sweep.grid has no values; give one or take the axis out")
+    for entry in exclude:
+        if not entry:
+            raise ConfigError("an entry of sweep.exclude is empty, so it would exclude every combination")
+        for axis in entry:
+            if axis not in grid:
+                raise UnknownNameError("axis in sweep.exclude", axis, known=grid)
+
+
+def _matches(combination: Combination, entry: Combination) -> bool:
+    return all(combination[axis] in _any_of(wanted) for axis, wanted in entry.items())
+
+
+def _any_of(wanted: Option) -> tuple[Option, ...]:
+    return wanted if isinstance(wanted, tuple) else (wanted,)

@@ -1,0 +1,128 @@
+"""(sweep, what is here, what is recorded) -> plan: every point placed, cached or skipped. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from orchestrator.core.device import Node
+from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.placement import Cached, Placement, Plan, Provenance, Skipped
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import MissingDevice, StartMethodChoice
+from orchestrator.core.spec import trial_id
+from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
+from orchestrator.plan.answers import Answers, answers_of, stale
+from orchestrator.plan.compatibility import reason_against
+from orchestrator.plan.place import Asked, in_order, is_here, place
+from orchestrator.plan.trials import DataIds, trial_of
+
+Outcome = Placement | Cached | Skipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """All that is known beside the sweep itself."""
+
+    node: Node
+    trainers: Mapping[str, TrainerInfo]
+    environments: Mapping[str, TrainerEnvironment]
+    start_methods: Mapping[str, StartMethodChoice]
+    data_ids: DataIds
+    answers: Answers
+    missing_device: MissingDevice
+
+
+def plan(
+    sweep: Sweep,
+    *,
+    node: Node,
+    trainers: Mapping[str, TrainerInfo],
+    environments: Mapping[str, TrainerEnvironment],
+    start_methods: Mapping[str, StartMethodChoice],
+    data_ids: DataIds,
+    records: Iterable[TrialRecord],
+    missing_device: MissingDevice,
+) -> Plan:
+    """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
+
+    Args:
+        environments: of every trainer in the sweep, as probed now.
+        start_methods: of every trainer in the sweep, as the user wants them.
+        data_ids: has every key that `data_needed(sweep)` names.
+        records: of this sweep and of all others.
+
+    Raises:
+        ConfigError: a point with values that no trial can have, or an unknown trainer.
+        PlacementError: a device is not here and `missing_device` is `fail`.
+    """
+    known = _Known(
+        node=node,
+        trainers=trainers,
+        environments=environments,
+        start_methods=start_methods,
+        data_ids=data_ids,
+        answers=answers_of(records),
+        missing_device=missing_device,
+    )
+    outcomes = [each for point in sweep.points for each in _decide(point, sweep.repeats, known=known)]
+    return Plan(
+        sweep=sweep.name,
+        placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
+        cached=tuple(each for each in outcomes if isinstance(each, Cached)),
+        skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
+    )
+
+
+def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
+    unanswered = []
+    for asked in _asked(point, repeats, known=known):
+        answer = _cached(asked, "measured", known=known)
+        if answer:
+            yield answer
+        else:
+            unanswered.append(asked)
+    if not unanswered:
+        return
+    reason = reason_against(point, _trainer(point, known)) or known.environments[point.trainer].missing
+    if reason:
+        yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
+    elif is_here(point, node=known.node):
+        yield from (place(each, node=known.node, missing_device=known.missing_device) for each in unanswered)
+    else:
+        yield _instead(unanswered[0], known=known)
+
+
+def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
+    """The trials of a point, one for each repeat."""
+    trainer = _trainer(point, known)
+    for repeat in range(repeats):
+        trial = trial_of(
+            point, repeat, trainer_version=trainer.version, data_ids=known.data_ids, node=known.node
+        )
+        yield Asked(
+            trial=trial,
+            trial_id=trial_id(trial),
+            point=point,
+            trainer=trainer,
+            start_method=known.start_methods[point.trainer],
+        )
+
+
+def _instead(asked: Asked, *, known: _Known) -> Outcome:
+    """One outcome for all repeats of a point whose device is not here."""
+    rehearsed = _cached(asked, "rehearsed", known=known) if known.missing_device == "rehearse" else None
+    return rehearsed or place(asked, node=known.node, missing_device=known.missing_device)
+
+
+def _cached(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | None:
+    record = known.answers.get((asked.trial_id, provenance))
+    if record is None:
+        return None
+    changed = stale(record, known.environments[asked.trial.trainer])
+    return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
+
+
+def _trainer(point: Point, known: _Known) -> TrainerInfo:
+    if point.trainer not in known.trainers:
+        raise UnknownNameError("trainer", point.trainer, known=known.trainers)
+    return known.trainers[point.trainer]

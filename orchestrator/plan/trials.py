@@ -1,0 +1,63 @@
+"""(point, repeat) -> trial: the point with versions of code, hash of data and host filled in. Pure."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from orchestrator.core.device import Node
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.spec import Option, TrialSpec
+from orchestrator.core.sweep import Point, Sweep
+from workloads.registry import workload
+from workloads.spec import WorkloadSpec
+
+DataIds = Mapping[tuple[str, str], str]
+"""(data set, source as it was asked for) -> id of what it was resolved to."""
+
+
+def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
+    """The keys of `DataIds` that the sweep's trials need, each once."""
+    return tuple(dict.fromkeys((workload_of(each).data, each.data_source) for each in sweep.points))
+
+
+def workload_of(point: Point) -> WorkloadSpec:
+    """The workload with the point's knobs.
+
+    Raises:
+        ConfigError: unknown workload, or knobs that give no network.
+    """
+    try:
+        return _workload(point.workload, tuple(sorted(point.workload_options.items())))
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def trial_of(point: Point, repeat: int, *, trainer_version: int, data_ids: DataIds, node: Node) -> TrialSpec:
+    """One repeat of the point.
+
+    Raises:
+        ConfigError: a value of the point that no trial can have.
+    """
+    spec = workload_of(point)
+    return TrialSpec(
+        workload=point.workload,
+        workload_version=spec.version,
+        workload_options=point.workload_options,
+        trainer=point.trainer,
+        trainer_version=trainer_version,
+        trainer_options=point.trainer_options,
+        device=point.device.name,
+        precision=point.precision,
+        data=data_ids[spec.data, point.data_source],
+        global_batch_size=point.global_batch_size,
+        steps=point.steps,
+        num_workers=point.num_workers,
+        seed=point.seed,
+        repeat=repeat,
+        host_cpu=node.host_cpu if point.device.kind == "cpu" else None,
+        timing=point.timing,
+    )
+
+
+@cache
+def _workload(name: str, options: tuple[tuple[str, Option], ...]) -> WorkloadSpec:
+    return workload(name, dict(options))

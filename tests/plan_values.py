@@ -1,0 +1,118 @@
+"""Small real values for tests of planning: points, nodes, trainers and their environments."""
+
+from dataclasses import replace
+from typing import Any
+
+from orchestrator.core.device import Device, Node
+from orchestrator.core.placement import Plan
+from orchestrator.core.spec import TimingSpec
+from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
+from orchestrator.plan.plan import plan
+from orchestrator.plan.trials import data_needed
+
+
+def device(name: str = "cpu", **changes: Any) -> Device:
+    """The CPU, or a device with one replica named and made as told."""
+    base = Device(
+        name=name,
+        kind="cpu",
+        chips=1,
+        replicas=1,
+        native_precisions=("fp32", "bf16"),
+        peak_flops_per_second={},
+        memory_bytes=None,
+        memory_bytes_per_second=None,
+        driver_names=(),
+        ray_accelerator_type=None,
+        source="a test",
+    )
+    return replace(base, **changes)
+
+
+T4 = device("t4", kind="gpu", native_precisions=("fp32", "fp16"))
+A100 = device("a100_40", kind="gpu", native_precisions=("fp32", "tf32", "bf16", "fp16"))
+TPU = device("tpu_v3_8", kind="tpu", replicas=8, native_precisions=("bf16", "fp32"))
+
+
+def point(**changes: Any) -> Point:
+    """mnist_cnn under torch_ddp on the CPU in fp32."""
+    base = Point(
+        workload="mnist_cnn",
+        workload_options={},
+        trainer="torch_ddp",
+        trainer_options={},
+        device=device(),
+        precision="fp32",
+        data_source="auto",
+        num_workers=1,
+        global_batch_size=64,
+        steps=120,
+        seed=0,
+        timing=TimingSpec(max_blocks=6),
+        label={},
+    )
+    return replace(base, **changes)
+
+
+def node(**changes: Any) -> Node:
+    """A machine with four cores and no accelerator."""
+    return replace(Node(name="here", cpus=4, cpu_model="Some CPU", memory_bytes=8_000_000_000), **changes)
+
+
+def torch_like(**changes: Any) -> TrainerInfo:
+    """One process per replica; forked on CPUs; no TPU."""
+    base = TrainerInfo(
+        name="torch_ddp",
+        version=1,
+        path="nowhere:Nothing",
+        packages=("torch",),
+        install="pip install '.[torch]'",
+        precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
+        process_model=lambda _kind, _options: "per_replica",
+        variables=dict,
+        preload=(),
+        fork_proven=("cpu",),
+        refusals={"tpu": "needs torch_tpu"},
+        rehearsed_with={"gpu": ("gloo for nccl",)},
+    )
+    return replace(base, **changes)
+
+
+def tensorflow_like(**changes: Any) -> TrainerInfo:
+    """One process per replica on CPUs, one per host elsewhere; cannot ask a TPU for fp32."""
+    told = {
+        "name": "tensorflow",
+        "precisions": {
+            "cpu": ("fp32", "bf16"),
+            "gpu": ("fp32", "tf32", "bf16", "fp16"),
+            "tpu": ("bf16", "tpu_default"),
+        },
+        "process_model": lambda kind, _options: "per_replica" if kind == "cpu" else "per_host",
+        "refusals": {},
+        "rehearsed_with": {"tpu": ("MirroredStrategy for TPUStrategy",)},
+        **changes,
+    }
+    return torch_like(**told)
+
+
+def environment(missing: str | None = None, **versions: str) -> TrainerEnvironment:
+    """An environment with torch 2.13.0, unless told otherwise."""
+    return TrainerEnvironment(python="python", versions=versions or {"torch": "2.13.0"}, missing=missing)
+
+
+def planned(*points: Point, repeats: int = 1, **changes: Any) -> Plan:
+    """The plan of those points under the two trainers above, with nothing recorded and nothing missing."""
+    sweep = Sweep(name="example", points=points, repeats=repeats)
+    trainers = {"torch_ddp": torch_like(), "tensorflow": tensorflow_like()}
+    told = {
+        "node": node(),
+        "trainers": trainers,
+        "environments": {name: environment() for name in trainers},
+        "start_methods": dict.fromkeys(trainers, "auto"),
+        "data_ids": dict.fromkeys(data_needed(sweep), "synthetic:1"),
+        "records": (),
+        "missing_device": "rehearse",
+        **changes,
+    }
+    return plan(sweep, **told)

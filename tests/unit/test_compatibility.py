@@ -1,0 +1,67 @@
+"""Which trainer, device and precision go together, and what is said where they do not."""
+
+import pytest
+from plan_values import A100, T4, TPU, point, tensorflow_like, torch_like
+
+from orchestrator.plan.compatibility import reason_against
+
+XLA = torch_like(
+    name="torch_xla",
+    precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
+    refusals={},
+)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "changes"),
+    [
+        (torch_like(), {}),
+        (torch_like(), {"precision": "bf16"}),
+        (torch_like(), {"device": T4, "precision": "fp16"}),
+        (torch_like(), {"device": A100, "precision": "tf32"}),
+        (tensorflow_like(), {"device": TPU, "precision": "tpu_default"}),
+        (tensorflow_like(), {"device": TPU, "precision": "bf16"}),
+        (XLA, {"device": TPU, "precision": "fp32"}),
+    ],
+)
+def test_what_goes_together_has_no_reason_against_it(trainer, changes):
+    assert reason_against(point(**changes), trainer) is None
+
+
+@pytest.mark.parametrize(
+    ("trainer", "changes", "reason"),
+    [
+        (
+            torch_like(),
+            {"precision": "fp16"},
+            "fp16 on a CPU is 65 to 200 times slower than fp32; choose bf16 or fp32",
+        ),
+        (XLA, {"device": TPU, "precision": "fp16"}, "a TPU has no fp16; choose bf16"),
+        (
+            torch_like(),
+            {"device": T4, "precision": "bf16"},
+            "t4 has no bf16 arithmetic; choose one of: fp32, fp16",
+        ),
+        (torch_like(), {"precision": "tf32"}, "cpu has no tf32 arithmetic; choose one of: fp32, bf16"),
+        (
+            tensorflow_like(),
+            {"device": TPU, "precision": "fp32"},
+            "tensorflow cannot ask a TPU for full fp32, which would be rounded to bf16 unsaid; "
+            "choose tpu_default, which says so",
+        ),
+        (
+            torch_like(),
+            {"device": T4, "precision": "tpu_default"},
+            "tpu_default is a TPU's own rounding of fp32; choose one of: fp32, fp16",
+        ),
+        (torch_like(), {"device": TPU}, "torch_ddp needs torch_tpu; it trains on: CPU, GPU"),
+        (XLA, {"device": T4}, "torch_xla has no path to a GPU; it trains on: CPU, TPU"),
+        (
+            torch_like(precisions={"cpu": ("fp32",)}),
+            {"precision": "bf16"},
+            "torch_ddp cannot set bf16 on a CPU; choose one of: fp32",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_one_sentence_with_what_does(trainer, changes, reason):
+    assert reason_against(point(**changes), trainer) == reason

@@ -1,0 +1,122 @@
+"""Every point of a sweep is placed, cached or skipped."""
+
+import pytest
+from builders import record
+from plan_values import T4, environment, node, planned, point
+
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.result import Failure
+
+
+def finished(placement, **changes):
+    return record(placement=placement, **changes)
+
+
+def test_every_repeat_of_a_point_is_measured():
+    found = planned(point(), repeats=3)
+    assert [each.trial.repeat for each in found.placements] == [0, 1, 2]
+    assert len({each.trial_id for each in found.placements}) == 3
+
+
+def test_a_missing_device_is_rehearsed_once_and_after_all_measured_trials():
+    found = planned(point(device=T4), point(), repeats=3)
+    assert [(each.trial.device, each.provenance) for each in found.placements] == [
+        ("cpu", "measured"),
+        ("cpu", "measured"),
+        ("cpu", "measured"),
+        ("t4", "rehearsed"),
+    ]
+
+
+def test_an_impossible_point_is_skipped_once_with_its_reason():
+    found = planned(point(precision="fp16"), repeats=3)
+    assert not found.placements
+    (skipped,) = found.skipped
+    assert skipped.point == "mnist_cnn cpu torch_ddp fp16"
+    assert skipped.reason.startswith("fp16 on a CPU")
+    assert skipped.trial is not None
+
+
+def test_a_missing_environment_skips_with_the_line_that_says_how_to_get_it():
+    absent = environment(missing="torch is not installed; get it with: pip install '.[torch]'")
+    (skipped,) = planned(point(), environments={"torch_ddp": absent}).skipped
+    assert skipped.reason == "torch is not installed; get it with: pip install '.[torch]'"
+
+
+def test_what_is_recorded_with_a_result_is_not_run_again():
+    first, second = planned(point(), repeats=2).placements
+    found = planned(point(), repeats=2, records=[finished(first)])
+    assert [each.trial_id for each in found.placements] == [second.trial_id]
+    (cached,) = found.cached
+    assert (cached.trial_id, cached.provenance, cached.stale) == (first.trial_id, "measured", None)
+
+
+def test_a_failed_trial_is_placed_again():
+    (first,) = planned(point()).placements
+    failed = finished(first, failure=Failure(kind="oom", message="out of memory"))
+    assert planned(point(), records=[failed]).placements == (first,)
+
+
+def test_a_record_made_with_other_versions_is_cached_and_called_stale():
+    (first,) = planned(point()).placements
+    old = finished(first, environment={"torch": "2.12.0", "host": "elsewhere"})
+    (cached,) = planned(point(), records=[old]).cached
+    assert cached.stale == "torch 2.12.0 then, 2.13.0 now"
+
+
+def test_of_two_records_the_newer_one_says_whether_it_is_stale():
+    (first,) = planned(point()).placements
+    old = finished(first, environment={"torch": "2.12.0"})
+    new = finished(first, environment={"torch": "2.13.0"}, ended_at=old.ended_at + 1)
+    (cached,) = planned(point(), records=[new, old]).cached
+    assert cached.stale is None
+
+
+def test_a_rehearsal_counts_while_the_device_is_missing_and_never_for_a_measurement():
+    (rehearsal,) = planned(point(device=T4)).placements
+    known = [finished(rehearsal)]
+    (cached,) = planned(point(device=T4), records=known).cached
+    assert cached.provenance == "rehearsed"
+    found = planned(point(device=T4), records=known, node=node(devices={"t4": 1}))
+    assert [each.provenance for each in found.placements] == ["measured"]
+    assert not found.cached
+
+
+def test_a_measurement_made_elsewhere_counts_where_the_device_is_missing():
+    there = planned(point(device=T4), repeats=2, node=node(devices={"t4": 1})).placements
+    found = planned(point(device=T4), repeats=2, records=[finished(each) for each in there])
+    assert not found.placements
+    assert [each.provenance for each in found.cached] == ["measured", "measured"]
+
+
+def test_a_measurement_counts_even_where_its_environment_is_gone():
+    (first,) = planned(point()).placements
+    found = planned(
+        point(), records=[finished(first)], environments={"torch_ddp": environment(missing="gone")}
+    )
+    assert len(found.cached) == 1
+
+
+def test_the_host_is_part_of_a_cpu_trial_and_of_no_other():
+    (on_cpu, on_gpu) = planned(point(), point(device=T4), node=node(devices={"t4": 1})).placements
+    assert (on_cpu.trial.host_cpu, on_gpu.trial.host_cpu) == ("Some CPU x4", None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"steps": 3}, "steps=3 is below the 64 that the measurement protocol needs"),
+        ({"seed": -1}, "seed=-1 must not be negative"),
+        ({"workload_options": {"dense_units": 0}}, "dense_units=0 must be at least 1"),
+        ({"workload_options": {"dense": 1}}, "did you mean 'dense_units'"),
+        ({"workload": "mnist_cmn"}, "did you mean 'mnist_cnn'"),
+    ],
+)
+def test_values_that_no_trial_can_have_are_refused(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        planned(point(**changes))
+
+
+def test_a_trainer_that_is_not_there_is_refused():
+    with pytest.raises(UnknownNameError, match="unknown trainer 'torch_dpp'; did you mean 'torch_ddp'"):
+        planned(point(trainer="torch_dpp"))

@@ -1,0 +1,77 @@
+"""Points, sweeps and settings are values that cannot be wrong."""
+
+import math
+from pathlib import Path
+
+import pytest
+from plan_values import TPU, point
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.settings import Deadlines, Settings
+from orchestrator.core.sweep import Sweep
+
+
+def deadlines(**changes):
+    return Deadlines(**{"resources_seconds": 1, "start_seconds": 1, "run_seconds": 1, **changes})
+
+
+def test_a_points_name_has_the_axes_that_tell_it_apart():
+    named = point(label={"device": "cpu", "num_workers": 1, "workload.filters": (8, 16)})
+    assert named.name == "mnist_cnn cpu torch_ddp fp32 num_workers=1 workload.filters=[8,16]"
+
+
+def test_replicas_are_those_of_all_devices():
+    assert point(device=TPU, num_workers=2).replicas == 16
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"device": TPU, "global_batch_size": 100},
+            "global_batch_size=100 does not divide over 8 replicas (1 x tpu_v3_8); 96 or 104 would",
+        ),
+        (
+            {"num_workers": 3, "global_batch_size": 2},
+            "global_batch_size=2 does not divide over 3 replicas (3 x cpu); 3 would",
+        ),
+        ({"num_workers": 0}, "num_workers=0 must be at least 1"),
+        ({"global_batch_size": -8}, "global_batch_size=-8 must be at least 1"),
+    ],
+)
+def test_a_batch_must_divide_over_the_replicas(changes, message):
+    with pytest.raises(ConfigError) as raised:
+        point(**changes)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-m", "a b", "x" * 101])
+def test_a_sweeps_name_must_be_safe_as_a_folder(name):
+    with pytest.raises(ConfigError, match="cannot name a folder; use at most 100 letters"):
+        Sweep(name=name, points=(), repeats=1)
+
+
+def test_a_sweep_is_measured_at_least_once():
+    with pytest.raises(ConfigError, match=r"sweep\.repeats=0 must be at least 1"):
+        Sweep(name="example", points=(), repeats=0)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, math.inf, math.nan])
+def test_a_deadline_is_above_zero_and_finite(seconds):
+    with pytest.raises(ConfigError, match=r"executor\.run_seconds=.* must be above 0 and finite"):
+        deadlines(run_seconds=seconds)
+
+
+def test_a_retry_limit_is_not_negative():
+    with pytest.raises(ConfigError, match=r"retry\.oom=-1 must not be negative"):
+        Settings(
+            sweep=Sweep(name="example", points=(), repeats=1),
+            executor="inline",
+            deadlines=deadlines(),
+            cluster_address="local",
+            missing_device="skip",
+            tracking_uri=None,
+            retries={"oom": -1},
+            trainers={},
+            outputs=Path("outputs"),
+        )
