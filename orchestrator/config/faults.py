@@ -1,0 +1,151 @@
+"""What Hydra, OmegaConf and the YAML reader say in many lines, said in one."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import yaml  # type: ignore[import-untyped]  # it has no type information
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf import errors
+
+from orchestrator.core.errors import ConfigError, UnknownNameError
+
+_EXPECTED = (
+    ("Integer", "a whole number"),
+    ("Float", "a number"),
+    ("Boolean", "true or false"),
+    ("ListConfig", "a list"),
+    ("list", "a list"),
+    ("dict", "a mapping of keys to values"),
+    ("Optional", "something else than null"),
+    ("string", "a text"),
+)
+"""Words in a message of OmegaConf, and what it expected in ours."""
+
+
+@contextmanager
+def in_one_line(*, file: str | None = None) -> Iterator[None]:
+    """Turn every error of a configuration into a ConfigError of one line.
+
+    Args:
+        file: the config file that values come from, where the error itself does not know.
+    """
+    try:
+        yield
+    except yaml.YAMLError as error:
+        raise ConfigError(_not_yaml(error)) from error
+    except MissingConfigException as error:
+        raise _missing_file(error) from error
+    except HydraException as error:
+        inner = error.__cause__ or error.__context__
+        if not isinstance(inner, errors.OmegaConfBaseException):
+            raise ConfigError(_first_line(error)) from error
+        raise explained(inner, file=_file_of(error)) from error
+    except errors.OmegaConfBaseException as error:
+        raise explained(error, file=file) from error
+    except RecursionError as error:
+        raise ConfigError(
+            "a defaults list in conf/ leads back to its own file; take that entry out"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"a file in conf/ is not UTF-8 text: {error}") from error
+    except (PermissionError, IsADirectoryError) as error:
+        raise ConfigError(f"cannot read {error.filename!r}: {error.strerror}") from error
+    except ValueError as error:
+        raise ConfigError(_first_line(error)) from error
+
+
+def explained(
+    error: errors.OmegaConfBaseException, *, file: str | None = None, key: str | None = None
+) -> ConfigError:
+    """Say what is wrong with a key or value.
+
+    Args:
+        file: the config file that it stands in, if that is known.
+        key: the key as the user knows it, if that is not the error's own.
+    """
+    key = key or _key_of(error)
+    where = f"{file}: " if file else ""
+    if not key:
+        return ConfigError(f"{where}{_first_line(error)}")
+    if isinstance(error, (errors.ConfigKeyError, errors.ConfigAttributeError)):
+        return UnknownNameError(f"key of {file}:" if file else "key", key, known=_siblings(error, key))
+    if isinstance(error, errors.MissingMandatoryValue):
+        return ConfigError(f"{where}{key} has no value and no default; give one")
+    if isinstance(error, errors.GrammarParseError):
+        return ConfigError(
+            f"{where}{key}={error.value!r} is not an interpolation; write ${{key}} or ${{oc.env:NAME}}"
+        )
+    if isinstance(error, errors.InterpolationResolutionError):
+        return ConfigError(f"{where}{key} {_unresolved(str(error))}")
+    if isinstance(error, errors.ValidationError):
+        return ConfigError(f"{where}{key}={shown(error.value)} must be {_expected(str(error))}")
+    return ConfigError(f"{where}{key}: {_first_line(error)}")
+
+
+def _key_of(error: errors.OmegaConfBaseException) -> str:
+    """The full key; an option composed beside others is named as if it were alone."""
+    return re.sub(r"^orchestrator_options\.(\w+)\.\w+", r"\1", str(error.full_key or error.key or ""))
+
+
+def _siblings(error: errors.OmegaConfBaseException, key: str) -> Iterable[str]:
+    prefix = key.rpartition(".")[0]
+    kind = error.object_type
+    names = [each.name for each in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    return [f"{prefix}.{name}" if prefix else name for name in names]
+
+
+def _unresolved(message: str) -> str:
+    variable = re.search(r"Environment variable '(\w+)' not found", message)
+    if variable:
+        return f"needs the environment variable {variable[1]!r}, which is not set"
+    reference = re.search(r"Interpolation key '(.*)' not found", message)
+    if reference:
+        return f"takes its value from {reference[1]!r}, which does not exist"
+    if "Recursive" in message:
+        return "takes its value from itself; give it one"
+    return f"cannot be resolved: {message.splitlines()[0]}"
+
+
+def _expected(message: str) -> str:
+    first = message.splitlines()[0]
+    wanted = first.rpartition(" to ")[2] if "could not be converted" in first else first
+    return next((words for sign, words in _EXPECTED if sign in wanted), f"something else ({first})")
+
+
+def shown(value: object) -> str:
+    """A value as it is written in YAML, on one line."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(shown(each) for each in value)}]"
+    return repr(value)[:80]
+
+
+def _not_yaml(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:  # a character that YAML does not allow; the reader gives its position, not its line
+        return f"{getattr(error, 'name', 'a file in conf/')}: not YAML: {_first_line(error)}"
+    return f"{mark.name}, line {mark.line + 1}: not YAML: {getattr(error, 'problem', 'unreadable')}"
+
+
+def _missing_file(error: MissingConfigException) -> ConfigError:
+    group, _, name = str(error.missing_cfg_file).rpartition("/")
+    file = _file_of(error) or "conf/"
+    if not error.options:
+        return ConfigError(f"{file} builds on {error.missing_cfg_file!r}, which does not exist")
+    known = [each for each in error.options if not each.endswith("schema")]
+    return UnknownNameError(f"{group} in {file}:", name, known=known)
+
+
+def _file_of(error: Exception) -> str | None:
+    """The config file in which Hydra found the error, as a user would look for it."""
+    found = re.match(r"In '([^']+)'", str(error))
+    return f"conf/{found[1]}.yaml" if found else None
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    first = text.splitlines()[0].rstrip(".")
+    return first[0].lower() + first[1:]

@@ -1,0 +1,82 @@
+"""A sweep's configuration and a command line -> combinations of options and values."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from omegaconf import DictConfig
+
+from orchestrator.config.request import Request, check_axis, values_of_axis
+from orchestrator.config.values import frozen, resolved
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.plan.expand import Combination, expand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A sweep with the command line's say in it, before it is expanded."""
+
+    axes: Mapping[str, tuple[Any, ...]]
+    exclude: tuple[Combination, ...]
+    include: tuple[Combination, ...]
+
+    def combinations(self) -> tuple[Combination, ...]:
+        """Every combination, each with all keys of a point."""
+        return expand(self.axes, exclude=self.exclude, include=self.include)
+
+
+def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> Grid:
+    """Put the grid together: the sweep's axes, the command line's choices, and one value of every other key.
+
+    Args:
+        base: key of a point -> its value where neither sweep nor command line says any.
+
+    Raises:
+        ConfigError: a part of the sweep that has another shape, or names an axis that points do not have.
+    """
+    plain = resolved(sweep)
+    fixed = {**base, **_checked(plain["common"] or {}, where="sweep.common")}
+    axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
+    said = {**axes, **request.choices}
+    unsaid = {key: (value,) for key, value in fixed.items() if key not in said}
+    include = [
+        {**fixed, **entry, **choice}
+        for entry in _entries(plain["include"], where="sweep.include")
+        for choice in _products(request.choices)
+    ]
+    return Grid(
+        axes={**said, **unsaid} if axes else {},
+        exclude=tuple(_entries(plain["exclude"], where="sweep.exclude")),
+        include=tuple(include),
+    )
+
+
+def _axes(grid: Any, *, dropped: Iterable[str]) -> dict[str, tuple[Any, ...]]:
+    axes = {key: values_of_axis(value) for key, value in _checked(grid or {}, where="sweep.grid").items()}
+    for key in dropped:
+        if axes.pop(key, None) is None:
+            raise UnknownNameError("axis in sweep.grid", key, known=axes)
+    return axes
+
+
+def _entries(entries: Any, *, where: str) -> Iterator[dict[str, Any]]:
+    if entries is None:
+        return
+    if not isinstance(entries, list):
+        raise ConfigError(f"{where}={entries!r} must be a list of mappings from axis to value")
+    for entry in entries:
+        yield _checked(entry, where=where)
+
+
+def _checked(entry: Any, *, where: str) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where}: {entry!r} must be a mapping from axis to value")
+    for key, value in entry.items():
+        check_axis(str(key), value, where=where)
+    return {str(key): frozen(value) for key, value in entry.items()}
+
+
+def _products(choices: Mapping[str, Iterable[Any]]) -> Iterator[dict[str, Any]]:
+    for values in product(*choices.values()):
+        yield dict(zip(choices, values, strict=True))

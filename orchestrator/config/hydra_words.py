@@ -1,0 +1,68 @@
+"""Command lines that are Hydra's own affair, answered by Hydra: the composed config, help, completion."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import get_args_parser
+
+from orchestrator.config.compose import CONFIG_NAME, config_loader, hydra_1_3
+from orchestrator.config.faults import in_one_line
+from orchestrator.core.errors import ConfigError
+
+_WORDS = (
+    "--cfg",
+    "-c",
+    "--help",
+    "-h",
+    "--hydra-help",
+    "--info",
+    "-i",
+    "--shell-completion",
+    "-sc",
+    "--version",
+)
+
+
+def is_hydras(argv: Sequence[str]) -> bool:
+    """Whether a command line has one of Hydra's own words."""
+    return any(word.partition("=")[0] in _WORDS for word in argv)
+
+
+def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
+    """Let Hydra answer on the terminal with our config files and schemas; nothing runs, no file is written.
+
+    Raises:
+        ConfigError: a command line that Hydra cannot understand.
+        SystemExit: after `--version`.
+    """
+    parser = get_args_parser()
+    parser.error = _refuse  # type: ignore[method-assign]  # argparse would print its usage over many lines
+    args = parser.parse_args([_picked(word) for word in argv if word not in ("-m", "--multirun")])
+    if args.config_dir or args.config_path or args.config_name:
+        raise ConfigError(
+            "--config-dir, --config-path and --config-name have no effect; write conf/ here instead"
+        )
+    with hydra_1_3(), in_one_line():
+        hydra = Hydra(task_name="orchestrator", config_loader=config_loader(working_directory))
+        if args.help:
+            hydra.app_help(CONFIG_NAME, parser, args)
+        elif args.hydra_help:
+            hydra.hydra_help(CONFIG_NAME, parser, args)
+        elif args.cfg:
+            hydra.show_cfg(CONFIG_NAME, args.overrides, args.cfg, args.package, args.resolve)
+        elif args.info:
+            hydra.show_info(args.info, CONFIG_NAME, args.overrides)
+        else:
+            hydra.shell_completion(CONFIG_NAME, args.overrides)
+    return 0
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ConfigError(f"{message}; --hydra-help tells Hydra's own words")
+
+
+def _picked(word: str) -> str:
+    """`sweep=NAME` picks a group that no defaults list has, which Hydra writes with a plus."""
+    return f"+{word}" if word.startswith("sweep=") else word

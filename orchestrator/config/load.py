@@ -1,0 +1,84 @@
+"""Words of a command line and files in `conf/` -> settings: where YAML becomes values."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from orchestrator.config.compose import Composer
+from orchestrator.config.grid import grid_of
+from orchestrator.config.points import PointMaker
+from orchestrator.config.request import Request, sort_out
+from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
+from orchestrator.config.used import differing_keys, knobs_of, options_of, refuse_references, settle
+from orchestrator.config.values import assign, plain_of, value_of
+from orchestrator.config.words import read
+from orchestrator.core.errors import FAILURE_KINDS, ConfigError
+from orchestrator.core.settings import Deadlines, Settings, TrainerSettings
+from orchestrator.core.sweep import Point, Sweep
+
+
+def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
+    """Understand a command line.
+
+    Args:
+        overrides: words in Hydra's grammar, without verbs and flags; `-m` may be among them.
+        working_directory: its `conf/` is searched before the shipped one; `outputs` starts there.
+
+    Raises:
+        ConfigError: anything that cannot be understood, in one line with what is possible.
+    """
+    composer = Composer(working_directory)
+    request = sort_out(read(overrides, options=composer.options))
+    base, chosen = _base(composer, request)
+    grid = grid_of(base.sweep, request, base=chosen)
+    combinations = grid.combinations()
+    options = options_of(composer, (*combinations, *grid.exclude))
+    knobs = knobs_of(combinations, options)
+    differing = differing_keys(combinations)
+    refuse_references(base, options, differing=differing)
+    settle(base, combinations[0], options)
+    maker = PointMaker(base, options, knobs=knobs, label=differing)
+    points = maker.points(combinations)
+    return _settings(base, points, trainers=maker.trainers, working_directory=working_directory)
+
+
+def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any]]:
+    """The configuration of the whole command, and each key of a point with its value in it."""
+    if request.sweep is None:
+        known = ", ".join(composer.options("sweep"))
+        raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {known}")
+    single = {key: values[0] for key, values in request.choices.items() if len(values) == 1}
+    picks = {group: option for group, option in single.items() if group in POINT_GROUPS}
+    base, options = composer.base({"sweep": request.sweep, **request.picks, **picks})
+    for key, value in request.settings.items():
+        assign(base, key, value)
+    for key in single.keys() & set(POINT_KEYS):
+        assign(base, key, single[key])
+    for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
+        request.choices[key] = (value_of(base, key),)
+    keys = {key: value_of(base, key) for key in POINT_KEYS}
+    return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}
+
+
+def _settings(
+    base: DictConfig,
+    points: tuple[Point, ...],
+    *,
+    trainers: Mapping[str, TrainerSettings],
+    working_directory: Path,
+) -> Settings:
+    plain = {group: plain_of(base[group], group=group) for group in ("sweep", *SETTINGS_GROUPS)}
+    executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
+    return Settings(
+        sweep=Sweep(name=sweep["name"], points=points, repeats=sweep["repeats"]),
+        executor=executor.pop("name"),
+        deadlines=Deadlines(**executor),
+        cluster_address=cluster["address"],
+        missing_device=cluster["missing_device"],
+        tracking_uri=plain["tracking"]["uri"],
+        retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS},
+        trainers=trainers,
+        outputs=working_directory / value_of(base, "outputs"),
+    )

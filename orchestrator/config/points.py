@@ -1,0 +1,132 @@
+"""Combinations of options and values -> points; each part that points share is converted once."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from omegaconf import DictConfig
+
+from orchestrator.config import parts
+from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS
+from orchestrator.config.used import Options
+from orchestrator.config.values import assign, defaults_of, knows, plain_of
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.settings import TrainerSettings
+from orchestrator.core.spec import Option
+from orchestrator.core.sweep import Point
+from orchestrator.plan.expand import Combination
+
+
+class PointMaker:
+    """Makes points, and gathers how their trainers are started.
+
+    Args:
+        base: the whole configuration, for interpolations to look into; it is written over.
+        options: every option that a combination names.
+        knobs: dotted keys that combinations have beside groups and top-level keys.
+        label: the keys that tell points apart.
+    """
+
+    def __init__(
+        self, base: DictConfig, options: Options, *, knobs: Sequence[str], label: Sequence[str]
+    ) -> None:
+        self.trainers: dict[str, TrainerSettings] = {}
+        self._base = base
+        self._options = options
+        self._label = label
+        self._knobs = {key: _knobs_of(key[0], config, knobs) for key, config in options.items()}
+        self._parts: dict[tuple[str, Any, tuple[tuple[str, Any], ...]], Any] = {}
+        self._scalars: dict[tuple[str, Any], Any] = {}
+
+    def points(self, combinations: Iterable[Combination]) -> tuple[Point, ...]:
+        """The points, each once, however many combinations come to it."""
+        found: dict[object, Point] = {}
+        for combination in combinations:
+            point = self._point(combination)
+            found.setdefault(_identity(point), point)
+        return tuple(found.values())
+
+    def _point(self, combination: Combination) -> Point:
+        workload: parts.Named = self._part("workload", combination)
+        trainer: parts.Named = self._part("trainer", combination)
+        return Point(
+            workload=workload.name,
+            workload_options=workload.options,
+            trainer=trainer.name,
+            trainer_options=trainer.options,
+            device=self._part("device", combination),
+            precision=self._part("precision", combination),
+            data_source=self._part("data", combination),
+            timing=self._part("measure", combination),
+            label=self._label_of(combination),
+            **{key: self._typed(key, combination[key]) for key in POINT_KEYS},
+        )
+
+    def _part(self, group: str, combination: Combination) -> Any:
+        option = str(combination[group])
+        values = tuple((key, combination[key]) for key in self._knobs[group, option] if key in combination)
+        asked = (group, option, values)
+        if asked not in self._parts:
+            self._parts[asked] = self._convert(group, option, values)
+        return self._parts[asked]
+
+    def _convert(self, group: str, option: str, values: Iterable[tuple[str, Any]]) -> Any:
+        self._base[group] = self._options[group, option]
+        for key, value in values:
+            assign(self._base, key, value)
+        config = self._base[group]
+        plain = plain_of(config, group=group, file=f"conf/{group}/{option}.yaml")
+        if group == "trainer":
+            self._start(plain)
+        return _CONVERTED[group](plain, config, option)
+
+    def _label_of(self, combination: Combination) -> dict[str, Option]:
+        knobs = {key for group in POINT_GROUPS for key in self._knobs[group, str(combination[group])]}
+        return {
+            key: combination[key] for key in self._label if "." not in key or key in knobs & {*combination}
+        }
+
+    def _start(self, plain: Mapping[str, Any]) -> None:
+        name, settings = plain["name"], parts.trainer_settings(plain)
+        if self.trainers.setdefault(name, settings) != settings:
+            raise ConfigError(
+                f"trainer.python and trainer.start_method hold for the whole command; "
+                f"this sweep starts {name} in two ways"
+            )
+
+    def _typed(self, key: str, value: Any) -> Any:
+        if (key, value) not in self._scalars:
+            assign(self._base, key, value)
+            self._scalars[key, value] = self._base[key]
+        return self._scalars[key, value]
+
+
+def _knobs_of(group: str, config: DictConfig, knobs: Iterable[str]) -> tuple[str, ...]:
+    """Those of the knobs that this option has."""
+    pairs = ((knob, knob.partition(".")) for knob in knobs)
+    return tuple(knob for knob, (of_group, _, key) in pairs if of_group == group and knows(config, key))
+
+
+def _identity(point: Point) -> object:
+    """What two points have in common when they are the same, whatever their labels say."""
+    return (
+        point.workload,
+        frozenset(point.workload_options.items()),
+        point.trainer,
+        frozenset(point.trainer_options.items()),
+        point.device.name,
+        point.precision,
+        point.data_source,
+        point.timing,
+        *(getattr(point, key) for key in POINT_KEYS),
+    )
+
+
+_CONVERTED: Mapping[str, Callable[[Mapping[str, Any], DictConfig, str], Any]] = {
+    "workload": lambda plain, config, _: parts.named(plain, defaults=defaults_of(config)),
+    "trainer": lambda plain, config, _: parts.named(plain, defaults=defaults_of(config)),
+    "device": lambda plain, _, option: parts.device(plain, file_name=option),
+    "precision": lambda plain, *_: plain["name"],
+    "data": lambda plain, *_: plain["source"],
+    "measure": lambda plain, *_: parts.timing(plain),
+}
+"""Group -> what its part is made of: (plain values, their configuration, name of the option) -> part."""

@@ -1,0 +1,113 @@
+"""What a command line asks for: which sweep, which values of its points, which settings. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from orchestrator.config.schema import KNOB_GROUPS, POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS, RootConf
+from orchestrator.config.words import Word
+from orchestrator.core.errors import ConfigError, UnknownNameError
+
+_GRID = "sweep.grid."
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """Words of a command line, sorted.
+
+    Attributes:
+        sweep: name of the sweep.
+        picks: settings group -> option.
+        choices: key of a point -> values that replace the sweep's own.
+        axes: key of a point -> values of an axis that the sweep gets.
+        dropped: axes that the sweep loses.
+        settings: any other key -> value.
+    """
+
+    sweep: str | None = None
+    picks: dict[str, str] = field(default_factory=dict)
+    choices: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    axes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def sort_out(words: Iterable[Word]) -> Request:
+    """Sort the words; of two that say the same key the last one holds.
+
+    Raises:
+        ConfigError: a key that does not exist, or a word that cannot be said of its key.
+    """
+    request = Request()
+    for word in words:
+        _take(word, request)
+    return request
+
+
+def check_axis(key: str, value: Any, *, where: str) -> None:
+    """Raises ConfigError unless points have such a key and it may have such a value."""
+    if any(isinstance(each, dict) for each in (value if isinstance(value, (list, tuple)) else [value])):
+        raise ConfigError(f"{where}: {key}={value!r} must be a value or a list of values")
+    if not _is_of_a_point(key):
+        known = (*POINT_GROUPS, *POINT_KEYS, *(f"{group}.KEY" for group in KNOB_GROUPS))
+        raise UnknownNameError(f"axis in {where}", key, known=known)
+
+
+def values_of_axis(value: Any) -> tuple[Any, ...]:
+    """The values of an axis as a configuration gives them; a single one needs no list."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _take(word: Word, request: Request) -> None:
+    if word.key.startswith(_GRID):
+        _take_axis(word, request)
+    elif word.removes:
+        raise ConfigError(f"{word.text!r} cannot be taken away; only an axis of a sweep can: ~{_GRID}NAME")
+    elif word.key == "sweep":
+        _take_sweep(word, request)
+    elif word.key in SETTINGS_GROUPS:
+        request.picks[word.key] = _single(word)
+    elif _is_of_a_point(word.key):
+        check_axis(word.key, word.values[0], where="the command line")
+        request.choices[word.key] = word.values
+    else:
+        _check_settable(word.key)
+        request.settings[word.key] = _single(word)
+
+
+def _take_axis(word: Word, request: Request) -> None:
+    axis = word.key.removeprefix(_GRID)
+    if word.removes:
+        request.dropped.append(axis)
+        return
+    check_axis(axis, word.values[0], where="sweep.grid")
+    request.axes[axis] = word.values if len(word.values) > 1 else values_of_axis(word.value())
+
+
+def _take_sweep(word: Word, request: Request) -> None:
+    if request.sweep is not None or len(word.values) != 1:
+        raise ConfigError(f"{word.text!r} names another sweep; one command runs one sweep")
+    request.sweep = str(word.value())
+
+
+def _single(word: Word) -> Any:
+    if len(word.values) != 1:
+        known = ", ".join((*POINT_GROUPS, *POINT_KEYS))
+        raise ConfigError(f"{word.text!r}: {word.key} holds for the whole command; axes may be: {known}")
+    return word.value()
+
+
+def _is_of_a_point(key: str) -> bool:
+    group, dot, knob = key.partition(".")
+    return group in KNOB_GROUPS and knob != "name" if dot else key in POINT_GROUPS or key in POINT_KEYS
+
+
+def _check_settable(key: str) -> None:
+    top = key.partition(".")[0]
+    if top in POINT_GROUPS:
+        raise ConfigError(
+            f"{key!r} is a fact of conf/{top}/; write another file there and choose it: {top}=NAME"
+        )
+    known = [each.name for each in fields(RootConf)]
+    if top not in known:
+        raise UnknownNameError("key", key, known=known)

@@ -1,0 +1,171 @@
+"""What may be written in a configuration: one mutable schema class per config group, and the defaults."""
+
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from orchestrator.config.twin import twin_of
+from orchestrator.core.device import Device
+from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
+from orchestrator.core.spec import TimingSpec
+from workloads.registry import options_class, workload_names
+
+POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
+"""Groups that make up a point: each may be an axis of a sweep."""
+
+KNOB_GROUPS = ("workload", "trainer", "measure", "data")
+"""Those of them whose keys may be set and swept; the others are facts."""
+
+POINT_KEYS = ("num_workers", "global_batch_size", "steps", "seed")
+"""Top-level keys that make up a point."""
+
+SETTINGS_GROUPS = ("executor", "cluster", "tracking", "retry")
+"""Groups that hold for a whole command."""
+
+ROOT_SCHEMA = "orchestrator_schema"
+OPTIONS = "orchestrator_options"
+"""An empty configuration, into which options of groups are composed side by side."""
+
+
+def _one_of(default: str, choices: Any) -> Any:
+    """A field whose value is one of a closed set, which `values.py` checks."""
+    return field(default=default, metadata={"choices": get_args(choices) or choices})
+
+
+@dataclass
+class RootConf:
+    """Top-level keys, and one key per config group."""
+
+    workload: Any = MISSING
+    device: Any = MISSING
+    precision: Any = MISSING
+    trainer: Any = MISSING
+    measure: Any = MISSING
+    data: Any = MISSING
+    executor: Any = MISSING
+    cluster: Any = MISSING
+    tracking: Any = MISSING
+    retry: Any = MISSING
+    sweep: Any = None
+    num_workers: int = 1
+    global_batch_size: int = 64
+    steps: int = 200
+    seed: int = 0
+    outputs: str = "outputs"
+
+
+@dataclass
+class NamedConf:
+    """An option that is no more than its name, and what others with a name build on."""
+
+    name: str = MISSING
+
+
+@dataclass
+class TrainerConf(NamedConf):
+    """A trainer's interpreter (null is the orchestrator's own) and how its workers are started."""
+
+    python: str | None = None
+    start_method: str = _one_of("auto", StartMethodChoice)
+
+
+@dataclass
+class TensorflowConf(TrainerConf):
+    """`auto` takes several processes on CPUs and one process with all replicas elsewhere."""
+
+    strategy: str = _one_of("auto", ("auto", "multi_worker", "mirrored"))
+
+
+@dataclass
+class NoopConf(TrainerConf):
+    """What goes wrong in its third step, so that a user sees what such a failure looks like."""
+
+    fault: str = _one_of("none", ("none", "raise", "die", "hang", "nan"))
+
+
+@dataclass
+class DataConf:
+    """Where data sets come from; `auto` takes the real files, or where they cannot be had the stand-in."""
+
+    source: str = _one_of(MISSING, ("auto", "real", "standin", "synthetic"))
+
+
+@dataclass
+class SweepConf:
+    """A grid, what is common to its points, and how often each is measured; `grid.py` checks the shapes."""
+
+    name: str = MISSING
+    grid: Any = None
+    common: Any = None
+    exclude: Any = None
+    include: Any = None
+    repeats: int = 1
+
+
+@dataclass
+class ExecutorConf:
+    """Where trials run, and the deadlines of `core/settings.py`."""
+
+    name: str = _one_of(MISSING, ExecutorName)
+    resources_seconds: float = 600
+    start_seconds: float = 180
+    run_seconds: float = 1800
+
+
+@dataclass
+class ClusterConf:
+    """`local` is an embedded Ray; anything else is the address of a cluster."""
+
+    address: str = "local"
+    missing_device: str = _one_of("rehearse", MissingDevice)
+
+
+@dataclass
+class TrackingConf:
+    """URI of an MLflow server or store; null tracks nothing."""
+
+    uri: str | None = None
+
+
+@dataclass
+class RetryConf:
+    """More attempts after a failure of each kind; only a lost machine is no fault of the trial's own."""
+
+    oom: int = 0
+    preempted: int = 10
+    worker_lost: int = 1
+    timeout: int = 0
+    diverged: int = 0
+    environment: int = 0
+    infeasible: int = 0
+    device_mismatch: int = 0
+    invalid_measurement: int = 0
+    error: int = 0
+
+
+def register() -> None:
+    """Put every schema where a config file's defaults list finds it; twice does no harm."""
+    store = ConfigStore.instance()
+    store.store(name=ROOT_SCHEMA, node=RootConf)
+    store.store(name=OPTIONS, node={OPTIONS: {}})
+    schemas = {
+        "device": twin_of(Device),
+        "precision": NamedConf,
+        "measure": twin_of(TimingSpec),
+        "data": DataConf,
+        "sweep": SweepConf,
+        "executor": ExecutorConf,
+        "cluster": ClusterConf,
+        "tracking": TrackingConf,
+        "retry": RetryConf,
+        "trainer": TrainerConf,
+    }
+    for group, schema in schemas.items():
+        store.store(group=group, name="schema", node=schema)
+    store.store(group="trainer", name="tensorflow_schema", node=TensorflowConf)
+    store.store(group="trainer", name="noop_schema", node=NoopConf)
+    for name in workload_names():
+        conf = twin_of(options_class(name), base=NamedConf)
+        store.store(group="workload", name=f"{name}_schema", node=conf)

@@ -1,0 +1,52 @@
+"""A mutable twin of a frozen dataclass, as Hydra's schemas need it: same fields, same defaults."""
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from omegaconf import MISSING
+
+
+def twin_of(kind: type[Any], *, base: type[Any] = object) -> type[Any]:
+    """Make the twin. A field without a default must be given, unless it may be None or is a mapping.
+
+    Args:
+        kind: its fields are scalars, tuples of scalars, mappings of them, or None.
+        base: a schema class whose fields the twin has too.
+    """
+    hints = get_type_hints(kind)
+    fields = [
+        (each.name, _open(hints[each.name]), _default_of(each, hints)) for each in dataclasses.fields(kind)
+    ]
+    return dataclasses.make_dataclass(f"{kind.__name__}Conf", fields, bases=(base,))
+
+
+def _open(hint: Any) -> Any:
+    """The type as OmegaConf knows it: lists for tuples, and no literals."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return type(parts[0])
+    if origin is tuple:
+        return list[_open(parts[0])]  # type: ignore[misc]  # a type made at run time
+    if origin in (Union, types.UnionType):
+        return Union[tuple(_open(each) for each in parts)]  # noqa: UP007  # the parts are not known before
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return dict[parts[0], _open(parts[1])]  # type: ignore[misc, valid-type]  # likewise
+    return hint
+
+
+def _default_of(field: "dataclasses.Field[Any]", hints: Mapping[str, Any]) -> Any:
+    if isinstance(field.default, tuple):
+        values = list(field.default)
+        return dataclasses.field(default_factory=lambda: list(values))
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if get_origin(hints[field.name]) is Literal:
+        return dataclasses.field(default=MISSING, metadata={"choices": get_args(hints[field.name])})
+    if type(None) in get_args(hints[field.name]):
+        return None
+    origin = get_origin(hints[field.name])
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return dataclasses.field(default_factory=dict)
+    return MISSING

@@ -1,0 +1,110 @@
+"""Typed configuration -> plain values, and the other way: set, check, resolve."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from orchestrator.config.faults import explained, in_one_line
+from orchestrator.core.errors import ConfigError, UnknownNameError
+
+_REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
+
+
+def knows(config: DictConfig, key: str) -> bool:
+    """Whether the configuration has a place for that dotted key, with a value in it or without."""
+    top, _, rest = key.partition(".")
+    if top not in list(config):  # the config itself says no for a key whose value is missing
+        return False
+    inner = OmegaConf.select(config, top) if rest else None
+    return not rest or (isinstance(inner, DictConfig) and knows(inner, rest))
+
+
+def assign(config: DictConfig, key: str, value: Any) -> None:
+    """Set a dotted key. Raises ConfigError for a key that is not there or a value of another type."""
+    if not knows(config, key):
+        raise UnknownNameError("key", key, known=known_keys(config, key))
+    try:
+        OmegaConf.update(config, key, value, merge=False)
+    except OmegaConfBaseException as error:
+        raise explained(error, key=key) from error
+
+
+def value_of(config: DictConfig, key: str) -> Any:
+    """The value of a top-level key, resolved."""
+    with in_one_line():
+        return config[key]
+
+
+def known_keys(config: DictConfig, key: str) -> list[str]:
+    """The keys beside that dotted key, as far as it leads."""
+    path = ""
+    for part in key.split(".")[:-1]:
+        deeper = OmegaConf.select(config, f"{path}{part}")
+        if not isinstance(deeper, DictConfig):
+            break
+        path = f"{path}{part}."
+    level = OmegaConf.select(config, path[:-1]) if path else config
+    return [f"{path}{name!s}" for name in level]
+
+
+def check_schema(config: Any, *, group: str, option: str) -> None:
+    """Raises ConfigError unless the option's file builds on a schema, which checks keys and types."""
+    if isinstance(config, DictConfig) and dataclasses.is_dataclass(OmegaConf.get_type(config)):
+        return
+    schema = "NAME_schema" if group == "workload" else "schema"
+    raise ConfigError(
+        f"conf/{group}/{option}.yaml does not build on a schema; begin it with 'defaults: [{schema}, _self_]'"
+    )
+
+
+def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict[str, Any]:
+    """A group's option, resolved, with tuples for lists.
+
+    Args:
+        file: where the option is written, for messages.
+
+    Raises:
+        ConfigError: a missing value, an interpolation that leads nowhere, or a value that is no choice.
+    """
+    plain = {str(key): frozen(each) for key, each in resolved(config, file=file).items()}
+    kind: Any = OmegaConf.get_type(config)
+    for each in dataclasses.fields(kind):
+        choices = each.metadata.get("choices")
+        if choices and plain[each.name] not in choices:
+            raise UnknownNameError(f"{group}.{each.name}", str(plain[each.name]), known=choices)
+    return plain
+
+
+def resolved(config: DictConfig, *, file: str | None = None) -> Any:
+    """Plain containers without interpolations and with nothing missing."""
+    with in_one_line(file=file):
+        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+
+
+def defaults_of(config: DictConfig) -> dict[str, Any]:
+    """The defaults of a typed configuration's schema."""
+    defaults = OmegaConf.to_container(OmegaConf.structured(OmegaConf.get_type(config)))
+    assert isinstance(defaults, dict)
+    return {str(key): frozen(each) for key, each in defaults.items()}
+
+
+def frozen(value: Any) -> Any:
+    """Tuples for lists, at any depth."""
+    return tuple(frozen(each) for each in value) if isinstance(value, list) else value
+
+
+def references(config: DictConfig) -> set[str]:
+    """The keys that its interpolations name."""
+    return set(_references(OmegaConf.to_container(config)))
+
+
+def _references(plain: Any) -> Iterator[str]:
+    if isinstance(plain, str):
+        yield from _REFERENCE.findall(plain)
+    elif isinstance(plain, (dict, list)):
+        for each in plain.values() if isinstance(plain, dict) else plain:
+            yield from _references(each)

@@ -1,0 +1,123 @@
+"""A sweep's configuration and the command line's say in it become combinations."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from orchestrator.config.grid import grid_of
+from orchestrator.config.request import sort_out
+from orchestrator.config.schema import SweepConf
+from orchestrator.config.words import read
+from orchestrator.core.errors import ConfigError
+
+BASE = {"device": "cpu", "precision": "fp32", "num_workers": 1, "seed": 0}
+
+
+def grid(*words, **parts):
+    request = sort_out(read(words, options=lambda _group: ()))
+    return grid_of(OmegaConf.structured(SweepConf(name="example", **parts)), request, base=BASE)
+
+
+def combinations(*words, **parts):
+    return [dict(each) for each in grid(*words, **parts).combinations()]
+
+
+def test_what_no_axis_says_comes_from_the_base():
+    assert combinations(grid={"device": ["cpu", "t4"]}) == [BASE, {**BASE, "device": "t4"}]
+
+
+def test_the_first_axis_changes_slowest_and_a_scalar_is_an_axis_of_one():
+    found = combinations(grid={"precision": ["fp32", "bf16"], "device": ["cpu", "t4"], "seed": 5})
+    assert [(each["precision"], each["device"], each["seed"]) for each in found] == [
+        ("fp32", "cpu", 5),
+        ("fp32", "t4", 5),
+        ("bf16", "cpu", 5),
+        ("bf16", "t4", 5),
+    ]
+
+
+def test_what_is_common_holds_for_included_points_too():
+    found = combinations(
+        common={"measure.max_blocks": 6, "seed": 7}, grid={"device": ["cpu"]}, include=[{"device": "t4"}]
+    )
+    assert [(each["device"], each["seed"], each["measure.max_blocks"]) for each in found] == [
+        ("cpu", 7, 6),
+        ("t4", 7, 6),
+    ]
+
+
+def test_a_value_of_the_command_line_replaces_the_axis_and_what_includes_say():
+    found = combinations(
+        "precision=bf16",
+        grid={"device": ["cpu", "t4"], "precision": ["fp32", "fp16"]},
+        include=[{"device": "v100", "precision": "fp16"}],
+    )
+    assert [(each["device"], each["precision"]) for each in found] == [
+        ("cpu", "bf16"),
+        ("t4", "bf16"),
+        ("v100", "bf16"),
+    ]
+
+
+def test_several_values_of_the_command_line_are_an_axis_of_the_grid_and_of_each_include():
+    found = combinations("seed=1,2", grid={"device": ["cpu"]}, include=[{"device": "t4"}])
+    assert [(each["device"], each["seed"]) for each in found] == [
+        ("cpu", 1),
+        ("cpu", 2),
+        ("t4", 1),
+        ("t4", 2),
+    ]
+
+
+def test_an_axis_is_added_or_taken_away():
+    found = combinations(
+        "+sweep.grid.seed=[1,2]", "~sweep.grid.precision", grid={"precision": ["fp16"], "device": ["cpu"]}
+    )
+    assert [(each["precision"], each["seed"]) for each in found] == [("fp32", 1), ("fp32", 2)]
+
+
+def test_an_exclude_may_name_a_key_that_is_no_axis():
+    found = combinations("+sweep.grid.seed=[1,2]", exclude=[{"num_workers": 1, "seed": 2}], grid={})
+    assert [each["seed"] for each in found] == [1]
+
+
+def test_a_list_is_one_value_of_a_knob_that_is_a_list():
+    found = combinations(
+        grid={"workload.filters": [[8, 16], [4, 8]]}, exclude=[{"workload.filters": [[4, 8]]}]
+    )
+    assert [each["workload.filters"] for each in found] == [(8, 16)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"grid": [1]}, "sweep.grid: [1] must be a mapping from axis to value"),
+        ({"include": {"a": 1}}, "sweep.include={'a': 1} must be a list of mappings from axis to value"),
+        ({"exclude": ["cpu"]}, "sweep.exclude: 'cpu' must be a mapping from axis to value"),
+        (
+            {"grid": {"device": [{"a": 1}]}},
+            "sweep.grid: device=[{'a': 1}] must be a value or a list of values",
+        ),
+        (
+            {"grid": {"device": ["${oc.env:NO_SUCH}"]}},
+            "grid.device[0] needs the environment variable 'NO_SUCH', which is not set",
+        ),
+    ],
+)
+def test_a_sweep_of_another_shape_is_refused(parts, message):
+    with pytest.raises(ConfigError) as raised:
+        grid(**parts)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("part", ["grid", "common"])
+def test_an_axis_that_points_do_not_have_is_refused(part):
+    message = (
+        rf"unknown axis in sweep\.{part} 'devise'; did you mean 'device'\? known: data, data\.KEY, device"
+    )
+    with pytest.raises(ConfigError, match=message):
+        grid(**{part: {"devise": ["cpu"]}})
+
+
+def test_an_axis_that_is_not_there_cannot_be_taken_away():
+    with pytest.raises(ConfigError, match=r"unknown axis in sweep\.grid 'seed'; known: device"):
+        grid("~sweep.grid.seed", grid={"device": ["cpu"]})

@@ -1,0 +1,138 @@
+"""A command line and the shipped config files become settings."""
+
+from pathlib import Path
+
+import pytest
+from plan_values import planned
+
+from orchestrator.config.load import load
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.settings import TrainerSettings
+
+SMOKE = "+sweep=smoke"
+ONE = ("device=cpu", "trainer=torch_ddp", "precision=fp32")
+
+
+def loaded(*words, working_directory=Path("/nowhere")):
+    return load(words, working_directory=working_directory)
+
+
+def test_a_sweep_alone_is_a_whole_command(tmp_path):
+    settings = loaded(SMOKE, working_directory=tmp_path)
+    assert (settings.sweep.name, settings.executor, settings.cluster_address) == ("smoke", "ray", "local")
+    assert settings.tracking_uri == "sqlite:///mlflow.db"
+    assert settings.outputs == tmp_path / "outputs"
+    assert (settings.retries["preempted"], settings.retries["worker_lost"], settings.retries["oom"]) == (
+        10,
+        1,
+        0,
+    )
+    assert set(settings.trainers) == {"tensorflow", "torch_ddp", "torch_xla"}
+    assert settings.trainers["torch_ddp"] == TrainerSettings(python=None, start_method="auto")
+
+
+def test_what_the_command_line_says_replaces_what_files_say():
+    settings = loaded(
+        *(SMOKE, "executor=inline", "tracking=none", "cluster.missing_device=skip", "retry.oom=2"),
+        *("executor.run_seconds=5", "sweep.repeats=2", "sweep.name=mine", "outputs=/elsewhere"),
+        *("device=cpu", "trainer=torch_ddp", "precision=bf16,fp32", "steps=90", "workload.filters=[4,4]"),
+    )
+    assert (settings.executor, settings.tracking_uri, settings.missing_device) == ("inline", None, "skip")
+    assert (settings.retries["oom"], settings.deadlines.run_seconds, settings.outputs) == (
+        2,
+        5.0,
+        Path("/elsewhere"),
+    )
+    assert (settings.sweep.name, settings.sweep.repeats) == ("mine", 2)
+    points = settings.sweep.points
+    assert {each.steps for each in points} == {90}
+    assert {tuple(each.workload_options.items()) for each in points} == {(("filters", (4, 4)),)}
+    # four times two combinations come to two points with one worker and two with two
+    assert sorted((each.precision, each.num_workers) for each in points) == [
+        ("bf16", 1),
+        ("bf16", 2),
+        ("fp32", 1),
+        ("fp32", 2),
+    ]
+
+
+def test_a_knob_is_for_those_trainers_that_have_it_and_its_default_is_not_written_down():
+    points = loaded(SMOKE, "precision=fp32", "device=cpu", "trainer.strategy=auto,mirrored").sweep.points
+    options = [(each.trainer, dict(each.trainer_options)) for each in points if each.num_workers == 1]
+    assert options == [
+        ("tensorflow", {}),
+        ("tensorflow", {"strategy": "mirrored"}),
+        ("torch_ddp", {}),
+        ("torch_xla", {}),
+    ]
+    assert "trainer.strategy" not in points[-1].label
+
+
+def test_the_interpreter_of_a_trainer_comes_from_the_environment_or_the_line(monkeypatch):
+    monkeypatch.setenv("ORCHESTRATOR_XLA_PYTHON", "/xla/bin/python")
+    settings = loaded(SMOKE, "trainer=torch_xla", "trainer.start_method=spawn", "device=cpu")
+    assert settings.trainers == {"torch_xla": TrainerSettings(python="/xla/bin/python", start_method="spawn")}
+
+
+def test_interpolations_see_what_all_points_share():
+    points = loaded(SMOKE, *ONE, "seed=${steps}", "steps=150").sweep.points
+    assert {each.seed for each in points} == {150}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no sweep is named; add +sweep=NAME with one of: smoke, tpu_vs_gpu"),
+        (("+sweep=smok",), "unknown sweep 'smok'; did you mean 'smoke'? known: smoke, tpu_vs_gpu"),
+        ((SMOKE, "executor=slurm"), "unknown executor 'slurm'; known: inline, ray"),
+        (
+            (SMOKE, "precision=fp32,fp23"),
+            "unknown precision 'fp23'; did you mean 'fp32'? known: bf16, fp16, fp32, tf32, tpu_default",
+        ),
+        (
+            (SMOKE, "sweep.exclude=[{precision:bf61}]"),
+            "unknown precision 'bf61'; did you mean 'bf16'? known: bf16, fp16, fp32, tf32, tpu_default",
+        ),
+        (
+            (SMOKE, "sweep.nam=x"),
+            "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.common, sweep.exclude, "
+            "sweep.grid, sweep.include, sweep.name, sweep.repeats",
+        ),
+        (
+            (SMOKE, *ONE, "measure.max_block=3"),
+            "unknown key 'measure.max_block'; did you mean 'measure.max_blocks'? known: "
+            "measure.interval_fraction, measure.max_blocks, measure.max_warmup_steps, measure.min_blocks, "
+            "measure.steps_per_block, measure.warmup_steps",
+        ),
+        (
+            (SMOKE, *ONE, "seed=1,2", "num_workers=${seed}"),
+            "a value is given as ${seed}, and seed differs between the points of this sweep; "
+            "give the value itself",
+        ),
+        (
+            (SMOKE, *ONE, "trainer.python=a,b"),
+            "trainer.python and trainer.start_method hold for the whole command; "
+            "this sweep starts torch_ddp in two ways",
+        ),
+        (
+            (SMOKE, *ONE, "num_workers=2", "global_batch_size=63"),
+            "global_batch_size=63 does not divide over 2 replicas (2 x cpu); 62 or 64 would",
+        ),
+        ((SMOKE, *ONE, "seed=1,x"), "seed='x' must be a whole number"),
+        ((SMOKE, *ONE, "workload.filters=8"), "workload.filters=8 must be a list"),
+    ],
+)
+def test_a_mistake_is_one_line_with_what_is_possible(words, message):
+    with pytest.raises(ConfigError) as raised:
+        loaded(*words)
+    assert str(raised.value) == message
+
+
+def test_ten_thousand_points_of_one_line_are_each_decided_exactly_once():
+    seeds = ",".join(map(str, range(1_250)))
+    words = ("device=cpu,t4", "trainer=torch_ddp", "precision=fp32,bf16,fp16,tf32", f"seed={seeds}")
+    sweep = loaded("+sweep=tpu_vs_gpu", *words).sweep
+    assert len(sweep.points) == len({each.name for each in sweep.points}) == 10_000
+    found = planned(*sweep.points)
+    assert len(found.placements) == len({each.trial_id for each in found.placements}) == 1_250 * 4
+    assert len(found.skipped) == len({each.point for each in found.skipped}) == 1_250 * 4

@@ -1,0 +1,135 @@
+"""Typed configurations are set, resolved and checked, and say in one line what is wrong."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from omegaconf import MISSING, OmegaConf
+
+from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TensorflowConf, TrainerConf
+from orchestrator.config.twin import twin_of
+from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
+from orchestrator.core.errors import FAILURE_KINDS, ConfigError, UnknownNameError
+from orchestrator.core.spec import TimingSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frozen:
+    kind: Literal["a", "b"]
+    must: int
+    sizes: tuple[int, ...] = (1, 2)
+    maybe: float | None
+    table: dict[str, float]
+    text: str = "t"
+
+
+def root():
+    config = OmegaConf.structured(RootConf)
+    config.executor = OmegaConf.structured(ExecutorConf)
+    return config
+
+
+def test_a_twin_has_the_fields_and_defaults_of_the_frozen_class():
+    twin = OmegaConf.structured(twin_of(Frozen))
+    assert OmegaConf.to_container(twin) == {
+        "kind": MISSING,
+        "must": MISSING,
+        "sizes": [1, 2],
+        "maybe": None,
+        "table": {},
+        "text": "t",
+    }
+    assert TimingSpec(**defaults_of(OmegaConf.structured(twin_of(TimingSpec)))) == TimingSpec()
+
+
+def test_a_twin_is_typed_and_knows_the_choices_of_a_literal():
+    twin = OmegaConf.structured(twin_of(Frozen))
+    with pytest.raises(ConfigError, match=r"sizes='x' must be a whole number"):
+        assign(twin, "sizes", ("x",))
+    for key, value in (("kind", "c"), ("must", 1)):
+        assign(twin, key, value)
+    with pytest.raises(UnknownNameError, match=r"unknown made\.kind 'c'; known: a, b"):
+        plain_of(twin, group="made")
+
+
+def test_lists_become_tuples():
+    twin = OmegaConf.structured(twin_of(Frozen))
+    for key, value in (("kind", "a"), ("must", 1), ("sizes", (3, 4)), ("maybe", 2)):
+        assign(twin, key, value)
+    assert Frozen(**plain_of(twin, group="made")) == Frozen(
+        kind="a", must=1, sizes=(3, 4), maybe=2.0, table={}
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("steps", "many", "steps='many' must be a whole number"),
+        ("steps", 1.5, "steps=1.5 must be a whole number"),
+        ("steps", True, "steps=true must be a whole number"),
+        ("steps", None, "steps=null must be something else than null"),
+        ("steps", (1, 2), "steps=[1,2] must be a whole number"),
+        ("outputs", ("a",), "outputs=['a'] must be a text"),
+        ("executor.run_seconds", "soon", "executor.run_seconds='soon' must be a number"),
+        (
+            "executor.run_second",
+            1,
+            "unknown key 'executor.run_second'; did you mean 'executor.run_seconds'? "
+            "known: executor.name, executor.resources_seconds, executor.run_seconds, executor.start_seconds",
+        ),
+    ],
+)
+def test_a_wrong_value_or_key_is_named_with_what_is_possible(key, value, message):
+    with pytest.raises(ConfigError) as raised:
+        assign(root(), key, value)
+    assert str(raised.value) == message
+
+
+def test_a_key_under_a_value_does_not_exist():
+    with pytest.raises(UnknownNameError, match=r"unknown key 'steps\.x'; did you mean 'steps'"):
+        assign(root(), "steps.x", 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("${oc.env:NO_SUCH}", "steps needs the environment variable 'NO_SUCH', which is not set"),
+        ("${steps}", "steps takes its value from itself; give it one"),
+        ("${nope.x}", "steps takes its value from 'nope.x', which does not exist"),
+        ("${nope:x}", "steps cannot be resolved: Unsupported interpolation type nope"),
+    ],
+)
+def test_an_interpolation_that_leads_nowhere_says_so(value, message):
+    config = root()
+    assign(config, "steps", value)
+    with pytest.raises(ConfigError) as raised:
+        value_of(config, "steps")
+    assert str(raised.value) == message
+
+
+def test_a_missing_value_names_its_file():
+    with pytest.raises(ConfigError) as raised:
+        plain_of(OmegaConf.structured(TrainerConf), group="trainer", file="conf/trainer/mine.yaml")
+    assert str(raised.value) == "conf/trainer/mine.yaml: name has no value and no default; give one"
+
+
+def test_one_of_a_closed_set_names_the_nearest():
+    config = OmegaConf.structured(TensorflowConf(name="tensorflow", strategy="mirror"))
+    with pytest.raises(UnknownNameError) as raised:
+        plain_of(config, group="trainer")
+    assert str(raised.value) == (
+        "unknown trainer.strategy 'mirror'; did you mean 'mirrored'? known: auto, mirrored, multi_worker"
+    )
+
+
+@pytest.mark.parametrize(("group", "schema"), [("device", "schema"), ("workload", "NAME_schema")])
+def test_a_file_without_a_schema_is_told_its_first_line(group, schema):
+    with pytest.raises(ConfigError) as raised:
+        check_schema(OmegaConf.create({"name": "mine"}), group=group, option="mine")
+    assert str(raised.value) == (
+        f"conf/{group}/mine.yaml does not build on a schema; begin it with 'defaults: [{schema}, _self_]'"
+    )
+
+
+def test_there_is_a_retry_limit_for_every_kind_of_failure():
+    assert tuple(OmegaConf.structured(RetryConf)) == FAILURE_KINDS
