@@ -38,6 +38,7 @@ class TorchDdpTrainer:
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, model in channels_last, optimizer, and this rank's share of each batch."""
+        listener = _listen(job)
         precision = PRECISIONS[job.precision]
         torch.set_num_threads(job.threads)
         torch.manual_seed(job.trial.seed)
@@ -47,7 +48,7 @@ class TorchDdpTrainer:
         self._model = resolve_name(workload.torch_builder)(workload, job.trial.seed)
         self._model.to(self._device, memory_format=torch.channels_last)
         self._first_product = FirstProduct(self._model)
-        self._replica = _join(self._model, job, self._device)
+        self._replica = _join(self._model, job, device=self._device, listener=listener)
         self._optimizer = torch.optim.SGD(
             self._model.parameters(),
             lr=workload.optimizer.learning_rate,
@@ -151,22 +152,33 @@ def _float32_is_rounded() -> bool:
     return any(switch.fp32_precision != "ieee" for switch in _rounding_switches())
 
 
-def _join(model: nn.Module, job: WorkerJob, device: torch.device) -> nn.Module:
+def _listen(job: WorkerJob) -> socket.socket | None:
+    """Rank 0 opens the port of the ranks' store before it does anything else.
+
+    A rank that finds it closed waits for up to 0.7 s before it tries again. It is open on its own address
+    alone, where the store by itself would listen on all interfaces.
+    """
+    if job.world_size == 1 or job.rank > 0:
+        return None
+    return socket.create_server((job.variables["MASTER_ADDR"], int(job.variables["MASTER_PORT"])))
+
+
+def _join(
+    model: nn.Module, job: WorkerJob, *, device: torch.device, listener: socket.socket | None
+) -> nn.Module:
     """Enter the process group and wrap the model; a single process trains the bare model."""
     if job.world_size == 1:
         return model
+    store = TCPStore(
+        job.variables["MASTER_ADDR"],
+        int(job.variables["MASTER_PORT"]),
+        job.world_size,
+        is_master=listener is not None,
+        master_listen_fd=listener.detach() if listener is not None else None,
+    )
     backend = dist.get_default_backend_for_device(device)
-    dist.init_process_group(backend, store=_store(job), rank=job.rank, world_size=job.world_size)
+    dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.world_size)
     return DistributedDataParallel(model)
-
-
-def _store(job: WorkerJob) -> TCPStore:
-    """Where ranks find each other: rank 0's, on its address alone; by itself it listens on all interfaces."""
-    host, port = job.variables["MASTER_ADDR"], int(job.variables["MASTER_PORT"])
-    if job.rank > 0:
-        return TCPStore(host, port, job.world_size)
-    listener = socket.create_server((host, port))
-    return TCPStore(host, port, job.world_size, is_master=True, master_listen_fd=listener.detach())
 
 
 def _autocast(precision: Precision, device: torch.device) -> torch.autocast:
