@@ -15,6 +15,7 @@ from rich.text import Text
 from orchestrator import pipeline
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
+from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.config.load import load
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
@@ -23,7 +24,6 @@ from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Watcher
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 from orchestrator.screen.watcher import watching
-
 
 DONE, TRIALS_FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
@@ -48,8 +48,8 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:
-        if False:
-            return 0
+        if is_hydras(arguments):
+            return hydra_main(arguments, working_directory=Path.cwd())
         line = parse(arguments)
         settings = load(line.overrides, working_directory=Path.cwd())
         return _VERBS[line.verb].act(settings, line.flags)

@@ -20,7 +20,7 @@ class Deadlines:
 
     Attributes:
         resources_seconds: until its hardware is free.
-        start_seconds: from there until every worker reports its first step.
+        start_seconds: from there until every worker is set up.
         run_seconds: from there to its end.
     """
 

@@ -1,13 +1,15 @@
 """Runs a sweep's trials one after the other on this host, without Ray."""
 
+import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.device import Node
 from orchestrator.core.placement import Placement
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.agent import Agent
-from orchestrator.execute.base import Mission, Watcher
-from orchestrator.execute.queue import Queue
+from orchestrator.execute.base import Attempt, Mission, Watcher
+from orchestrator.execute.outcome import outcome_of
+from orchestrator.execute.queue import Queue, fits
 from orchestrator.execute.supervisor import record_of
 
 
@@ -35,8 +37,17 @@ class InlineExecutor:
         with Agent() as agent:
             while (attempt := queue.take()) is not None:
                 watcher.started(attempt)
-                device_ids = [str(index) for index in range(attempt.placement.devices)]
-                record = record_of(attempt, mission, nursery_of=agent.nursery, device_ids=device_ids)
+                record = self._record_of(attempt, mission, agent=agent)
                 keep(record)
                 queue.end(record)
                 watcher.ended(record)
+
+    def _record_of(self, attempt: Attempt, mission: Mission, *, agent: Agent) -> TrialRecord:
+        placement = attempt.placement
+        if fits(placement, self._node):
+            device_ids = [str(index) for index in range(placement.devices)]
+            return record_of(attempt, mission, nursery_of=agent.nursery, device_ids=device_ids)
+        asked = f"{placement.cpus} cores and {placement.devices} x {placement.trial.device}"
+        there = f"{self._node.cpus} cores and {dict(self._node.devices) or 'no accelerator'}"
+        failure = Failure(kind="infeasible", message=f"asks for {asked}; {self._node.name} has {there}")
+        return outcome_of(attempt, mission, started_at=time.time(), ended_with=failure, versions={})

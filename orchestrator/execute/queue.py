@@ -35,6 +35,11 @@ def _fits(placement: Placement, free_cpus: int, free_devices: Mapping[str, int])
     return placement.cpus <= free_cpus and enough_devices
 
 
+def fits(placement: Placement, node: Node) -> bool:
+    """Whether the host could hold the trial if nothing else ran."""
+    return _fits(placement, node.cpus, node.devices)
+
+
 class Queue:
     """The attempts of a sweep that wait and run, in this process."""
 
@@ -60,9 +65,14 @@ class Queue:
         return not self._waiting and not self._running
 
     def take(self) -> Attempt | None:
-        """The next attempt to start, from here on running; None while there is no room or nothing waits."""
+        """The next attempt to start, from here on running; None while there is no room or nothing waits.
+
+        An idle host gets the first that waits even if it is too large: waiting would not make it fit.
+        """
         running = [each.placement for each in self._running.values()]
         attempt = next_startable(self._waiting, running, node=self._node)
+        if attempt is None and self._waiting and not running:
+            attempt = self._waiting[0]
         if attempt is not None:
             self._waiting.remove(attempt)
             self._running[attempt.placement.trial_id] = attempt

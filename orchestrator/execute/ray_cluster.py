@@ -14,6 +14,7 @@ from orchestrator.core.device import Node
 # Read by Ray when it is imported or started, in this process and in those that it starts.
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
+    "RAY_worker_niceness": "0",  # 15 by default, which any other process of the host would outrun
     "RAY_AIR_NEW_OUTPUT": "0",  # the newer one prints a banner even when it is told to be silent
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored

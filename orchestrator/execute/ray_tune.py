@@ -16,13 +16,13 @@ from ray.tune.search import Searcher
 
 from orchestrator.core import codec
 from orchestrator.core.device import Node
-from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute import ray_cluster
 from orchestrator.execute.agent import Agent, NurseryAddress
 from orchestrator.execute.base import Attempt, Mission, Watcher
+from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.supervisor import record_of
 from orchestrator.train.registry import trainer_info
@@ -98,31 +98,19 @@ class _QueueSearcher(Searcher):
         attempt, started_at = self._started.pop(trial_id)
         if result is not None and "record" in result:
             record = codec.from_json(TrialRecord, result["record"])
-        elif error:
-            record = self._failed(attempt, started_at, "worker_lost", "the trial's supervisor died")
         else:
-            seconds = self._mission.deadlines.resources_seconds
-            message = (
-                f"{_request_of(attempt.placement)} not free after {seconds:g} s; {ray_cluster.description()}"
+            failure = _supervisor_died() if error else self._never_placed(attempt)
+            record = outcome_of(
+                attempt, self._mission, started_at=started_at, ended_with=failure, versions={}
             )
-            record = self._failed(attempt, started_at, "infeasible", message)
         self._keep(record)
         self._queue.end(record)
         self._watcher.ended(record)
 
-    def _failed(self, attempt: Attempt, started_at: float, kind: FailureKind, message: str) -> TrialRecord:
-        return TrialRecord(
-            trial_id=attempt.placement.trial_id,
-            sweep=self._mission.sweep,
-            provenance=attempt.placement.provenance,
-            attempt=attempt.number,
-            spec=attempt.placement.trial,
-            placement=attempt.placement,
-            started_at=started_at,
-            ended_at=time.time(),
-            environment=self._mission.environment,
-            failure=Failure(kind=kind, message=message),
-        )
+    def _never_placed(self, attempt: Attempt) -> Failure:
+        asked = ", ".join(f"{amount:g} {name}" for name, amount in _bundle_of(attempt.placement).items())
+        waited = f"not free after {self._mission.deadlines.resources_seconds:g} s"
+        return Failure(kind="infeasible", message=f"{asked} {waited}; {ray_cluster.description()}")
 
     def __getstate__(self) -> dict[str, object]:
         """Nothing: Tune pickles its parts for a restore that never comes."""
@@ -201,5 +189,5 @@ def _bundle_of(placement: Placement) -> dict[str, float]:
     return {"CPU": float(placement.cpus), **accelerators}
 
 
-def _request_of(placement: Placement) -> str:
-    return ", ".join(f"{amount:g} {name}" for name, amount in _bundle_of(placement).items())
+def _supervisor_died() -> Failure:
+    return Failure(kind="worker_lost", message="the trial's supervisor died; Ray's own logs may say why")

@@ -84,10 +84,10 @@ class Story:
             return
         if len(self._training) < self.num_ranks:
             seconds, phase = self.deadlines.start_seconds, "start_seconds"
-            message = f"no first step after {seconds:g} s"
+            message = f"workers not set up after {seconds:g} s"
         else:
             seconds, phase = self.deadlines.run_seconds, "run_seconds"
-            message = f"no result {seconds:g} s after the first step"
+            message = f"no result {seconds:g} s after training began"
         self._errors.append(TrialError("timeout", f"{message} (executor.{phase}={seconds:g})"))
 
     def error_of(self, *, killed_for_memory: bool) -> TrialError:

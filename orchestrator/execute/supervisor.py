@@ -1,22 +1,23 @@
 """One attempt of one trial on this host: start its workers, keep them in step, and say how it ended."""
 
+import logging
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
-from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.agent import NurseryAddress
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.memory import num_oom_kills
+from orchestrator.execute.outcome import log_of, outcome_of
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train import gates
 from orchestrator.train.base import WorkerJob
+from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.report import result_of
 
@@ -27,6 +28,8 @@ class NurseryOf(Protocol):
     def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
         """The address of the nursery of a trainer."""
 
+
+logger = logging.getLogger(__name__)
 
 _LEAVE_SECONDS = 5.0  # after the last report: time to leave without being killed
 
@@ -39,32 +42,18 @@ def record_of(
     Args:
         device_ids: accelerators of this host that the trial may use, as its framework numbers them.
     """
-    placement = attempt.placement
     started_at = time.time()
-    log = Path("logs") / f"{placement.trial_id}-{attempt.number}"
-    result, failure, versions = None, None, {}
+    versions: Mapping[str, str] = {}
+    ended_with: TrainResult | Failure
     try:
-        jobs = _jobs_of(placement, mission, device_ids=device_ids)
-        story = _story_of(jobs, placement, mission, nursery_of=nursery_of, log=mission.folder / log)
+        story = _story_of(attempt, mission, nursery_of=nursery_of, device_ids=device_ids)
+        versions = story.reports[0].versions
         result = result_of(story.reports, launch_seconds=story.launch_seconds)
-        versions = dict(story.reports[0].versions)
-        failure = _gates_failure(placement, mission, result)
-    except TrialError as error:
-        failure = Failure(kind=error.kind, message=str(error))
-    return TrialRecord(
-        trial_id=placement.trial_id,
-        sweep=mission.sweep,
-        provenance=placement.provenance,
-        attempt=attempt.number,
-        spec=placement.trial,
-        placement=placement,
-        started_at=started_at,
-        ended_at=time.time(),
-        environment={**mission.environment, **versions},
-        log_path=str(log) if (mission.folder / log).is_dir() else None,
-        result=None if failure else result,
-        failure=failure,
-    )
+        ended_with = _gates_failure(attempt.placement, mission, result) or result
+    except Exception as error:
+        logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
+        ended_with = Failure(kind=kind_of(error), message=line_of(error))
+    return outcome_of(attempt, mission, started_at=started_at, ended_with=ended_with, versions=versions)
 
 
 def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) -> Failure | None:
@@ -78,13 +67,16 @@ def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) 
 
 
 def _story_of(
-    jobs: Sequence[WorkerJob], placement: Placement, mission: Mission, *, nursery_of: NurseryOf, log: Path
+    attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, device_ids: Sequence[str]
 ) -> Story:
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
+    placement = attempt.placement
+    jobs = _jobs_of(placement, mission, device_ids=device_ids)
     info = trainer_info(placement.trial.trainer)
     address = nursery_of(
         info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
     )
+    log = mission.folder / log_of(attempt)
     log.mkdir(parents=True, exist_ok=True)
     logs = [log / f"rank{job.rank}.log" for job in jobs]
     oom_kills = num_oom_kills()

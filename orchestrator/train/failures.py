@@ -1,4 +1,4 @@
-"""(an exception that ended a worker) -> the class of its trial's failure. Pure, and imports no framework."""
+"""(an exception that ended a trial) -> the class of its failure, and its cause in one line. Pure."""
 
 from orchestrator.core.errors import FailureKind, TrialError
 
@@ -20,3 +20,11 @@ def kind_of(error: Exception) -> FailureKind:
     if isinstance(error, MemoryError) or any(words in said for words in _OUT_OF_MEMORY):
         return "oom"
     return "error"
+
+
+def line_of(error: Exception) -> str:
+    """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    if isinstance(error, TrialError):
+        return first
+    return ": ".join(part for part in (type(error).__name__, first) if part)[:500]

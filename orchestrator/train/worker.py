@@ -9,12 +9,11 @@ import time
 from pathlib import Path
 
 from orchestrator.core import codec
-from orchestrator.core.errors import TrialError
 from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
 from orchestrator.train.environment import framework_versions
-from orchestrator.train.failures import kind_of
+from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
@@ -36,7 +35,7 @@ def main(connection: socket.socket) -> int:
         report = _report_of(job, channel)
     except Exception as error:  # the border of the process: every error of a trial is data from here on
         logger.exception("rank %d of trial failed", job.rank)
-        channel.send({"event": "failed", "kind": kind_of(error), "message": _line_of(error)})
+        channel.send({"event": "failed", "kind": kind_of(error), "message": line_of(error)})
         return 1
     channel.send({"event": "report", "report": codec.to_plain(report)})
     return 0
@@ -88,14 +87,6 @@ def _evaluate(trainer: Trainer, *, limit: int | None) -> tuple[dict[str, float],
     start = time.perf_counter()
     quality = dict(trainer.evaluate(limit))
     return quality, time.perf_counter() - start
-
-
-def _line_of(error: Exception) -> str:
-    """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    if isinstance(error, TrialError):
-        return first
-    return ": ".join(part for part in (type(error).__name__, first) if part)[:500]
 
 
 if __name__ == "__main__":  # started by a nursery: python -m orchestrator.train.worker DESCRIPTOR NURSERY_PID

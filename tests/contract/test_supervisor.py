@@ -118,7 +118,7 @@ def test_a_trial_is_a_record_with_a_result(tmp_path, start_method):
     [
         ("raise", "error", "RuntimeError: this failure was asked for with trainer.fault='raise'"),
         ("die", "worker_lost", "rank 0 was killed"),
-        ("hang", "timeout", "no result 1 s after the first step (executor.run_seconds=1)"),
+        ("hang", "timeout", "no result 1 s after training began (executor.run_seconds=1)"),
         ("nan", "diverged", "the loss is nan after step 6"),
     ],
 )

@@ -61,9 +61,7 @@ def test_nothing_is_compiled_learnt_or_kept(trainer):
 
 def test_raise_is_an_exception_in_the_third_step(trainer):
     trained = trainer("raise")
-    with pytest.raises(
-        RuntimeError, match=r"^this failure was asked for with trainer.fault='raise'$"
-    ):
+    with pytest.raises(RuntimeError, match=r"^this failure was asked for with trainer.fault='raise'$"):
         train(trained)
     assert trained.samples == 2 * 64
 
@@ -80,7 +78,5 @@ def test_a_fault_strikes_on_the_last_rank_only(trainer, fault):
 
 
 def test_an_unknown_fault_is_told_with_the_known_ones(trainer):
-    with pytest.raises(
-        UnknownNameError, match=r"^unknown trainer.fault 'dye'; did you mean 'die'\? known: "
-    ):
+    with pytest.raises(UnknownNameError, match=r"^unknown trainer.fault 'dye'; did you mean 'die'\? known: "):
         trainer("dye")

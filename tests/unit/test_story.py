@@ -91,13 +91,13 @@ def test_out_of_patience_at_the_start_says_which_deadline_ended_it():
     told = tell(story(), (0, _TRAINING))
     told.time_out()
     assert told.is_told
-    assert cause_of(told) == ("timeout", "no first step after 30 s (executor.start_seconds=30)")
+    assert cause_of(told) == ("timeout", "workers not set up after 30 s (executor.start_seconds=30)")
 
 
 def test_out_of_patience_in_training_says_which_deadline_ended_it():
     told = tell(story(), (0, _TRAINING), (1, _TRAINING))
     told.time_out()
-    assert cause_of(told) == ("timeout", "no result 600 s after the first step (executor.run_seconds=600)")
+    assert cause_of(told) == ("timeout", "no result 600 s after training began (executor.run_seconds=600)")
 
 
 def test_after_a_failure_one_more_second_is_given_to_hear_its_cause():
