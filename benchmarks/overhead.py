@@ -6,6 +6,7 @@ Prints tables for `docs/log.md`. Figures are ratios and differences within one r
 """
 
 import argparse
+import itertools
 import statistics
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,7 +51,7 @@ def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
 def seconds_between_ends(records: Sequence[TrialRecord]) -> float:
     """Median seconds from the end of one trial to that of the next: all that a trial costs on a warm node."""
     ends = sorted(record.ended_at for record in records)
-    return statistics.median(later - earlier for earlier, later in zip(ends, ends[1:], strict=False))
+    return statistics.median(later - earlier for earlier, later in itertools.pairwise(ends))
 
 
 def steps_per_second(records: Iterable[TrialRecord]) -> float:
@@ -68,9 +69,8 @@ def noop_trials(count: int) -> None:
     print("\n## A no-op trial in its own fresh process, seconds from end to end on a warm node\n")
     print("| executor | seconds per trial |\n|---|---|")
     for executor in ("inline", "ray"):
-        records = records_of(
-            "+sweep=noop", f"executor={executor}", f"sweep.repeats={count}", "steps=200"
-        )
+        records = records_of("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]",
+            f"executor={executor}", f"sweep.repeats={count}")
         print(f"| {executor} | {seconds_between_ends(records):.3f} |")
 
 
@@ -112,7 +112,8 @@ def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
         "steps=70",
         "measure.steps_per_block=1",
     )
-    results = [record.result for record in records[1:] if record.result is not None]  # the first starts the nursery
+    warm = records[1:]  # the first trial started the nursery
+    results = [record.result for record in warm if record.result is not None]
     return statistics.median(each.launch_seconds + each.first_step_seconds for each in results)
 
 

@@ -30,7 +30,7 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
     logging.getLogger("ray").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         if address == "local":
-            # ray 2.60 turns token authentication on by itself, with a token kept in the home folder if none is set
+            # ray 2.60 asks for a token by default, and keeps one in the home folder unless one is set
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
             gpus = sum(node.devices.values())
             ray.init(

@@ -26,7 +26,7 @@ def quality_of(predict: Predict, batches: Batches, *, limit: int | None, chunk: 
     )
     return {
         "accuracy": float(np.mean(logits.argmax(axis=1) == labels)),
-        "loss": float(np.mean(_cross_entropy(logits.astype(np.float64), labels))),
+        "held_out_loss": float(np.mean(_cross_entropy(logits.astype(np.float64), labels))),
     }
 
 

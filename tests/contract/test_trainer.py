@@ -56,9 +56,9 @@ def test_quality_is_accuracy_and_loss_on_as_many_held_out_samples_as_asked(
     trial: tuple[str, Outcome],
 ) -> None:
     _, outcome = trial
-    assert set(outcome.quality) == {"accuracy", "loss"}
+    assert set(outcome.quality) == {"accuracy", "held_out_loss"}
     assert 0 < outcome.quality["accuracy"] < 1
-    assert outcome.quality["loss"] == pytest.approx(2.3, abs=0.2)
+    assert outcome.quality["held_out_loss"] == pytest.approx(2.3, abs=0.2)
     assert round(outcome.quality_of_five["accuracy"] * 5, 6).is_integer()
 
 

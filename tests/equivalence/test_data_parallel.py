@@ -53,4 +53,4 @@ def test_trainers_train_the_same_from_the_same_weights(trainer: str) -> None:
     (other,) = run(trainer, "fp32")
     assert_same_training(torch_ddp, other)
     assert other.quality["accuracy"] == torch_ddp.quality["accuracy"]
-    assert other.quality["loss"] == pytest.approx(torch_ddp.quality["loss"], abs=TOLERANCE)
+    assert other.quality["held_out_loss"] == pytest.approx(torch_ddp.quality["held_out_loss"], abs=TOLERANCE)

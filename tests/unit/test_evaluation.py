@@ -42,8 +42,8 @@ def test_three_of_four_right_is_an_accuracy_of_three_quarters() -> None:
 
 def test_undecided_logits_of_two_classes_lose_log_two_and_large_ones_do_not_overflow() -> None:
     data = batches_of([0, 1])
-    assert quality_of(Constant([5.0, 5.0]), data, limit=None, chunk=2)["loss"] == pytest.approx(math.log(2))
-    assert quality_of(Constant([1e30, -1e30]), data, limit=1, chunk=2)["loss"] == 0
+    assert quality_of(Constant([5.0, 5.0]), data, limit=None, chunk=2)["held_out_loss"] == pytest.approx(math.log(2))
+    assert quality_of(Constant([1e30, -1e30]), data, limit=1, chunk=2)["held_out_loss"] == 0
 
 
 def test_every_chunk_has_the_same_shape_and_what_fills_the_last_one_does_not_count() -> None:
