@@ -4,6 +4,7 @@ Ray holds the resources and starts the actors; what runs next is our `Queue`, ha
 what is done is our ledger, so Tune keeps no state worth restoring.
 """
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.supervisor import record_of
 from orchestrator.train.registry import trainer_info
+
+_CLOSE_SECONDS = 20.0  # idle nurseries end at once; a busy one is killed
 
 
 class RayTuneExecutor:
@@ -56,8 +59,8 @@ class RayTuneExecutor:
             ray_cluster.connected(self._node, address=self._address),
             tempfile.TemporaryDirectory() as storage,
         ):
-            agent = ray.remote(num_cpus=0)(_HostAgent).remote()
-            tune.Tuner(
+            agent: Any = ray.remote(num_cpus=0)(_HostAgent).remote()
+            tuner = tune.Tuner(
                 _trainable(by_id, mission, agent=agent),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
@@ -66,7 +69,11 @@ class RayTuneExecutor:
                     reuse_actors=True,
                 ),
                 run_config=tune.RunConfig(storage_path=storage, name="sweep", verbose=0),
-            ).fit()
+            )
+            try:
+                tuner.fit()
+            finally:
+                _close(agent)
 
 
 class _QueueSearcher(Searcher):
@@ -153,6 +160,16 @@ class _HostAgent:
     def nursery(self, trainer: str, *, python: str, start_seconds: float) -> NurseryAddress:
         """As `Agent.nursery`; a trainer travels by its name."""
         return self._agent.nursery(trainer_info(trainer), python=python, start_seconds=start_seconds)
+
+    def close(self) -> None:
+        """As `Agent.close`."""
+        self._agent.close()
+
+
+def _close(agent: Any) -> None:
+    """End the nurseries, and remove the folder of their sockets. A cluster that is gone has ended them already."""
+    with contextlib.suppress(ray.exceptions.RayError):
+        ray.get(agent.close.remote(), timeout=_CLOSE_SECONDS)
 
 
 def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: Any) -> Any:
