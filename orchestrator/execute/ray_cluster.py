@@ -30,8 +30,8 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
     logging.getLogger("ray").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         if address == "local":
-            # ray 2.60 asks for a token by default, keeps one in the home folder unless one is set, and reads it
-            # once: every cluster that this process embeds has the same.
+            # ray 2.60 asks for a token by default, keeps one at home unless one is set, and reads it once:
+            # every cluster that this process embeds has the same.
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
             gpus = sum(node.devices.values())
             ray.init(

@@ -167,7 +167,7 @@ class _HostAgent:
 
 
 def _close(agent: Any) -> None:
-    """End the nurseries, and remove the folder of their sockets. A cluster that is gone has ended them already."""
+    """End the nurseries and remove their folder. A cluster that is gone has ended them already."""
     with contextlib.suppress(ray.exceptions.RayError):
         ray.get(agent.close.remote(), timeout=_CLOSE_SECONDS)
 
