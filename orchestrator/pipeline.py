@@ -63,6 +63,10 @@ def look(settings: Settings, *, download: bool) -> Situation:
 
     Args:
         download: whether data that is not here may be fetched.
+
+    Raises:
+        ConfigError: data that cannot be had.
+        RecordError: a ledger that cannot be read.
     """
     return Situation(
         node=local_node(_devices_of(settings)),
@@ -71,7 +75,7 @@ def look(settings: Settings, *, download: bool) -> Situation:
             for name, chosen in settings.trainers.items()
         },
         data={
-            (name, source): resolve(name, source, cache=default_cache(), download=download)
+            (name, source): _data_of(name, source, download=download)
             for name, source in data_needed(settings.sweep)
         },
         ledgers=read_ledgers(settings.outputs),
@@ -94,9 +98,12 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
 
 def run_sweep(settings: Settings, situation: Situation, *, watch: Watch) -> Outcome:
     """Run what is missing, keep each record as it arrives, and report."""
+    plan_sweep(settings, situation)  # a request that cannot be carried out is refused before anything is made
     ledger = ledger_of(settings)
     tracker = _tracker_of(settings)
     with ledger.lock():
+        # Another driver may have ended between the look and the lock.
+        situation = replace(situation, ledgers=read_ledgers(settings.outputs))
         todo = plan_sweep(settings, situation)
         _adopt(todo, situation, ledger=ledger)
         tracker.begin(settings.sweep.name)
@@ -170,6 +177,13 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         prior_attempts=attempts,
         environment=driver_environment(Path.cwd()),
     )
+
+
+def _data_of(name: str, source: str, *, download: bool) -> DataRef:
+    try:
+        return resolve(name, source, cache=default_cache(), download=download)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _devices_of(settings: Settings) -> tuple[Device, ...]:

@@ -4,12 +4,15 @@ import contextlib
 import logging
 import os
 import secrets
+import signal
+import socket
 import tempfile
 from collections.abc import Iterator
 
 import ray
 
 from orchestrator.core.device import Node
+from orchestrator.core.errors import PlacementError
 
 # Read by Ray when it is imported or started, in this process and in those that it starts.
 _SETTINGS = {
@@ -23,32 +26,61 @@ _SETTINGS = {
 }
 
 
+# The kernel takes 107 characters for a socket's name, of which Ray's session and socket need 77.
+_LONGEST_TEMPORARY_FOLDER = 30
+_ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster that is not there
+
+
 @contextlib.contextmanager
 def connected(node: Node, *, address: str) -> Iterator[None]:
-    """Connect to the cluster at `address`, or embed one whose processes end with this one."""
+    """Connect to the cluster at `address`, or embed one whose processes end with this one.
+
+    Raises:
+        PlacementError: there is no cluster at `address`.
+    """
     os.environ.update(_SETTINGS)
     logging.getLogger("ray").setLevel(logging.ERROR)
-    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-        if address == "local":
-            # ray 2.60 asks for a token by default, keeps one at home unless one is set, and reads it once:
-            # every cluster that this process embeds has the same.
-            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-            gpus = sum(node.devices.values())
-            ray.init(
-                address="local",
-                num_cpus=node.cpus,
-                num_gpus=gpus,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                _temp_dir=folder,
-            )
-        else:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    short = "/tmp" if len(tempfile.gettempdir()) > _LONGEST_TEMPORARY_FOLDER else None
+    with tempfile.TemporaryDirectory(prefix="ray-", dir=short, ignore_cleanup_errors=True) as folder:
         try:
+            if address == "local":
+                _embed(node, folder)
+            else:
+                _join(address)
+            # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
+            signal.signal(signal.SIGTERM, on_sigterm)
             yield
         finally:
             ray.shutdown()
+
+
+def _embed(node: Node, folder: str) -> None:
+    # ray 2.60 asks for a token by default, keeps one at home unless one is set, and reads it once:
+    # every cluster that this process embeds has the same.
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    ray.init(
+        address="local",
+        num_cpus=node.cpus,
+        num_gpus=sum(node.devices.values()),
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _temp_dir=folder,
+    )
+
+
+def _join(address: str) -> None:
+    try:
+        if address != "auto":
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host, port), _ANSWER_SECONDS).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except OSError as error:
+        raise PlacementError(
+            f"no Ray cluster answers at cluster.address={address!r} ({error}); "
+            "it may be local, auto, or HOST:PORT of one that runs"
+        ) from error
 
 
 def description() -> str:

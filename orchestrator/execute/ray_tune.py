@@ -72,8 +72,18 @@ class RayTuneExecutor:
             )
             try:
                 tuner.fit()
+            except _PastTune as carrier:
+                raise carrier.error from None
             finally:
                 _close(agent)
+
+
+class _PastTune(BaseException):
+    """Carries an error of ours to where the Tuner was called. Tune takes any `Exception` for a trial's own."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class _QueueSearcher(Searcher):
@@ -110,9 +120,12 @@ class _QueueSearcher(Searcher):
             record = outcome_of(
                 attempt, self._mission, started_at=started_at, ended_with=failure, versions={}
             )
-        self._keep(record)
-        self._queue.end(record)
-        self._watcher.ended(record)
+        try:
+            self._keep(record)
+            self._queue.end(record)
+            self._watcher.ended(record)
+        except Exception as error:
+            raise _PastTune(error) from error
 
     def _never_placed(self, attempt: Attempt) -> Failure:
         asked = ", ".join(f"{amount:g} {name}" for name, amount in _bundle_of(attempt.placement).items())
@@ -140,7 +153,7 @@ class _ResourceDeadline(FIFOScheduler):
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
         """First come, first served, after those that waited too long are ended."""
-        for trial in tune_controller.get_live_trials():
+        for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
             if trial.status != trial.PENDING:
                 self._waiting_since.pop(trial.trial_id, None)
             elif (

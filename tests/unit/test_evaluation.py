@@ -42,7 +42,8 @@ def test_three_of_four_right_is_an_accuracy_of_three_quarters() -> None:
 
 def test_undecided_logits_of_two_classes_lose_log_two_and_large_ones_do_not_overflow() -> None:
     data = batches_of([0, 1])
-    assert quality_of(Constant([5.0, 5.0]), data, limit=None, chunk=2)["held_out_loss"] == pytest.approx(math.log(2))
+    told = quality_of(Constant([5.0, 5.0]), data, limit=None, chunk=2)
+    assert told["held_out_loss"] == pytest.approx(math.log(2))
     assert quality_of(Constant([1e30, -1e30]), data, limit=1, chunk=2)["held_out_loss"] == 0
 
 

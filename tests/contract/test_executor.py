@@ -1,0 +1,136 @@
+"""Every executor keeps the same contract: one story for each placement, whatever happens to it."""
+
+import dataclasses
+import os
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+from noop_trials import Unwatched, mission, noop
+from processes import family
+
+from orchestrator.core.device import Node
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Deadlines
+from orchestrator.execute.base import Attempt, Executor, Mission
+from orchestrator.execute.inline import InlineExecutor
+
+NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+
+
+def inline(node: Node) -> Executor:
+    return InlineExecutor(node)
+
+
+def on_ray(node: Node) -> Executor:
+    from orchestrator.execute.ray_tune import RayTuneExecutor
+
+    return RayTuneExecutor(node, address="local")
+
+
+@pytest.fixture(params=[inline, on_ray], ids=["inline", "ray"])
+def executor_of(request: pytest.FixtureRequest) -> Callable[[Node], Executor]:
+    return request.param
+
+
+def records_of(
+    executor: Executor, told: Mission, placements: Sequence[Placement], watcher: object = None
+) -> list[TrialRecord]:
+    records: list[TrialRecord] = []
+    executor.run(placements, told, keep=records.append, watcher=watcher or Unwatched())
+    return records
+
+
+def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
+    executor_of: Callable[[Node], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = mission(
+        tmp_path,
+        deadlines=Deadlines(resources_seconds=60.0, start_seconds=60.0, run_seconds=3.0),
+        retry_limits={"worker_lost": 1},
+    )
+    faults = ["none", "raise", "die", "hang", "nan", "none"]
+    placements = [noop(fault, seed=seed) for seed, fault in enumerate(faults)]
+    with family(monkeypatch):
+        records = records_of(executor_of(NODE), told, placements)
+    ends = [(r.spec.seed, r.attempt, r.failure.kind if r.failure else "finished") for r in records]
+    assert sorted(ends) == [
+        (0, 1, "finished"),
+        (1, 1, "error"),
+        (2, 1, "worker_lost"),
+        (2, 2, "worker_lost"),
+        (3, 1, "timeout"),
+        (4, 1, "diverged"),
+        (5, 1, "finished"),
+    ]
+    for record in records:
+        assert record.log_path is not None
+        assert (tmp_path / record.log_path / "rank0.log").exists()
+
+
+def test_no_rehearsal_runs_beside_a_measured_trial(
+    executor_of: Callable[[Node], Executor], tmp_path: Path
+) -> None:
+    measured = [noop(seed=seed, cpus=2) for seed in range(3)]
+    rehearsed = [noop(seed=seed, cpus=1, provenance="rehearsed") for seed in range(3, 7)]
+    records = records_of(executor_of(NODE), mission(tmp_path), [*measured, *rehearsed])
+    assert [record.failure for record in records] == [None] * 7
+    spans = {
+        kind: [(r.started_at, r.ended_at) for r in records if r.provenance == kind]
+        for kind in ("measured", "rehearsed")
+    }
+    assert max(end for _, end in spans["measured"]) <= min(start for start, _ in spans["rehearsed"])
+
+
+def test_what_never_fits_is_infeasible_and_says_what_there_is(
+    executor_of: Callable[[Node], Executor], tmp_path: Path
+) -> None:
+    told = mission(tmp_path, deadlines=Deadlines(resources_seconds=2.0, start_seconds=60.0, run_seconds=60.0))
+    records = records_of(executor_of(NODE), told, [noop(seed=1, cpus=64), noop(seed=2)])
+    by_seed = {record.spec.seed: record for record in records}
+    assert by_seed[2].failure is None
+    assert by_seed[1].failure is not None
+    assert by_seed[1].failure.kind == "infeasible"
+    assert "64" in by_seed[1].failure.message
+    assert "has 2" in by_seed[1].failure.message
+
+
+class Killer:
+    """Kills the process in which Ray supervises a trial, as soon as that trial hangs."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def started(self, attempt: Attempt) -> None:
+        if attempt.placement.trial.seed == self._seed and attempt.number == 1:
+            supervisors = [
+                each
+                for each in psutil.Process().children(recursive=True)
+                if each.cmdline()[:1] == ["ray::ImplicitFunc.train"] or "ImplicitFunc" in each.name()
+            ]
+            assert supervisors, "the first trial's actor is reused for this one"
+            for each in supervisors:
+                os.kill(each.pid, signal.SIGKILL)
+
+    def ended(self, record: TrialRecord) -> None: ...
+
+
+def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = mission(tmp_path, retry_limits={"worker_lost": 1})
+    placements = [noop(seed=seed) for seed in range(3)]
+    with family(monkeypatch):
+        records = records_of(on_ray(NODE), told, placements, watcher=Killer(seed=1))
+    ends = [(r.spec.seed, r.attempt, r.failure.kind if r.failure else "finished") for r in records]
+    assert sorted(ends) == [(0, 1, "finished"), (1, 1, "worker_lost"), (1, 2, "finished"), (2, 1, "finished")]
+
+
+def test_two_sweeps_of_one_process_run_on_two_clusters(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        [record] = records_of(on_ray(NODE), mission(tmp_path), [noop(seed=seed)])
+        assert record.failure is None
+        assert dataclasses.is_dataclass(record.result)

@@ -1,0 +1,191 @@
+"""What the command line answers: verbs, refusals, exit codes; with trials that compute nothing."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from shell import NOOP, ask, command, environment, records_in
+
+
+def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> None:
+    first = ask(*NOOP, "sweep.repeats=3", cwd=tmp_path)
+    assert (first.code, first.err) == (0, "")
+    ledger = tmp_path / "outputs/smoke/records.jsonl"
+    kept = ledger.read_bytes()
+    assert [each["result"] is not None for each in records_in(tmp_path)] == [True] * 3
+    again = ask(*NOOP, "sweep.repeats=3", cwd=tmp_path)
+    assert again.code == 0
+    assert "3 cached" in again.out
+    assert ledger.read_bytes() == kept
+    wider = ask(*NOOP, "sweep.repeats=4", cwd=tmp_path)
+    assert wider.code == 0
+    assert len(records_in(tmp_path)) == 4
+
+
+def test_a_failed_trial_is_told_with_class_cause_and_log_and_the_exit_code_is_one(tmp_path: Path) -> None:
+    told = ask(*NOOP, "trainer.fault=raise,none", cwd=tmp_path)
+    assert told.code == 1
+    [failed] = [each for each in records_in(tmp_path) if each["failure"]]
+    assert failed["failure"]["kind"] == "error"
+    assert failed["failure"]["message"] in told.out
+    assert failed["log_path"] in told.out
+    log = tmp_path / "outputs/smoke" / failed["log_path"] / "rank0.log"
+    assert "Traceback" in log.read_text()
+    repaired = ask("report", *NOOP, "trainer.fault=raise,none", cwd=tmp_path)
+    assert repaired.code == 1, "a report of a failure is no success either"
+
+
+def test_a_result_of_another_sweep_is_adopted_and_not_run_again(tmp_path: Path) -> None:
+    assert ask(*NOOP, cwd=tmp_path).code == 0
+    other = ask(*NOOP, "sweep.name=other", cwd=tmp_path)
+    assert "1 cached" in other.out
+    [adopted] = records_in(tmp_path, "other")
+    assert (adopted["sweep"], adopted["reused_from"]) == ("other", "smoke")
+    assert adopted["result"] == records_in(tmp_path)[0]["result"]
+
+
+def test_plan_starts_nothing_and_imports_no_framework(tmp_path: Path) -> None:
+    script = (
+        "import sys; from orchestrator.cli import main\n"
+        "code = main(['plan', '+sweep=tpu_vs_gpu', 'data=synthetic'])\n"
+        "heavy = {'ray', 'torch', 'torch_xla', 'tensorflow', 'keras', 'mlflow'} & set(sys.modules)\n"
+        "sys.exit(f'imported: {heavy}' if heavy else code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "to run: " in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_is_json_for_programs_and_counts_for_people_when_it_is_long(tmp_path: Path) -> None:
+    told = ask("plan", "--json", *NOOP, cwd=tmp_path)
+    plan = json.loads(told.out)
+    assert [len(plan[each]) for each in ("placements", "cached", "skipped")] == [1, 0, 0]
+    seeds = ",".join(str(seed) for seed in range(250))
+    short = ask("plan", *NOOP, f"+sweep.grid.seed=[{seeds}]", cwd=tmp_path)
+    assert "250 rows are counted here" in short.out
+    assert len(short.out.splitlines()) < 20
+    full = ask("plan", "--all", *NOOP, f"+sweep.grid.seed=[{seeds}]", cwd=tmp_path)
+    assert full.out.count("measure  ") == 250
+
+
+def test_an_absent_environment_skips_its_trials_with_the_line_that_gets_it(tmp_path: Path) -> None:
+    told = ask(
+        "plan",
+        "+sweep=smoke",
+        "data=synthetic",
+        cwd=tmp_path,
+        variables={"ORCHESTRATOR_XLA_PYTHON": "/nowhere/python"},
+    )
+    assert told.code == 0
+    assert "no Python at /nowhere/python; get it with: make xla" in " ".join(told.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("plann", "+sweep=smoke"), "unknown verb 'plann'; did you mean 'plan'?"),
+        (("run", "plan", "+sweep=smoke"), "one verb at a time"),
+        (("plan", "--al", "+sweep=smoke"), "did you mean '--all'?"),
+        ((), "no sweep is named"),
+        (("+sweep=smok",), "unknown sweep 'smok'; did you mean 'smoke'?"),
+        (("+sweep=smoke", "device=t44"), "unknown device 't44'"),
+        (("+sweep=smoke", "stepps=3"), "unknown key 'stepps'; did you mean 'steps'?"),
+        (("+sweep=smoke", "steps=-1"), "steps=-1 must be at least 1"),
+        (("+sweep=smoke", "steps=10"), "below the"),
+        (("+sweep=smoke", "global_batch_size=63", "num_workers=2"), "does not divide over 2 replicas"),
+        (("+sweep=smoke", "sweep.grid.device=[]"), "has no values"),
+        (("+sweep=smoke", "sweep.repeats=x"), "sweep.repeats"),
+        (("+sweep=smoke", "sweep.name=../up"), "cannot name a folder"),
+        (("+sweep=smoke", "tracking.uri=ftp://x", "data=synthetic"), "ftp://"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_code_two(
+    tmp_path: Path, words: tuple[str, ...], line: str
+) -> None:
+    told = ask(*words, cwd=tmp_path)
+    assert told.code == 2
+    assert line in told.err
+    assert len(told.err.strip().splitlines()) == 1
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_yaml_that_is_none_is_told_with_its_file(tmp_path: Path) -> None:
+    folder = tmp_path / "conf/sweep"
+    folder.mkdir(parents=True)
+    (folder / "broken.yaml").write_text("name: [unclosed\n")
+    told = ask("+sweep=broken", cwd=tmp_path)
+    assert told.code == 2
+    assert "broken.yaml" in told.err
+    assert len(told.err.strip().splitlines()) == 1
+
+
+def test_a_conf_folder_in_the_working_directory_is_searched_first(tmp_path: Path) -> None:
+    folder = tmp_path / "conf/sweep"
+    folder.mkdir(parents=True)
+    (folder / "smoke.yaml").write_text("defaults: [schema, _self_]\nname: mine\ngrid: {seed: [7]}\n")
+    told = ask("plan", "--json", *(word for word in NOOP if word != "sweep.include=[]"), cwd=tmp_path)
+    plan = json.loads(told.out)
+    assert plan["sweep"] == "mine"
+    assert [each["trial"]["seed"] for each in plan["placements"]] == [7]
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "outputs").write_text("a file")
+    told = ask(*NOOP, cwd=tmp_path)
+    assert told.code == 2
+    assert "cannot be kept in" in told.err
+    assert len(told.err.strip().splitlines()) == 1
+
+
+def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what_is_finished(
+    tmp_path: Path,
+) -> None:
+    words = (*NOOP, "trainer.fault=none,hang")
+    driver = subprocess.Popen(
+        command(*words),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert driver.stdout is not None
+    assert any(line.startswith("measured") for line in driver.stdout), "the first trial finishes"
+    second = ask(*words, cwd=tmp_path)
+    assert second.code == 2
+    assert f"is being run by process {driver.pid}" in second.err
+    driver.send_signal(signal.SIGTERM)
+    _, err = driver.communicate(timeout=30)
+    assert driver.returncode == 130
+    assert err.strip() == "error: interrupted; what has finished is kept, and the same command runs the rest"
+    assert len(records_in(tmp_path)) == 1
+
+
+BLOCKER = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("ray", "mlflow"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+def test_without_ray_and_mlflow_trials_run_inline_and_untracked(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCKER)
+    variables = {"PYTHONPATH": str(tmp_path)}
+    work = tmp_path / "work"
+    work.mkdir()
+    assert ask(*NOOP, cwd=work, variables=variables).code == 0
+    on_ray = ask(*NOOP, "executor=ray", "seed=1", cwd=work, variables=variables)
+    assert on_ray.code == 2
+    assert (
+        on_ray.err.strip()
+        == "error: executor=ray needs the package 'ray'; install it, or say executor=inline"
+    )

@@ -1,0 +1,144 @@
+"""The smoke sweep for real, on Ray with MLflow: run, look, type again; and a driver killed in the middle."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+from processes import family
+from shell import Answer, ask, command, environment, records_in
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"  # mlflow 3.17
+)
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Answer]:
+    """A working directory in which the smoke sweep was run once, on the stand-in."""
+    folder = tmp_path_factory.mktemp("smoke")
+    return folder, ask("+sweep=smoke", "data=standin", cwd=folder)
+
+
+def runs_of(folder: Path, sweep: str) -> list[Run]:
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name(sweep)
+    assert experiment is not None
+    return list(client.search_runs([experiment.experiment_id]))
+
+
+def children(runs: list[Run]) -> list[Run]:
+    return [run for run in runs if "mlflow.parentRunId" in run.data.tags]
+
+
+def test_the_smoke_sweep_measures_three_trainers_and_rehearses_what_is_not_here(
+    smoke: tuple[Path, Answer],
+) -> None:
+    folder, told = smoke
+    assert told.code == 0, told.out + told.err
+    records = records_in(folder)
+    kinds = Counter((each["spec"]["trainer"], each["spec"]["device"], each["provenance"]) for each in records)
+    assert kinds == {
+        ("tensorflow", "cpu", "measured"): 3,
+        ("torch_ddp", "cpu", "measured"): 3,
+        ("torch_xla", "cpu", "measured"): 3,
+        ("torch_ddp", "t4", "rehearsed"): 1,
+    }
+    for each in records:
+        assert each["result"] is not None
+        assert each["spec"]["data"].startswith("standin:")
+        if each["provenance"] == "measured":
+            assert each["result"]["quality"]["accuracy"] >= 0.95, each["spec"]
+    assert (folder / "outputs/smoke/report.html").stat().st_size > 1_000_000
+
+
+def test_the_workers_ran_what_was_asked_for(smoke: tuple[Path, Answer]) -> None:
+    measured = [each for each in records_in(smoke[0]) if each["provenance"] == "measured"]
+    for each in measured:
+        devices = each["result"]["devices"]
+        assert {device["kind"] for device in devices} == {"cpu"}
+        assert {device["precision"] for device in devices} == {each["spec"]["precision"]}
+        assert sum(device["count"] for device in devices) == each["spec"]["num_workers"]
+
+
+def test_mlflow_holds_a_parent_and_a_child_for_each_trial(smoke: tuple[Path, Answer]) -> None:
+    folder, _ = smoke
+    runs = runs_of(folder, "smoke")
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    assert len(runs) - len(children(runs)) == 1
+    by_trial = {run.data.tags["trial_id"]: run for run in children(runs)}
+    for record in records_in(folder):
+        run = by_trial.pop(record["trial_id"])
+        asked: Mapping[str, Any] = record["spec"]
+        for tag in ("device", "trainer", "precision", "workload"):
+            assert run.data.tags[tag] == asked[tag]
+        assert run.data.tags["provenance"] == record["provenance"]
+        is_timed = "steady_samples_per_second" in run.data.metrics
+        assert is_timed == (record["provenance"] == "measured")
+    assert by_trial == {}
+
+
+def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(smoke: tuple[Path, Answer]) -> None:
+    folder, _ = smoke
+    ledger = folder / "outputs/smoke/records.jsonl"
+    kept = ledger.read_bytes()
+    again = ask("+sweep=smoke", "data=standin", cwd=folder)
+    assert (again.code, again.err) == (0, "")
+    assert "to run: 0 to measure, 0 to rehearse; 10 cached, 0 skipped" in again.out
+    assert ledger.read_bytes() == kept
+    assert len(runs_of(folder, "smoke")) == 11
+    assert "to run: 0 to measure" in ask("plan", "+sweep=smoke", "data=standin", cwd=folder).out
+    assert ask("report", "+sweep=smoke", "data=standin", cwd=folder).code == 0
+    assert ask("sync", "+sweep=smoke", "data=standin", cwd=folder).out.startswith("0 records sent")
+
+
+@contextlib.contextmanager
+def driving(words: tuple[str, ...], folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    driver = subprocess.Popen(
+        command(*words),
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield driver
+    finally:
+        driver.kill()
+        driver.wait()
+        assert driver.stdout is not None
+        driver.stdout.close()
+
+
+def test_a_killed_driver_leaves_nothing_alive_and_the_same_command_runs_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("+sweep=smoke", "trainer=torch_ddp", "precision=fp32", "sweep.include=[]", "data=synthetic")
+    words = (*words, "sweep.repeats=6", "trainer.start_method=fork")
+    with family(monkeypatch) as started:
+        with driving(words, tmp_path) as driver:
+            assert driver.stdout is not None
+            measured = (line for line in driver.stdout if line.startswith("measured"))
+            next(measured), next(measured)
+            os.kill(driver.pid, signal.SIGKILL)
+        started.wait_until_gone(seconds=30)
+        kept = records_in(tmp_path)
+        assert 2 <= len(kept) < 6
+        again = ask(*words, cwd=tmp_path)
+    assert again.code == 0
+    records = records_in(tmp_path)
+    assert list(records[: len(kept)]) == list(kept)
+    assert len({each["trial_id"] for each in records}) == len(records) == 6
+    runs = runs_of(tmp_path, "smoke")
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    assert Counter(run.data.tags["trial_id"] for run in children(runs)) == Counter(
+        each["trial_id"] for each in records
+    )

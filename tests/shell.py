@@ -1,0 +1,59 @@
+"""Command lines as a user types them, each in a process and a working directory of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parent.parent
+NOOP = (
+    "+sweep=smoke",
+    "trainer=noop",
+    "precision=fp32",
+    "sweep.include=[]",
+    "data.source=synthetic",
+    "tracking=none",
+    "executor=inline",
+)
+"""A sweep of one trial that computes nothing, without Ray and MLflow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "orchestrator", *words]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """This one's, with the torch_xla environment by its full path."""
+    xla = os.environ.get("ORCHESTRATOR_XLA_PYTHON", ".venv-xla/bin/python")
+    return {**os.environ, "ORCHESTRATOR_XLA_PYTHON": str(REPOSITORY / xla), **changes}
+
+
+def ask(*words: str, cwd: Path, variables: Mapping[str, str] | None = None, seconds: float = 300) -> Answer:
+    """Run a command to its end."""
+    done = subprocess.run(
+        command(*words),
+        cwd=cwd,
+        env=environment(**(variables or {})),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        stdin=subprocess.DEVNULL,
+    )
+    return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def records_in(folder: Path, sweep: str = "smoke") -> Sequence[Mapping[str, Any]]:
+    """The lines of a sweep's ledger."""
+    ledger = folder / "outputs" / sweep / "records.jsonl"
+    return [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
