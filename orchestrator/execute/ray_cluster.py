@@ -77,8 +77,9 @@ def _join(address: str) -> None:
             socket.create_connection((host, port), _ANSWER_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except OSError as error:
+        cause = error.strerror or str(error).partition(".")[0]  # Ray goes on to tell of its own flags
         raise PlacementError(
-            f"no Ray cluster answers at cluster.address={address!r} ({error}); "
+            f"no Ray cluster answers at cluster.address={address!r} ({cause}); "
             "it may be local, auto, or HOST:PORT of one that runs"
         ) from error
 

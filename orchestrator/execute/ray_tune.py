@@ -79,7 +79,7 @@ class RayTuneExecutor:
 
 
 class _PastTune(BaseException):
-    """Carries an error of ours to where the Tuner was called. Tune takes any `Exception` for a trial's own."""
+    """Carries an error of ours to where the Tuner was called: Tune takes any `Exception` for a trial's."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)

@@ -1,0 +1,53 @@
+"""A sweep that is interrupted: one line, exit code 130, nothing left alive, and what has finished is kept."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+from processes import Family, family
+from shell import NOOP, command, environment, records_in
+
+WORDS = (*NOOP, "trainer.fault=none,hang")
+"""The first trial finishes, and the second one never does."""
+
+
+def ctrl_c(driver: subprocess.Popen) -> None:
+    """A terminal sends it to every process of the job."""
+    os.killpg(driver.pid, signal.SIGINT)
+
+
+def terminate(driver: subprocess.Popen) -> None:
+    driver.terminate()
+
+
+@pytest.fixture
+def relatives(monkeypatch):
+    with family(monkeypatch) as started:
+        yield started
+
+
+@pytest.mark.parametrize("interrupt", [ctrl_c, terminate])
+@pytest.mark.parametrize("executor", ["inline", "ray"])
+def test_an_interrupted_sweep_says_one_line_and_leaves_nothing_alive(
+    tmp_path, relatives: Family, executor, interrupt
+):
+    driver = subprocess.Popen(
+        command(*WORDS, f"executor={executor}"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with driver:
+        assert any(line.startswith("measured") for line in driver.stdout)
+        interrupt(driver)
+        error = driver.stderr.read()
+    assert (driver.returncode, error) == (
+        130,
+        "error: interrupted; what has finished is kept, and the same command runs the rest\n",
+    )
+    relatives.wait_until_gone()
+    assert [each["spec"]["trainer_options"] for each in records_in(tmp_path)] == [{}]
