@@ -1,4 +1,7 @@
 # The two commands of the README are `make sweep` and `make test`; both install what they need first.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
 PYTHON ?= python3
 VENV ?= .venv
 XLA_VENV ?= .venv-xla
@@ -9,7 +12,7 @@ export ORCHESTRATOR_XLA_PYTHON := $(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test test-all check fix
+.PHONY: install xla sweep smoke test check fix
 
 install: $(ENVIRONMENTS)
 
@@ -20,10 +23,13 @@ $(VENV)/.installed: pyproject.toml
 	$(VENV)/bin/pip install --quiet --editable '.[torch,tensorflow,dev]'
 	touch $@
 
-# torch_xla pins another torch than the main environment has; only the framework goes in here, our code comes by path.
+# torch_xla pins another torch than the main environment has. Only what the extra [xla] names goes in here: no Ray, no
+# MLflow, and our own code comes by path.
+XLA_PACKAGES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["xla"], sep="\n")
+
 $(XLA_VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(XLA_VENV)
-	$(XLA_VENV)/bin/pip install --quiet 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3'
+	$(PYTHON) -c '$(XLA_PACKAGES)' | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
 	touch $@
 
 sweep: $(ENVIRONMENTS)
