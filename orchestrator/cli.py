@@ -83,7 +83,7 @@ def parse(arguments: Sequence[str]) -> Line:
 
 
 def _run(settings: Settings, _flags: frozenset[str]) -> int:
-    _say(f"records: {pipeline.ledger_of(settings).path}")
+    _say(f"records: {_shown(pipeline.ledger_of(settings).path)}")
     situation = _look(settings, download=True)
     outcome = pipeline.run_sweep(settings, situation, watch=_watch)
     return _conclude(outcome)
@@ -132,8 +132,14 @@ def _conclude(outcome: pipeline.Outcome) -> int:
         print_table(console, table)
     for sentence in headline_of(findings):
         _say(sentence)
-    _say(f"report: {outcome.report}")
+    _say(f"report: {_shown(outcome.report)}")
     return TRIALS_FAILED if findings.failed else DONE
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be said from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _say(line: str) -> None:

@@ -2,26 +2,29 @@
 
 from collections import Counter
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from orchestrator.analysis.tables import Column, Table, skipped_table, trial_name
 from orchestrator.core.placement import Cached, Placement, Plan, Skipped
+from orchestrator.screen.fitting import fitted
 
 _MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
 
 
 def print_table(console: Console, table: Table) -> None:
     """A table with its title above, and below it the sentence on how to read it."""
-    drawn = RichTable(title=Text(table.title, style="bold"), title_justify="left", box=None, pad_edge=False)
-    for column in table.columns:
-        drawn.add_column(column.header, justify="right" if column.is_number else "left", overflow="fold")
-    for row in table.rows:
+    slim = fitted(table, width=console.width)
+    drawn = RichTable(title=Text(slim.title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    for column in slim.columns:
+        justify: JustifyMethod = "right" if column.is_number else "left"
+        drawn.add_column(column.header, justify=justify, overflow="fold", no_wrap=column.is_number)
+    for row in slim.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     console.print(drawn)
-    if table.note:
-        console.print(Text(table.note, style="dim"))
+    if slim.note:
+        console.print(Text(slim.note, style="dim"))
     console.print()
 
 
@@ -32,7 +35,7 @@ def print_plan(console: Console, plan: Plan, *, list_all: bool) -> None:
         print_table(console, _listed(plan))
     else:
         print_table(console, skipped_table(plan.skipped))
-        console.print(f"{num_rows:,} rows are counted here; --all lists them, --json is for programs")
+        console.print(Text(f"{num_rows:,} rows are counted here; --all lists them, --json is for programs"))
     console.print(totals_of(plan), highlight=False)
 
 

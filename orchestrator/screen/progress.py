@@ -1,7 +1,8 @@
 """How far a sweep has come, and how long it still takes. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from statistics import fmean
 
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
@@ -15,7 +16,7 @@ class Progress:
         self._left = {placement.trial_id: placement for placement in placements}
         self._total = len(placements)
         self._ended: dict[str, str] = {}
-        self._seconds: dict[str, list[float]] = {"measured": [], "rehearsed": []}
+        self._seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
         self.running: dict[str, Attempt] = {}
 
     def start(self, attempt: Attempt) -> None:
@@ -29,7 +30,7 @@ class Progress:
         self.running.pop(record.trial_id)
         self._left.pop(record.trial_id)
         self._ended[record.trial_id] = state_of(record)
-        self._seconds[record.provenance].append(record.ended_at - record.started_at)
+        self._seconds[_kind_of(record.placement)].append(record.ended_at - record.started_at)
 
     def line(self) -> str:
         """`7 of 20 done: 6 measured, 1 failed; about 40 s left`."""
@@ -42,14 +43,18 @@ class Progress:
         return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{eta}"
 
     def seconds_left(self) -> float | None:
-        """What is left, one after the other, at the mean seconds of what has ended; None before that."""
-        if not any(self._seconds.values()):
-            return None
-        return sum(self._typical_seconds(placement.provenance) for placement in self._left.values())
+        """What is left, one after the other, at the mean seconds of what has ended; None before that.
 
-    def _typical_seconds(self, provenance: str) -> float:
-        known = self._seconds[provenance] or [each for some in self._seconds.values() for each in some]
-        return sum(known) / len(known)
+        A trial takes as long as those of its trainer, and where none has ended as long as any.
+        """
+        every = [each for some in self._seconds.values() for each in some]
+        if not every:
+            return None
+        return sum(fmean(self._seconds.get(_kind_of(each)) or every) for each in self._left.values())
+
+
+def _kind_of(placement: Placement) -> tuple[str, str]:
+    return placement.provenance, placement.trial.trainer
 
 
 def state_of(record: TrialRecord) -> str:

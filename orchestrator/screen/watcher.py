@@ -1,5 +1,6 @@
 """What a person sees of a sweep while it runs: a live table in a terminal, plain lines elsewhere."""
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,6 +17,8 @@ from orchestrator.execute.base import Attempt, Watcher
 from orchestrator.screen.progress import Progress, state_of
 
 _ENDED_ROWS = 12  # ended attempts that the live table keeps in sight
+_RUNNING_ROWS = 8
+_OTHER_LINES = 2  # the line of progress, and the one that the cursor is in
 
 
 class PlainWatcher:
@@ -37,16 +40,19 @@ class PlainWatcher:
 
 
 class LiveWatcher:
-    """A table of what ended last and what runs, drawn anew at every event."""
+    """A table of what ended last and what runs, drawn anew at every event; no row is longer than a line."""
 
     def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
         self._live = live
         self._progress = Progress(placements)
         self._ended: list[TrialRecord] = []
+        self._since: dict[str, str] = {}
+        self._draw()
 
     def started(self, attempt: Attempt) -> None:
         """Add a row."""
         self._progress.start(attempt)
+        self._since[attempt.placement.trial_id] = time.strftime("%H:%M:%S")
         self._draw()
 
     def ended(self, record: TrialRecord) -> None:
@@ -56,20 +62,25 @@ class LiveWatcher:
         self._draw()
 
     def _draw(self) -> None:
-        table = Table("state", "trial", "took s", "", box=None, header_style="bold", pad_edge=False)
-        for record in self._ended:
-            seconds = f"{record.ended_at - record.started_at:.1f}"
-            table.add_row(state_of(record), Text(trial_name(record.spec)), seconds, Text(_told(record)))
-        for attempt in self._progress.running.values():
-            again = f"attempt {attempt.number}" if attempt.number > 1 else ""
-            table.add_row("running", Text(trial_name(attempt.placement.trial)), "", again)
+        running = list(self._progress.running.values())[:_RUNNING_ROWS]
+        room = max(1, self._live.console.height - len(running) - _OTHER_LINES)
+        table = Table(box=None, show_header=False, pad_edge=False)
+        for record in self._ended[-room:]:
+            self._add_row(table, state_of(record), trial_name(record.spec), _told(record))
+        for attempt in running:
+            since = f"since {self._since[attempt.placement.trial_id]}"
+            again = f", attempt {attempt.number}" if attempt.number > 1 else ""
+            self._add_row(table, "running", trial_name(attempt.placement.trial), since + again)
         self._live.update(Group(table, Text(self._progress.line())), refresh=True)
+
+    def _add_row(self, table: Table, *cells: str) -> None:
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
 
 
 @contextmanager
 def watching(console: Console, placements: Sequence[Placement]) -> Iterator[Watcher]:
     """The live table where somebody watches, lines where nobody does."""
-    if not console.is_terminal:
+    if not console.is_terminal or not placements:
         yield PlainWatcher(console, placements)
         return
     with Live(console=console, auto_refresh=False) as live:
