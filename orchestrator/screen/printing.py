@@ -8,7 +8,7 @@ from rich.text import Text
 
 from orchestrator.analysis.tables import Column, Table, skipped_table, trial_name
 from orchestrator.core.placement import Cached, Placement, Plan, Skipped
-from orchestrator.screen.fitting import fitted
+from orchestrator.screen.fitting import fitted, widths_of
 
 _MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
 
@@ -17,9 +17,9 @@ def print_table(console: Console, table: Table) -> None:
     """A table with its title above, and below it the sentence on how to read it."""
     slim = fitted(table, width=console.width)
     drawn = RichTable(title=Text(slim.title, style="bold"), title_justify="left", box=None, pad_edge=False)
-    for column in slim.columns:
+    for column, width in zip(slim.columns, widths_of(slim, width=console.width), strict=True):
         justify: JustifyMethod = "right" if column.is_number else "left"
-        drawn.add_column(column.header, justify=justify, overflow="fold", no_wrap=column.is_number)
+        drawn.add_column(column.header, justify=justify, overflow="fold", width=width)
     for row in slim.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     console.print(drawn)

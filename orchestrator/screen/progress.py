@@ -39,7 +39,7 @@ class Progress:
             f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
         )
         seconds = self.seconds_left()
-        eta = f"; about {_duration(seconds)} left" if seconds else ""
+        eta = f"; about {_duration(seconds)} left" if seconds and seconds >= 1 else ""
         return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{eta}"
 
     def seconds_left(self) -> float | None:

@@ -64,17 +64,26 @@ class LiveWatcher:
     def _draw(self) -> None:
         running = list(self._progress.running.values())[:_RUNNING_ROWS]
         room = max(1, self._live.console.height - len(running) - _OTHER_LINES)
-        table = Table(box=None, show_header=False, pad_edge=False)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for is_whole in (
+            True,
+            True,
+            True,
+            False,
+        ):  # state, trial, time, and of the rest what there is room for
+            table.add_column(no_wrap=is_whole)
         for record in self._ended[-room:]:
-            self._add_row(table, state_of(record), trial_name(record.spec), _told(record))
+            took = f"{record.ended_at - record.started_at:.1f} s"
+            _add_row(table, state_of(record), trial_name(record.spec), took, _told(record))
         for attempt in running:
             since = f"since {self._since[attempt.placement.trial_id]}"
-            again = f", attempt {attempt.number}" if attempt.number > 1 else ""
-            self._add_row(table, "running", trial_name(attempt.placement.trial), since + again)
+            again = f"attempt {attempt.number}" if attempt.number > 1 else ""
+            _add_row(table, "running", trial_name(attempt.placement.trial), since, again)
         self._live.update(Group(table, Text(self._progress.line())), refresh=True)
 
-    def _add_row(self, table: Table, *cells: str) -> None:
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+
+def _add_row(table: Table, *cells: str) -> None:
+    table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
 
 
 @contextmanager
