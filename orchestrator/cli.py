@@ -22,6 +22,7 @@ from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownName
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Watcher
+from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 from orchestrator.screen.watcher import watching
 
@@ -106,7 +107,8 @@ def _report(settings: Settings, _flags: frozenset[str]) -> int:
 
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:
     sent = pipeline.sync_sweep(settings)
-    _say(f"{sent:,} records sent to {settings.tracking_uri or 'nobody: tracking=none'}")
+    server = without_secrets(settings.tracking_uri or "nobody: tracking=none")
+    _say(f"{sent:,} records sent to {server}")
     return DONE
 
 
@@ -143,7 +145,7 @@ def _shown(path: Path) -> str:
 
 
 def _say(line: str) -> None:
-    console.print(Text(line), soft_wrap=True)
+    console.print(Text(line), soft_wrap=not console.is_terminal)
 
 
 def _complain(line: str) -> None:

@@ -25,14 +25,16 @@ _IF_VARYING = {
 }
 _COUNTS = ("num_workers", "global_batch_size", "steps", "seed")
 _TIMES = ("samples/s", "step ms", "first step s", "set-up s", "final loss")
+_DETAILS = _TIMES[2:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A header with its unit; numbers are aligned to the right."""
+    """A header with its unit; numbers are aligned to the right, and details go first where room is short."""
 
     header: str
     is_number: bool = False
+    is_detail: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,9 @@ def measured_table(measured: Sequence[Measured]) -> Table:
     named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
     quality = tuple(dict.fromkeys(name for each in measured for name in each.quality))
     columns = [Column(header=header, is_number=name in _COUNTS) for name, header in named.items()]
-    columns += [Column(header=header, is_number=True) for header in (*_TIMES, *quality)]
+    columns += [
+        Column(header=header, is_number=True, is_detail=header in _DETAILS) for header in (*_TIMES, *quality)
+    ]
     return Table(
         title="Measured",
         note=(

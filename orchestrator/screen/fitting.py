@@ -1,6 +1,6 @@
 """A table that fits a terminal: prose is folded, a number never, and what has no room is left out. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from orchestrator.analysis.tables import Table
@@ -13,21 +13,25 @@ _LEAST_PROSE = 12
 def fitted(table: Table, *, width: int) -> Table:
     """The table in `width` characters; its note names the columns of numbers that had no room.
 
-    Where it is too wide, intervals go below what they belong to; where that is not enough, the last columns
-    of numbers go.
+    Where it is too wide, intervals go below what they belong to; where that is not enough, columns of numbers
+    go: details before others, and of equals the last one first.
     """
     if _least_width(table) <= width:
         return table
     slim = _with_intervals_below(table)
-    left_out: list[str] = []
-    while _least_width(slim) > width and any(column.is_number for column in slim.columns):
-        last = max(index for index, column in enumerate(slim.columns) if column.is_number)
-        left_out.insert(0, table.columns[last].header)
-        slim = _without(slim, last)
-    if not left_out:
-        return slim
-    note = f"{slim.note} Left out of this narrow terminal: {', '.join(left_out)}."
-    return replace(slim, note=note.strip())
+    kept = list(range(len(table.columns)))
+    for index in _in_order_of_leaving(table):
+        if _least_width(_only(slim, kept)) <= width:
+            break
+        kept.remove(index)
+    left_out = [column.header for index, column in enumerate(table.columns) if index not in kept]
+    note = f"{table.note} Left out for want of width: {', '.join(left_out)}." if left_out else table.note
+    return replace(_only(slim, kept), note=note.strip())
+
+
+def _in_order_of_leaving(table: Table) -> list[int]:
+    numbers = [index for index, column in enumerate(table.columns) if column.is_number]
+    return sorted(numbers, key=lambda index: (not table.columns[index].is_detail, -index))
 
 
 def widths_of(table: Table, *, width: int) -> tuple[int, ...]:
@@ -88,9 +92,9 @@ def _with_intervals_below(table: Table) -> Table:
     )
 
 
-def _without(table: Table, index: int) -> Table:
+def _only(table: Table, indices: Sequence[int]) -> Table:
     return replace(
         table,
-        columns=table.columns[:index] + table.columns[index + 1 :],
-        rows=tuple(row[:index] + row[index + 1 :] for row in table.rows),
+        columns=tuple(table.columns[index] for index in indices),
+        rows=tuple(tuple(row[index] for index in indices) for row in table.rows),
     )
