@@ -69,8 +69,14 @@ def noop_trials(count: int) -> None:
     print("\n## A no-op trial in its own fresh process, seconds from end to end on a warm node\n")
     print("| executor | seconds per trial |\n|---|---|")
     for executor in ("inline", "ray"):
-        records = records_of("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]",
-            f"executor={executor}", f"sweep.repeats={count}")
+        records = records_of(
+            "+sweep=smoke",
+            "trainer=noop",
+            "precision=fp32",
+            "sweep.include=[]",
+            f"executor={executor}",
+            f"sweep.repeats={count}",
+        )
         print(f"| {executor} | {seconds_between_ends(records):.3f} |")
 
 
