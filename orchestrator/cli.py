@@ -15,6 +15,7 @@ from rich.text import Text
 from orchestrator import pipeline
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.config.load import load
 from orchestrator.core import codec
@@ -108,7 +109,7 @@ def _report(settings: Settings, _flags: frozenset[str]) -> int:
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:
     sent = pipeline.sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "nobody: tracking=none")
-    _say(f"{sent:,} records sent to {server}")
+    _say(f"{counted(sent, 'record')} sent to {server}")
     return DONE
 
 

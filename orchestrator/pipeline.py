@@ -10,8 +10,9 @@ from typing import Any
 
 from orchestrator.analysis.report import render
 from orchestrator.analysis.timing import metrics_of
+from orchestrator.analysis.wording import counted
 from orchestrator.core.device import Device, Node
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
@@ -130,12 +131,19 @@ def report_sweep(settings: Settings, current: Plan) -> Outcome:
 
 
 def sync_sweep(settings: Settings) -> int:
-    """Give the tracking server the records that it lacks, and return how many those were."""
+    """Give the tracking server the records that it lacks, and return how many those were.
+
+    Raises:
+        RecordError: it could not be given all of them.
+    """
     ledger, tracker = ledger_of(settings), _tracker_of(settings)
     tracker.begin(settings.sweep.name)
     sent = tracker.sync((record, metrics_of(record)) for record in ledger.records())
     page = ledger.path.with_name(REPORT_NAME)
     tracker.finish(page if page.exists() else None)
+    if tracker.missed:
+        missing = counted(tracker.missed, "record")
+        raise RecordError(f"{missing} could not be sent; sync again when the server answers")
     return sent
 
 

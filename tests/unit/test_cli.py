@@ -1,0 +1,114 @@
+"""Command lines taken apart, and the exit code and the one line that each kind of mistake gives."""
+
+import json
+import logging
+import signal
+
+import pytest
+
+from orchestrator.cli import Line, main, parse
+from orchestrator.core.errors import ConfigError, UnknownNameError
+
+NOOP = (
+    "+sweep=smoke",
+    "trainer=noop",
+    "precision=fp32",
+    "sweep.include=[]",
+    "data.source=synthetic",
+    "executor=inline",
+    "tracking=none",
+)
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path, monkeypatch):
+    """An empty one; signals and logging are put back to what they were."""
+    monkeypatch.chdir(tmp_path)
+    on_sigterm, handlers = signal.getsignal(signal.SIGTERM), logging.root.handlers[:]
+    yield tmp_path
+    signal.signal(signal.SIGTERM, on_sigterm)
+    logging.root.handlers[:] = handlers
+
+
+def line(verb="run", *, flags=(), overrides=()):
+    return Line(verb=verb, flags=frozenset(flags), overrides=tuple(overrides))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], line()),
+        (["+sweep=smoke"], line(overrides=["+sweep=smoke"])),
+        (["run", "+sweep=smoke"], line(overrides=["+sweep=smoke"])),
+        (["+sweep=smoke", "plan", "--all"], line("plan", flags=["--all"], overrides=["+sweep=smoke"])),
+        (["plan", "--json", "--all"], line("plan", flags=["--json", "--all"])),
+        (["-m", "a=1", "--multirun"], line(overrides=["a=1"])),
+        (
+            ["~sweep.grid.seed", "a=b=c", "++steps=3"],
+            line(overrides=["~sweep.grid.seed", "a=b=c", "++steps=3"]),
+        ),
+    ],
+)
+def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
+    assert parse(words) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pln"], r"^unknown verb 'pln'; did you mean 'plan'\? known: plan, report, run, sync$"),
+        (["plan", "report"], r"^one verb at a time: 'plan' and 'report' were given$"),
+        (["--all"], r"^unknown flag of 'run': '--all'; known: none$"),
+        (
+            ["plan", "--jsn"],
+            r"^unknown flag of 'plan': '--jsn'; did you mean '--json'\? known: --all, --json$",
+        ),
+    ],
+)
+def test_a_word_that_does_not_exist_is_refused_with_those_that_do(words, message):
+    with pytest.raises(ConfigError, match=message):
+        parse(words)
+    assert issubclass(UnknownNameError, ConfigError)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no sweep is named; add +sweep=NAME with one of: smoke, tpu_vs_gpu"),
+        (("plan", "+sweep=smok"), "unknown sweep 'smok'; did you mean 'smoke'?"),
+        (("--quiet", "+sweep=smoke"), "unknown flag of 'run': '--quiet'"),
+        (("plan", *NOOP, "data.source=real"), "put mnist.npz there, or set data.source=standin"),
+    ],
+)
+def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(
+    words, said, working_directory, monkeypatch, capsys
+):
+    monkeypatch.setenv("HOME", str(working_directory))  # where the usual cache of real data is
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    assert main(words) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("error: ")
+    assert said in told
+
+
+def test_a_cache_that_cannot_be_written_is_told_with_the_variable_that_moves_it(
+    working_directory, monkeypatch, capsys
+):
+    (working_directory / "file").touch()
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "file" / "cache"))
+    assert main(NOOP) == 2
+    assert capsys.readouterr().err.rstrip().endswith("set ORCHESTRATOR_CACHE")
+
+
+def test_an_unknown_option_of_hydra_s_words_is_one_line(capsys):
+    assert main(["--cfg", "jobb", "+sweep=smoke"]) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert told.startswith("error: ")
+
+
+def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeypatch, capsys):
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    assert main(["plan", "--json", *NOOP]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["sweep"] == "smoke"
+    assert err == ""

@@ -1,0 +1,79 @@
+"""Tables in terminals of every width: numbers stay whole, and what is left out is said."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.screen.fitting import GAP, fitted, widths_of
+
+MEASURED = Table(
+    title="Measured",
+    note="Medians.",
+    columns=(
+        Column(header="trainer"),
+        Column(header="samples/s", is_number=True),
+        Column(header="set-up s", is_number=True, is_detail=True),
+        Column(header="accuracy", is_number=True),
+        Column(header="over"),
+    ),
+    rows=(
+        ("torch_ddp", "14,744 [14,260, 17,217]", "0.06657", "0.9670", "15 blocks"),
+        ("torch_xla", "4,607 [4,440, 4,754]", "0.06547", "0.9670", "15 blocks"),
+    ),
+)
+FAILED = Table(
+    title="Failed",
+    note="",
+    columns=(Column(header="trial"), Column(header="cause"), Column(header="log")),
+    rows=(("mnist_cnn cpu noop fp32", "error: this failure was asked for", "logs/3162e7ddbf8ede54-1"),),
+)
+
+
+def headers(table):
+    return [column.header for column in table.columns]
+
+
+def test_a_table_that_fits_stays_as_it_is():
+    assert fitted(MEASURED, width=80) == MEASURED
+
+
+def test_prose_is_folded_before_a_number_is():
+    assert fitted(MEASURED, width=62) == MEASURED
+    assert widths_of(MEASURED, width=65)[-1] == len("15 blocks")
+    assert widths_of(MEASURED, width=62)[-1] == len("blocks")
+
+
+def test_where_numbers_have_no_room_their_intervals_go_below_them():
+    slim = fitted(MEASURED, width=60)
+    assert headers(slim) == ["trainer", "samples/s", "set-up\ns", "accuracy", "over"]
+    assert slim.rows[0] == ("torch_ddp", "14,744\n[14,260, 17,217]", "0.06657", "0.9670", "15 blocks")
+    assert slim.note == "Medians."
+
+
+def test_details_are_left_out_first_and_then_the_last_numbers():
+    assert headers(fitted(MEASURED, width=52)) == ["trainer", "samples/s", "accuracy", "over"]
+    slim = fitted(MEASURED, width=40)
+    assert headers(slim) == ["trainer", "samples/s", "over"]
+    assert slim.note == "Medians. Left out for want of width: set-up s, accuracy."
+
+
+def test_prose_is_never_left_out():
+    assert headers(fitted(MEASURED, width=5)) == ["trainer", "over"]
+    assert headers(fitted(FAILED, width=5)) == ["trial", "cause", "log"]
+
+
+def test_a_path_is_not_broken_where_there_is_another_way():
+    assert widths_of(FAILED, width=70)[-1] == len("logs/3162e7ddbf8ede54-1")
+    assert widths_of(FAILED, width=40)[-1] < len("logs/3162e7ddbf8ede54-1")
+
+
+def test_a_table_without_rows_has_the_widths_of_its_headers():
+    empty = Table(title="", note="", columns=MEASURED.columns, rows=())
+    assert widths_of(empty, width=80) == tuple(len(column.header) for column in MEASURED.columns)
+
+
+@given(st.integers(36, 120))
+def test_no_table_is_wider_than_its_terminal(width):
+    for table in (MEASURED, FAILED):
+        widths = widths_of(fitted(table, width=width), width=width)
+        assert sum(widths) + GAP * (len(widths) - 1) <= width
