@@ -86,6 +86,14 @@ def test_an_absent_environment_skips_its_trials_with_the_line_that_gets_it(tmp_p
     assert "no Python at /nowhere/python; get it with: make xla" in " ".join(told.out.split())
 
 
+def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_path: Path) -> None:
+    words = (*NOOP, "trainer=noop,torch_xla")
+    told = ask(*words, cwd=tmp_path, variables={"ORCHESTRATOR_XLA_PYTHON": "/nowhere/python"})
+    assert (told.code, told.err) == (0, "")
+    assert "no Python at /nowhere/python; get it with: make xla" in told.out
+    assert [each["spec"]["trainer"] for each in records_in(tmp_path)] == ["noop"]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

@@ -1,0 +1,74 @@
+"""A process of Ray's that supervises a trial is killed while the trial's workers train."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import psutil
+import pytest
+from noop_trials import Unwatched, mission, noop
+from processes import family, has_ended
+
+from orchestrator.core.device import Node
+from orchestrator.core.settings import Deadlines
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+from orchestrator.execute.ray_tune import RayTuneExecutor
+
+NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+VICTIM = noop("hang", workers=2)
+PATIENT = Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0)
+
+
+class Killer(Unwatched):
+    """Kills the supervisor of the victim as soon as both of its workers train."""
+
+    def __init__(self, relatives, folder):
+        self._relatives = relatives
+        self._log = folder / "logs" / f"{VICTIM.trial_id}-1"
+        self._thread = threading.Thread(target=self._kill)
+        self.workers = set()
+
+    def started(self, attempt):
+        if attempt.placement == VICTIM:
+            self._thread.start()
+
+    def _kill(self):
+        while not all((self._log / f"rank{rank}.log").exists() for rank in (0, 1)):
+            time.sleep(0.05)
+        commands = {pid: command_of(pid) for pid in self._relatives.pids()}
+        forked = {pid for pid, command in commands.items() if "orchestrator.train.nursery" in command}
+        self.workers = {pid for pid in forked if psutil.Process(pid).ppid() in forked}
+        (supervisor,) = [pid for pid, command in commands.items() if "ray::ImplicitFunc.train" in command]
+        os.kill(supervisor, signal.SIGKILL)
+
+
+def command_of(pid):
+    with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+        return " ".join(psutil.Process(pid).cmdline())
+    return ""
+
+
+def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_the_sweep_goes_on(
+    tmp_path, monkeypatch
+):
+    records = []
+    with family(monkeypatch) as relatives:
+        killer = Killer(relatives, tmp_path)
+
+        def keep(record):
+            if record.placement == VICTIM:
+                assert [has_ended(pid) for pid in killer.workers] == [True, True]
+            records.append(record)
+
+        RayTuneExecutor(NODE, address="local").run(
+            [VICTIM, noop()], mission(tmp_path, deadlines=PATIENT), keep=keep, watcher=killer
+        )
+    lost, healthy = records
+    assert lost.failure.kind == "worker_lost"
+    assert lost.failure.message == "the trial's supervisor died; Ray's own logs may say why"
+    assert (tmp_path / lost.log_path).is_dir()
+    assert healthy.failure is None
