@@ -17,6 +17,11 @@ def ctrl_c(driver: subprocess.Popen) -> None:
     os.killpg(driver.pid, signal.SIGINT)
 
 
+def heed_ctrl_c() -> None:
+    """As a terminal's job does; in a script's background job Ctrl-C is ignored, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def terminate(driver: subprocess.Popen) -> None:
     driver.terminate()
 
@@ -40,6 +45,7 @@ def test_an_interrupted_sweep_says_one_line_and_leaves_nothing_alive(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,
     )
     with driver:
         assert any(line.startswith("measured") for line in driver.stdout)
