@@ -31,6 +31,14 @@ DONE, TRIALS_FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is
+_USAGE = """\
+python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
+
+  run      run what is missing of the sweep (the default)
+  plan     every point: to run, cached, or skipped and why; --all lists a long plan, --json is for programs
+  report   tables, and a page for a browser, of what is recorded
+  sync     send the tracking server the records that it lacks
+"""
 _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway
 
 console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
@@ -50,6 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:
+        if {"--help", "-h"} & set(arguments):
+            _say(_USAGE)
         if is_hydras(arguments):
             return hydra_main(arguments, working_directory=Path.cwd())
         line = parse(arguments)

@@ -197,3 +197,10 @@ def test_without_ray_and_mlflow_trials_run_inline_and_untracked(tmp_path: Path) 
         on_ray.err.strip()
         == "error: executor=ray needs the package 'ray'; install it, or say executor=inline"
     )
+
+
+def test_help_tells_every_verb_and_every_config_group(tmp_path: Path) -> None:
+    told = ask("--help", cwd=tmp_path)
+    assert told.code == 0
+    for word in ("run ", "plan ", "report ", "sync ", "sweep: ", "device: ", "trainer: "):
+        assert word in told.out
