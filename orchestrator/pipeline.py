@@ -21,6 +21,7 @@ from orchestrator.execute.base import Executor, Mission, Watcher
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
 from orchestrator.execute.probe import trainer_environment
+from orchestrator.plan.answers import answers_of
 from orchestrator.plan.plan import plan
 from orchestrator.plan.trials import data_needed
 from orchestrator.record.base import NoTracker, Tracker
@@ -200,13 +201,14 @@ def _devices_of(settings: Settings) -> tuple[Device, ...]:
 
 def _adopt(todo: Plan, situation: Situation, *, ledger: Ledger) -> None:
     """Copy cached results of other sweeps, so that this sweep's report needs its own ledger alone."""
-    own = {record.trial_id for record in situation.ledgers.get(ledger.sweep, ()) if record.result}
-    wanted = {cached.trial_id for cached in todo.cached} - own
-    for sweep, records in situation.ledgers.items():
-        for record in records:
-            if record.trial_id in wanted and record.result is not None:
-                ledger.append(replace(record, sweep=ledger.sweep, reused_from=record.reused_from or sweep))
-                wanted.remove(record.trial_id)
+    own = answers_of(situation.ledgers.get(ledger.sweep, ()))
+    known = answers_of(record for records in situation.ledgers.values() for record in records)
+    for cached in todo.cached:
+        answer = (cached.trial_id, cached.provenance)
+        if answer not in own:
+            record = known[answer]
+            source = record.reused_from or record.sweep
+            ledger.append(replace(record, sweep=ledger.sweep, reused_from=source, log_path=None))
 
 
 def _executor_of(settings: Settings, node: Node) -> Executor:
