@@ -64,13 +64,23 @@ def plan(
         answers=answers_of(records),
         missing_device=missing_device,
     )
-    outcomes = [each for point in sweep.points for each in _decide(point, sweep.repeats, known=known)]
+    decided = [each for point in sweep.points for each in _decide(point, sweep.repeats, known=known)]
+    outcomes = _each_trial_once(decided)
     return Plan(
         sweep=sweep.name,
         placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
         cached=tuple(each for each in outcomes if isinstance(each, Cached)),
         skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
     )
+
+
+def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """Points that differ in words alone, as `data=auto,standin` may, are one trial: it runs once."""
+    distinct: dict[str | int, Outcome] = {}
+    for number, outcome in enumerate(outcomes):
+        name = number if isinstance(outcome, Skipped) else outcome.trial_id
+        distinct.setdefault(name, outcome)
+    return tuple(distinct.values())
 
 
 def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:

@@ -204,3 +204,24 @@ def test_help_tells_every_verb_and_every_config_group(tmp_path: Path) -> None:
     assert told.code == 0
     for word in ("run ", "plan ", "report ", "sync ", "sweep: ", "device: ", "trainer: "):
         assert word in told.out
+
+
+def test_a_measurement_of_another_sweep_is_adopted_though_a_rehearsal_of_it_comes_first(
+    tmp_path: Path,
+) -> None:
+    assert ask(*NOOP, "sweep.name=measured", cwd=tmp_path).code == 0
+    [measured] = records_in(tmp_path, "measured")
+    rehearsal = tmp_path / "outputs/a_rehearsal/records.jsonl"
+    rehearsal.parent.mkdir()
+    rehearsed = {**measured, "provenance": "rehearsed", "sweep": "a_rehearsal"}
+    rehearsal.write_text(json.dumps(rehearsed) + "\n")
+    assert ask(*NOOP, "sweep.name=third", cwd=tmp_path).code == 0
+    [adopted] = records_in(tmp_path, "third")
+    assert (adopted["provenance"], adopted["reused_from"]) == ("measured", "measured")
+
+
+def test_two_names_of_the_same_data_are_one_trial(tmp_path: Path) -> None:
+    words = [word for word in NOOP if not word.startswith("data.")]
+    both = ask("plan", "--json", *words, "data=auto,standin", cwd=tmp_path)
+    ids = [each["trial_id"] for each in json.loads(both.out)["placements"]]
+    assert len(ids) == len(set(ids))
