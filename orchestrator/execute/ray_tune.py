@@ -17,6 +17,7 @@ from ray.tune.search import Searcher
 
 from orchestrator.core import codec
 from orchestrator.core.device import Node
+from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.trainer import TrainerInfo
@@ -59,7 +60,7 @@ class RayTuneExecutor:
             ray_cluster.connected(self._node, address=self._address),
             tempfile.TemporaryDirectory() as storage,
         ):
-            agent: Any = ray.remote(num_cpus=0)(_HostAgent).remote()
+            agent: Any = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_HostAgent).remote()
             tuner = tune.Tuner(
                 _trainable(by_id, mission, agent=agent),
                 tune_config=tune.TuneConfig(
@@ -207,9 +208,14 @@ def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: 
 
 
 def _remote_nursery(agent: Any, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
-    address: NurseryAddress = ray.get(
-        agent.nursery.remote(info.name, python=python, start_seconds=start_seconds)
-    )
+    asked = agent.nursery.remote(info.name, python=python, start_seconds=start_seconds)
+    try:
+        address: NurseryAddress = ray.get(asked, timeout=start_seconds + _CLOSE_SECONDS)
+    except ray.exceptions.GetTimeoutError as error:
+        message = f"the host's agent gave no nursery in {start_seconds + _CLOSE_SECONDS:g} s"
+        raise TrialError("timeout", message) from error
+    except ray.exceptions.RayActorError as error:
+        raise TrialError("worker_lost", "the host's agent died") from error
     return address
 
 
