@@ -48,7 +48,7 @@ class Trainer(Protocol):
     """
 
     samples: int
-    """Samples trained on so far, all replicas together, counted from the batches really fed."""
+    """Samples that this process trained on so far, counted from the batches really fed to it."""
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, model, optimizer, and this process's training batches on the device."""

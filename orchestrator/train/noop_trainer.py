@@ -48,7 +48,7 @@ class NoopTrainer:
         if index == _FAULTY_STEP:
             self._strike()
         self._taken += 1
-        self.samples += self._batches.global_batch_size
+        self.samples += self._batches.global_batch_size // self._job.world_size
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

@@ -24,7 +24,7 @@ class WorkerReport:
 
 
 def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
-    """Merge the reports of all ranks: what they share is rank 0's, of times the slowest counts."""
+    """Merge the reports of all ranks: samples add up, of times the slowest counts, the rest they share."""
     first = reports[0]
     times = [report.times for report in reports]
     return TrainResult(
@@ -38,7 +38,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         stopped_because=first.times.stopped_because,
         compile_counts=_most_compiled([each.compile_counts for each in times]),
         steps=first.times.steps,
-        samples=first.samples,
+        samples=sum(report.samples for report in reports),
         training_seconds=max(each.training_seconds for each in times),
         losses=first.times.losses,
         quality=first.quality,

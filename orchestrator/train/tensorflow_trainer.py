@@ -57,7 +57,7 @@ class TensorFlowTrainer:
         """Forward, backward, update with the gradients' sum over all replicas: one traced function."""
         images, labels, num_samples = self._staged[index % len(self._staged)]
         self._loss = self._train(images, labels)
-        self.samples += num_samples * self._job.world_size
+        self.samples += num_samples
 
     def synchronize(self) -> None:
         """Wait for the devices of this process: `sync_devices` asks those of other workers too, and fails."""

@@ -69,7 +69,7 @@ class TorchDdpTrainer:
         self._scaler.step(self._optimizer)
         self._scaler.update()
         self._loss = loss.detach()
-        self.samples += len(labels) * self._job.world_size
+        self.samples += len(labels)
 
     def synchronize(self) -> None:
         """Wait for the accelerator; a CPU has always finished."""

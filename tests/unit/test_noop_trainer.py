@@ -40,10 +40,10 @@ def train(trained: NoopTrainer) -> loop.LoopTimes:
     return loop.run(trained, timing, steps=20, meet=lambda vote: vote, clock=time.perf_counter)
 
 
-def test_steps_and_samples_are_counted_and_the_loss_falls(trainer):
+def test_steps_and_this_ranks_samples_are_counted_and_the_loss_falls(trainer):
     trained = trainer()
     times = train(trained)
-    assert (times.steps, trained.samples) == (20, 20 * 64)
+    assert (times.steps, trained.samples) == (20, 20 * 32)
     assert all(later < earlier for (_, earlier), (_, later) in pairwise(times.losses))
 
 
@@ -63,7 +63,7 @@ def test_raise_is_an_exception_in_the_third_step(trainer):
     trained = trainer("raise")
     with pytest.raises(RuntimeError, match=r"^this failure was asked for with trainer.fault='raise'$"):
         train(trained)
-    assert trained.samples == 2 * 64
+    assert trained.samples == 2 * 32
 
 
 def test_nan_is_a_loss_that_is_no_number_from_the_third_step_on(trainer):
