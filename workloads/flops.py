@@ -1,35 +1,85 @@
 """Analytic floating-point operations of a network: one count for every framework.
 
-Counted are the multiply-accumulates of convolutions and dense layers, two operations each; zeros that
-padding adds count as data. Not counted are bias, activation, pooling, loss and optimizer, and a clever
-algorithm (Winograd, FFT) takes nothing off. The frameworks' own counters disagree by what they add to this.
+Counted are the multiply-accumulates of convolutions, dense and recurrent layers, two operations each; zeros
+that padding adds count as data. Not counted are bias, activation, normalisation, pooling, loss and optimizer,
+and a clever algorithm (Winograd, FFT) takes nothing off. The frameworks' own counters disagree by what they
+add to this.
 """
 
 import math
 
-from workloads.shapes import kernel_shapes_of, shapes_of
-from workloads.spec import WorkloadSpec
+from workloads.layers import (
+    Conv2d,
+    ConvTranspose2d,
+    Custom,
+    Dense,
+    DepthwiseConv2d,
+    Layer,
+    Rbm,
+    Recurrent,
+    Shape,
+)
+from workloads.network import INPUT, Network
+from workloads.shapes import input_shapes_of, parameters_of, shapes_of
+from workloads.spec import ContrastiveDivergence, Gan, Phase, Supervised, WorkloadSpec
 
 
-def forward_flops(spec: WorkloadSpec) -> float:
+def forward_flops(network: Network) -> float:
     """Operations of one forward pass, per sample."""
-    return sum(_layer_flops(spec))
+    return sum(_layer_flops(network))
 
 
 def train_step_flops(spec: WorkloadSpec, global_batch_size: int) -> float:
-    """Operations of one optimizer step, all replicas together.
+    """Operations of one optimizer step of the phase that is timed, all replicas together."""
+    return global_batch_size * _phase_flops(spec, spec.phases[-1])
 
-    Forward, gradient of the weights and gradient of the input cost the same in each layer, but the first
-    layer with weights needs no gradient of its input.
+
+def _phase_flops(spec: WorkloadSpec, phase: Phase) -> float:
+    """Per sample."""
+    match phase.protocol:
+        case Supervised(network=name):
+            return _trained(spec.networks[name])
+        case Gan():
+            generator, judge = spec.networks["generator"], spec.networks["discriminator"]
+            # The judge sees real and generated images, and once more, frozen, for the generator's gradient.
+            return _trained(generator) + 2 * _trained(judge) + 2 * forward_flops(judge)
+        case ContrastiveDivergence(node=node, k=k):
+            layers = _layer_flops(spec.networks[phase.protocol.network])
+            # A step of the chain is a product up and one down; the energies of both ends one each, and
+            # again for their gradients of the weights.
+            return sum(layers[:node]) + (2 * k + 4) * layers[node]
+
+
+def _trained(network: Network) -> float:
+    """Forward, gradient of the weights and gradient of the input cost the same in each layer.
+
+    Nothing needs the gradient of the network's own input.
     """
-    layers = _layer_flops(spec)
-    return global_batch_size * (3 * sum(layers) - layers[0])
+    layers = _layer_flops(network)
+    first = sum(flops for flops, node in zip(layers, network.nodes, strict=True) if INPUT in node.inputs)
+    return 3 * sum(layers) - first
 
 
-def _layer_flops(spec: WorkloadSpec) -> list[float]:
-    """Forward operations per sample of each layer with weights: its kernel once for each output position."""
-    shapes = shapes_of(spec)
+def _layer_flops(network: Network) -> list[float]:
+    """Forward operations per sample of each node."""
+    shapes = zip(input_shapes_of(network), shapes_of(network), strict=True)
     return [
-        2.0 * math.prod(kernel) * math.prod(shapes[index + 1][:-1])
-        for index, kernel in kernel_shapes_of(spec).items()
+        _forward(node.layer, inputs, outputs)
+        for node, (inputs, outputs) in zip(network.nodes, shapes, strict=True)
     ]
+
+
+def _forward(layer: Layer, inputs: Shape, outputs: Shape) -> float:
+    match layer:
+        case Conv2d() | DepthwiseConv2d() | Dense() | Rbm():  # the kernel at each output position
+            return 2.0 * math.prod(parameters_of(layer, inputs)["kernel"]) * math.prod(outputs[:-1])
+        case ConvTranspose2d():  # the kernel at each input position
+            return 2.0 * math.prod(parameters_of(layer, inputs)["kernel"]) * math.prod(inputs[:-1])
+        case Recurrent():  # both kernels of both directions at each step
+            shapes = parameters_of(layer, inputs)
+            kernels = sum(math.prod(shape) for name, shape in shapes.items() if name.endswith("kernel"))
+            return 2.0 * kernels * inputs[0]
+        case Custom():
+            return layer.forward_flops
+        case _:
+            return 0.0

@@ -1,7 +1,6 @@
 """Initial weights as numpy arrays, so that every framework starts from identical bytes.
 
-Canonical names are `<layer index>.kernel` and `<layer index>.bias`; the layout of kernels is told by
-`shapes.kernel_shapes_of`.
+Canonical names are `<network>.<node index>.<parameter>`, in the layouts of `shapes.parameters_of`.
 """
 
 import math
@@ -9,32 +8,71 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from workloads.shapes import Shape, kernel_shapes_of
-from workloads.spec import Conv2d, Dense, Layer, WorkloadSpec
+from workloads.layers import Embedding, Initializer, Layer, Rbm, Recurrent, Shape
+from workloads.network import Network
+from workloads.shapes import GATES, input_shapes_of, parameters_of
 
-State = dict[str, npt.NDArray[np.float32]]
+Array = npt.NDArray[np.float32]
+State = dict[str, Array]
 """Parameters by canonical name, in canonical layout."""
 
+_DCGAN_DEVIATION = 0.02
+_RBM_DEVIATION = 0.01
+_EMBEDDING_DEVIATION = 0.05 / math.sqrt(3)  # Keras draws uniformly from [-0.05, 0.05]
 
-def initial_weights(spec: WorkloadSpec, seed: int) -> State:
-    """Draw kernels in layer order from one generator; biases are zero.
 
-    Before a ReLU a kernel has variance 2 / fan_in (He et al. 2015, "Delving Deep into Rectifiers", eq. 10),
-    elsewhere 2 / (fan_in + fan_out) (Glorot and Bengio 2010, "Understanding the difficulty of training deep
-    feedforward neural networks", eq. 12).
+def initial_weights(network: Network, seed: int) -> State:
+    """Draw kernels in node order from one generator: `<node index>.<parameter>` -> array.
+
+    `he`: variance 2 / fan_in (He et al. 2015, "Delving Deep into Rectifiers", eq. 10). `glorot`: variance
+    2 / (fan_in + fan_out) (Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
+    neural networks", eq. 12). `dcgan`: deviation 0.02 (Radford, Metz, Chintala 2016, section 3). An RBM has
+    deviation 0.01 (Hinton 2010, "A Practical Guide to Training Restricted Boltzmann Machines", section 8).
     """
     random = np.random.default_rng(seed)
-    state: State = {}
-    for index, shape in kernel_shapes_of(spec).items():
-        # Uniform: a normal draw uses the C library's logarithm, whose last bit differs between machines.
-        limit = math.sqrt(3 * _variance(spec.layers[index], shape))
-        state[f"{index}.kernel"] = random.uniform(-limit, limit, shape).astype(np.float32)
-        state[f"{index}.bias"] = np.zeros(shape[-1], np.float32)
-    return state
+    return {
+        f"{index}.{name}": _initial(name, shape, node.layer, random)
+        for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True))
+        for name, shape in parameters_of(node.layer, inputs).items()
+    }
 
 
-def _variance(layer: Layer, kernel: Shape) -> float:
-    receptive_field = math.prod(kernel[:-2])
-    fan_in, fan_out = (receptive_field * size for size in kernel[-2:])
-    is_rectified = isinstance(layer, (Conv2d, Dense)) and layer.activation == "relu"
-    return 2 / fan_in if is_rectified else 2 / (fan_in + fan_out)
+def _initial(name: str, shape: Shape, layer: Layer, random: np.random.Generator) -> Array:
+    if name.endswith(("gamma", "moving_variance")):
+        return np.ones(shape, np.float32)
+    if not name.endswith("kernel"):
+        return _initial_bias(shape, layer)
+    # Uniform: a normal draw uses the C library's logarithm, whose last bit differs between machines.
+    limit = math.sqrt(3) * _deviation(name, shape, layer)
+    return random.uniform(-limit, limit, shape).astype(np.float32)
+
+
+def _initial_bias(shape: Shape, layer: Layer) -> Array:
+    """Zero, but for an LSTM's forget gate (Jozefowicz, Zaremba, Sutskever 2015, section 3.1)."""
+    bias = np.zeros(shape, np.float32)
+    if isinstance(layer, Recurrent) and layer.cell == "lstm":
+        bias[layer.units : 2 * layer.units] = 1
+    return bias
+
+
+def _deviation(name: str, shape: Shape, layer: Layer) -> float:
+    match layer:
+        case Rbm():
+            return _RBM_DEVIATION
+        case Embedding():
+            return _EMBEDDING_DEVIATION
+        case Recurrent():
+            return math.sqrt(2 / (shape[0] + shape[1] / GATES[layer.cell]))
+        case _:
+            initializer: Initializer = getattr(layer, "initializer", "glorot")
+            return _kernel_deviation(initializer, shape)
+
+
+def _kernel_deviation(initializer: Initializer, shape: Shape) -> float:
+    if initializer == "dcgan":
+        return _DCGAN_DEVIATION
+    receptive_field = math.prod(shape[:-2])
+    fan_in, fan_out = (receptive_field * size for size in shape[-2:])
+    if len(shape) == 4 and shape[-1] == 1:  # depthwise: each output sees one channel
+        fan_in = fan_out = receptive_field
+    return math.sqrt(2 / fan_in if initializer == "he" else 2 / (fan_in + fan_out))

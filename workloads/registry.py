@@ -45,7 +45,8 @@ def workload(name: str, options: Mapping[str, Any]) -> WorkloadSpec:
         for option, value in options.items()
     }
     spec: WorkloadSpec = _module(name).make(kind(**typed))
-    shapes_of(spec)  # refuses layers that leave nothing of their input
+    for network in spec.networks.values():
+        shapes_of(network)  # refuses layers that leave nothing of their input
     return spec
 
 

@@ -1,56 +1,192 @@
-"""Shapes of what flows through a network and of its kernels, from the spec alone."""
+"""Shapes of what flows through a network and of its parameters, from the graph alone."""
 
 import math
+from collections.abc import Mapping
 
-from workloads.spec import Conv2d, Dense, Flatten, Layer, MaxPool2d, WorkloadSpec
+from workloads.layers import (
+    Activation,
+    Add,
+    AvgPool2d,
+    BatchNorm,
+    Concatenate,
+    Conv2d,
+    ConvTranspose2d,
+    Custom,
+    Dense,
+    DepthwiseConv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAveragePool,
+    Layer,
+    MaxPool2d,
+    Multiply,
+    Rbm,
+    Recurrent,
+    Reshape,
+    Shape,
+    pair,
+)
+from workloads.network import INPUT, Network
 
-Shape = tuple[int, ...]
+GATES = {"lstm": 4, "gru": 3}
 
 
-def shapes_of(spec: WorkloadSpec) -> tuple[Shape, ...]:
-    """Input shape of each layer, then the shape of the logits, all without the batch axis.
+class UnsuitableInputError(ValueError):
+    """An input of a size that the network cannot take, as an image that is too small."""
+
+
+def shapes_of(network: Network) -> tuple[Shape, ...]:
+    """Output shape of each node, without the batch axis.
 
     Raises:
-        ValueError: a layer leaves nothing of its input, or the last one does not give `num_classes` values.
+        UnsuitableInputError: a layer leaves nothing of its input.
+        ValueError: a layer cannot take inputs of such shapes.
     """
-    shapes: list[Shape] = [spec.input_shape]
-    for index, layer in enumerate(spec.layers):
-        shapes.append(_output_shape(layer, shapes[-1]))
-        if min(shapes[-1]) < 1:
-            raise ValueError(
-                f"workload {spec.name!r}: layer {index}, {layer}, leaves nothing of its input {shapes[-2]}; "
-                "fewer or smaller layers are possible"
+    shapes: list[Shape] = []
+    for index, node in enumerate(network.nodes):
+        inputs = [network.input_shape if each == INPUT else shapes[each] for each in node.inputs]
+        try:
+            shape = _output_shape(node.layer, inputs)
+        except (TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"layer {index}, {node.layer}, cannot take inputs of shape {inputs}") from error
+        if not shape or min(shape) < 1:
+            raise UnsuitableInputError(
+                f"layer {index}, {node.layer}, leaves nothing of its input {inputs[0]}; a larger input of the "
+                "network, or fewer or smaller layers are possible"
             )
-    if shapes[-1] != (spec.num_classes,):
-        raise ValueError(
-            f"workload {spec.name!r} has {spec.num_classes} classes; its layers end in shape {shapes[-1]}"
-        )
+        shapes.append(shape)
     return tuple(shapes)
 
 
-def kernel_shapes_of(spec: WorkloadSpec) -> dict[int, Shape]:
-    """Index of each layer with weights -> shape of its kernel.
+def input_shapes_of(network: Network) -> tuple[Shape, ...]:
+    """Shape of the first input of each node, without the batch axis."""
+    shapes = shapes_of(network)
+    return tuple(
+        network.input_shape if node.inputs[0] == INPUT else shapes[node.inputs[0]] for node in network.nodes
+    )
 
-    A convolution has (height, width, input channel, filter), a dense layer (input, unit).
+
+def parameters_of(layer: Layer, inputs: Shape) -> Mapping[str, Shape]:
+    """Name -> shape of each array that a layer keeps, in canonical layout.
+
+    Kernels: convolution (height, width, input channel, filter), depthwise (height, width, channel, 1),
+    transposed (height, width, filter, input channel), dense (input, unit), recurrent (input, gate * unit)
+    with the gates in the order input, forget, cell, output, or reset, update, new.
     """
-    kernels: dict[int, Shape] = {}
-    for index, (layer, inputs) in enumerate(zip(spec.layers, shapes_of(spec), strict=False)):
-        match layer:
-            case Conv2d():
-                kernels[index] = (layer.kernel, layer.kernel, inputs[-1], layer.filters)
-            case Dense():
-                kernels[index] = (inputs[-1], layer.units)
-    return kernels
-
-
-def _output_shape(layer: Layer, inputs: Shape) -> Shape:
     match layer:
         case Conv2d():
-            reach = 2 * layer.padding - layer.kernel
-            return (*((size + reach) // layer.stride + 1 for size in inputs[:2]), layer.filters)
-        case MaxPool2d():
-            return (*(size // layer.size for size in inputs[:2]), inputs[2])
-        case Flatten():
-            return (math.prod(inputs),)
+            return _with_bias(layer.bias, layer.filters, (*pair(layer.kernel), inputs[-1], layer.filters))
+        case DepthwiseConv2d():
+            return _with_bias(layer.bias, inputs[-1], (layer.kernel, layer.kernel, inputs[-1], 1))
+        case ConvTranspose2d():
+            kernel = (layer.kernel, layer.kernel, layer.filters, inputs[-1])
+            return _with_bias(layer.bias, layer.filters, kernel)
         case Dense():
-            return (layer.units,)
+            return _with_bias(layer.bias, layer.units, (inputs[-1], layer.units))
+        case Rbm():
+            return {
+                "kernel": (inputs[-1], layer.units),
+                "bias": (layer.units,),
+                "visible_bias": (inputs[-1],),
+            }
+        case BatchNorm():
+            names = ("gamma", "beta", "moving_mean", "moving_variance")
+            return {name: (inputs[-1],) for name in names if layer.scale or name != "gamma"}
+        case Embedding():
+            return {"kernel": (layer.vocabulary, layer.units)}
+        case Recurrent():
+            return _recurrent_parameters(layer, inputs[-1])
+        case Custom():
+            return dict(layer.parameters)
+        case _:
+            return {}
+
+
+def network_parameters(network: Network) -> dict[str, Shape]:
+    """`<node index>.<name>` -> shape, in the order of the nodes."""
+    return {
+        f"{index}.{name}": shape
+        for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True))
+        for name, shape in parameters_of(node.layer, inputs).items()
+    }
+
+
+def is_trained(name: str) -> bool:
+    """Whether gradients change the parameter of this canonical name: moving statistics are no weights."""
+    return "moving_" not in name
+
+
+def _with_bias(has_bias: bool, size: int, kernel: Shape) -> dict[str, Shape]:
+    return {"kernel": kernel, "bias": (size,)} if has_bias else {"kernel": kernel}
+
+
+def _recurrent_parameters(layer: Recurrent, inputs: int) -> dict[str, Shape]:
+    """An LSTM has one bias; a GRU one of the input's and one of the recurrent product."""
+    width = GATES[layer.cell] * layer.units
+    shapes: dict[str, Shape] = {"kernel": (inputs, width), "recurrent_kernel": (layer.units, width)}
+    shapes |= {"bias": (width,)} | ({"recurrent_bias": (width,)} if layer.cell == "gru" else {})
+    return {f"{direction}_{name}": shape for direction in ("forward", "backward") for name, shape in shapes.items()}
+
+
+def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:
+    first = inputs[0]
+    match layer:
+        case Conv2d():
+            sizes = zip(first[:2], pair(layer.kernel), pair(layer.padding), strict=True)
+            _require(first, axes=3)
+            return (*(_slid(size, each, pad, layer.stride) for size, each, pad in sizes), layer.filters)
+        case DepthwiseConv2d():
+            _require(first, axes=3)
+            return (*(_slid(size, layer.kernel, layer.padding, layer.stride) for size in first[:2]), first[2])
+        case ConvTranspose2d():
+            _require(first, axes=3)
+            return (first[0] * layer.stride, first[1] * layer.stride, layer.filters)
+        case MaxPool2d():
+            _require(first, axes=3)
+            stride = layer.stride or layer.size
+            return (*(_slid(size, layer.size, layer.padding, stride) for size in first[:2]), first[2])
+        case AvgPool2d():
+            _require(first, axes=3)
+            return first if layer.same else (*(size // layer.size for size in first[:2]), first[2])
+        case Dense() | Rbm():
+            return (*first[:-1], layer.units)
+        case GlobalAveragePool():
+            return first[-1:]
+        case Flatten():
+            return (math.prod(first),)
+        case Reshape():
+            if math.prod(layer.shape) != math.prod(first):
+                raise ValueError("another number of values")
+            return layer.shape
+        case Add():
+            if inputs != [first, first]:
+                raise ValueError("two inputs of one shape are needed")
+            return first
+        case Multiply():
+            if inputs[1:] != [first[-1:]]:
+                raise ValueError("one value for each channel is needed")
+            return first
+        case Concatenate():
+            if any(each[:-1] != first[:-1] for each in inputs):
+                raise ValueError("other axes than the last differ")
+            return (*first[:-1], sum(each[-1] for each in inputs))
+        case Embedding():
+            return (*first, layer.units)
+        case Recurrent():
+            _require(first, axes=2)
+            return (first[0], 2 * layer.units) if layer.sequences else (2 * layer.units,)
+        case Custom():
+            return layer.output_shape
+        case BatchNorm() | Activation() | Dropout():
+            return first
+
+
+def _require(shape: Shape, *, axes: int) -> None:
+    if len(shape) != axes:
+        raise ValueError(f"{axes} axes are needed")
+
+
+def _slid(size: int, kernel: int, padding: int, stride: int) -> int:
+    """Positions of a kernel that slides over `size` values and the padding at both ends."""
+    return (size + 2 * padding - kernel) // stride + 1

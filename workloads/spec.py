@@ -1,44 +1,10 @@
-"""What a workload is: layers, loss, optimizer, data and target, told once for every framework."""
+"""What a workload is: networks, training, data and target, told once for every framework."""
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-Activation = Literal["relu"] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conv2d:
-    """Square convolution over [batch, height, width, channel] with zero padding of `padding` on each side."""
-
-    filters: int
-    kernel: int
-    stride: int = 1
-    padding: int = 0
-    activation: Activation = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaxPool2d:
-    """Square max-pooling whose stride is its size; a remainder at the border is dropped."""
-
-    size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flatten:
-    """[batch, height, width, channel] -> [batch, height * width * channel], channels fastest."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dense:
-    """Fully connected layer with bias."""
-
-    units: int
-    activation: Activation = None
-
-
-Layer = Conv2d | MaxPool2d | Flatten | Dense
+from workloads.data.need import DataNeed, Noise
+from workloads.network import Network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +12,86 @@ class Sgd:
     """Stochastic gradient descent with heavy-ball momentum: v <- momentum v + g; w <- w - learning_rate v."""
 
     learning_rate: float
-    momentum: float
+    momentum: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adam:
+    """Kingma and Ba 2015, "Adam: a method for stochastic optimization", with their epsilon of 1e-8."""
+
+    learning_rate: float
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+
+
+Optimizer = Sgd | Adam
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervised:
+    """Softmax cross-entropy between the network's logits of `x` and the classes `y`."""
+
+    network: str = "model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gan:
+    """Goodfellow et al. 2014, "Generative Adversarial Nets", with the non-saturating loss of its section 3.
+
+    Networks `generator`: noise `latent` -> images in [-1, 1]; `discriminator`: images -> one logit. Both are
+    updated in one step, by gradients at the same weights.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContrastiveDivergence:
+    """CD-k for one `Rbm` layer (Hinton 2002, "Training Products of Experts by Minimizing Contrastive Divergence").
+
+    Attributes:
+        node: index of the layer; what the layers below it make of `x` is its data.
+        k: steps of the Gibbs chain. The noise `uniform_<node>` decides the states, [batch, k, hidden].
+    """
+
+    node: int
+    k: int = 1
+    network: str = "model"
+
+
+Protocol = Supervised | Gan | ContrastiveDivergence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """A part of a training in which one thing is learned.
+
+    Attributes:
+        optimizers: of each network that is trained.
+        share: of all steps, rounded down; the last phase takes what is left, and is the one that is timed.
+    """
+
+    name: str
+    protocol: Protocol
+    optimizers: Mapping[str, Optimizer]
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """How good a trained network is.
+
+    Attributes:
+        measure: `module:function` in framework-free Python, (outputs, held-out batch) -> metric -> value.
+        metric: the one that counts, by the name that `measure` gives it.
+        target: what a finished training is expected to reach.
+        network, reads: the network that is evaluated, and the array of a held-out batch that it is given.
+    """
+
+    measure: str
+    metric: str
+    target: float
+    higher_is_better: bool = True
+    network: str = "model"
+    reads: str = "x"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,27 +100,29 @@ class WorkloadSpec:
 
     Attributes:
         version: raised when the code changes what is computed; part of every trial_id.
-        layers: a sequential network; the last layer gives the logits, [batch, num_classes], in float32.
-        input_shape: (height, width, channel) of one sample.
-        data: name of a data set in `workloads/data/`.
-        quality_metric: what `evaluate` reports on held-out data.
-        quality_target: the value of that metric that a finished training is expected to reach.
-        torch_builder, keras_builder: `module:function`, (WorkloadSpec, seed) -> model with logits as output.
+        noise: random arrays that the protocols need, one value of each for every sample.
     """
 
     name: str
     version: int
-    layers: tuple[Layer, ...]
-    input_shape: tuple[int, int, int]
-    num_classes: int
-    optimizer: Sgd
-    data: str
-    quality_metric: str
-    quality_target: float
-    torch_builder: str
-    keras_builder: str
+    networks: Mapping[str, Network]
+    phases: tuple[Phase, ...]
+    data: DataNeed
+    quality: Quality
+    noise: tuple[Noise, ...] = ()
 
-    @property
-    def sample_bytes(self) -> int:
-        """Bytes of one float32 input sample."""
-        return 4 * math.prod(self.input_shape)
+
+def classifier(
+    name: str,
+    network: Network,
+    *,
+    version: int,
+    optimizer: Optimizer,
+    data: DataNeed,
+    quality: Quality,
+) -> WorkloadSpec:
+    """The common case: one network that learns classes from labels."""
+    phase = Phase(name="training", protocol=Supervised(), optimizers={"model": optimizer})
+    return WorkloadSpec(
+        name=name, version=version, networks={"model": network}, phases=(phase,), data=data, quality=quality
+    )

@@ -9,9 +9,12 @@ follows is our assumption: the common network of two convolutions, without dropo
 import math
 from dataclasses import dataclass
 
-from workloads.spec import Conv2d, Dense, Flatten, Layer, MaxPool2d, Sgd, WorkloadSpec
+from workloads.data.need import DataNeed
+from workloads.layers import Activation, Conv2d, Dense, Flatten, Layer, MaxPool2d
+from workloads.network import Network, sequential
+from workloads.spec import Quality, Sgd, WorkloadSpec, classifier
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,29 +43,21 @@ class Options:
 
 
 def make(options: Options) -> WorkloadSpec:
-    """Spell the network out."""
-    return WorkloadSpec(
-        name="mnist_cnn",
+    """Spell the task out."""
+    return classifier(
+        "mnist_cnn",
+        _network(options),
         version=VERSION,
-        layers=_layers(options),
-        input_shape=(28, 28, 1),
-        num_classes=10,
         optimizer=Sgd(learning_rate=options.learning_rate, momentum=options.momentum),
-        data="mnist",
-        quality_metric="accuracy",
-        quality_target=0.95,
-        torch_builder="workloads.sequential_torch:build",
-        keras_builder="workloads.sequential_keras:build",
+        data=DataNeed(data_set="workloads.data.mnist:MNIST"),
+        quality=Quality(measure="workloads.quality:classification", metric="accuracy", target=0.95),
     )
 
 
-def _layers(options: Options) -> tuple[Layer, ...]:
-    convolutions: list[Layer] = []
+def _network(options: Options) -> Network:
+    """Images -> ten logits."""
+    layers: list[Layer] = []
     for filters in options.filters:
-        convolutions += (Conv2d(filters=filters, kernel=3, activation="relu"), MaxPool2d(size=2))
-    return (
-        *convolutions,
-        Flatten(),
-        Dense(units=options.dense_units, activation="relu"),
-        Dense(units=10),
-    )
+        layers += (Conv2d(filters=filters, kernel=3), Activation(kind="relu"), MaxPool2d(size=2))
+    layers += (Flatten(), Dense(units=options.dense_units, initializer="he"), Activation(kind="relu"))
+    return sequential((28, 28, 1), *layers, Dense(units=10))

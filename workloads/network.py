@@ -1,0 +1,71 @@
+"""A network as a value: a graph of layers, each fed by earlier ones."""
+
+from dataclasses import dataclass, field
+
+from workloads.layers import Embedding, Layer, Shape
+
+INPUT = -1
+"""The network's input, where a node's index is meant."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """One layer, and the indices of the nodes whose outputs it takes."""
+
+    layer: Layer
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """Nodes in an order in which they can be computed; the last one's output is the network's, in float32.
+
+    Attributes:
+        input_shape: without the batch axis.
+    """
+
+    input_shape: Shape
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        for index, node in enumerate(self.nodes):
+            if not node.inputs or not all(INPUT <= each < index for each in node.inputs):
+                raise ValueError(f"node {index}, {node.layer}, takes {node.inputs}; it may take -1 to {index - 1}")
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether the input is int32 token ids instead of float32 values."""
+        return any(isinstance(each.layer, Embedding) and INPUT in each.inputs for each in self.nodes)
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """A network under construction.
+
+    `add` appends a layer and tells its node's index. Without `inputs` it takes the node before it.
+    """
+
+    input_shape: Shape
+    _nodes: list[Node] = field(default_factory=list)
+
+    def add(self, layer: Layer, *inputs: int) -> int:
+        """Append a layer that takes the outputs of `inputs`."""
+        self._nodes.append(Node(layer=layer, inputs=inputs or (len(self._nodes) - 1,)))
+        return len(self._nodes) - 1
+
+    def chain(self, *layers: Layer, start: int | None = None) -> int:
+        """Append layers one behind the other, the first behind `start` or the last node: the last index."""
+        for layer in layers:
+            start = self.add(layer, *(() if start is None else (start,)))
+        return len(self._nodes) - 1 if start is None else start
+
+    def done(self) -> Network:
+        """Freeze it."""
+        return Network(input_shape=self.input_shape, nodes=tuple(self._nodes))
+
+
+def sequential(input_shape: Shape, *layers: Layer) -> Network:
+    """A network of layers one behind the other."""
+    draft = Draft(input_shape=input_shape)
+    draft.chain(*layers)
+    return draft.done()

@@ -1,0 +1,68 @@
+"""Analytic memory traffic of a training step: what its arrays are read and written, if nothing is fused.
+
+Each layer reads its inputs and its parameters and writes its output. Backwards it reads the gradient of its
+output, its inputs and its parameters, and writes the gradients of inputs and parameters. The optimizer reads
+each gradient, and reads and writes each weight and each of its slots. A compiler that fuses layers, and a
+cache that holds them, need less.
+"""
+
+import math
+
+from workloads.network import INPUT, Network
+from workloads.shapes import is_trained, network_parameters, shapes_of
+from workloads.spec import ContrastiveDivergence, Gan, Optimizer, Phase, Sgd, Supervised, WorkloadSpec
+
+_WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
+
+
+def num_weights(network: Network) -> int:
+    """Trained parameters."""
+    return sum(math.prod(shape) for name, shape in network_parameters(network).items() if is_trained(name))
+
+
+def train_step_bytes(spec: WorkloadSpec, global_batch_size: int, *, value_bytes: int) -> float:
+    """Bytes read and written by one step of the phase that is timed, all replicas together.
+
+    Args:
+        value_bytes: of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
+    """
+    phase = spec.phases[-1]
+    values = sum(
+        passes * _values_moved(network) for network, passes in _networks_of(spec, phase)
+    )
+    weights = sum(
+        _weight_moves(optimizer) * num_weights(spec.networks[name])
+        for name, optimizer in phase.optimizers.items()
+    )
+    return float(global_batch_size * values * value_bytes + weights * _WEIGHT_BYTES)
+
+
+def _networks_of(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int], ...]:
+    """The networks that a step runs forwards and backwards, and how often."""
+    match phase.protocol:
+        case Supervised(network=name) | ContrastiveDivergence(network=name):
+            return ((spec.networks[name], 1),)
+        case Gan():
+            return ((spec.networks["generator"], 1), (spec.networks["discriminator"], 3))
+
+
+def _values_moved(network: Network) -> int:
+    """Values per sample: inputs thrice (forward, backward, gradient), outputs twice (forward, gradient)."""
+    shapes = shapes_of(network)
+
+    def size(index: int) -> int:
+        return math.prod(network.input_shape if index == INPUT else shapes[index])
+
+    return sum(
+        3 * sum(size(each) for each in node.inputs) + 2 * size(index)
+        for index, node in enumerate(network.nodes)
+    )
+
+
+def _weight_moves(optimizer: Optimizer) -> int:
+    """How often each weight's size is read or written.
+
+    Forward 1, backward 2 (weight, gradient), update 1 for the gradient, 2 for the weight and for each slot.
+    """
+    slots = (1 if optimizer.momentum else 0) if isinstance(optimizer, Sgd) else 2
+    return 6 + 2 * slots

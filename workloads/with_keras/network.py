@@ -1,0 +1,61 @@
+"""Builds a network in Keras on TensorFlow; twin of `with_torch/network.py`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+
+from workloads.initial import State, initial_weights
+from workloads.network import INPUT, Network
+from workloads.shapes import input_shapes_of, parameters_of
+from workloads.with_keras.layers import keras_layer_of, padding_of
+
+
+def build(network: Network, seed: int) -> Any:
+    """Make the `keras.Model`, with the initial weights of `seed`, under the global precision policy.
+
+    It maps images [batch, height, width, channel], vectors or token ids to the last node's output in float32.
+    """
+    entry = keras.Input(network.input_shape, dtype="int32" if network.takes_tokens else "float32")
+    values, last = {INPUT: entry}, len(network.nodes) - 1
+    for index, (node, shape) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
+        dtype = "float32" if index == last else None  # float32 at every precision
+        inputs = [values[each] for each in node.inputs]
+        padding = padding_of(node.layer)
+        if padding is not None:
+            inputs[0] = keras.layers.ZeroPadding2D(padding, dtype=dtype)(inputs[0])
+        values[index] = keras_layer_of(node.layer, shape, name=layer_name(index), dtype=dtype)(*inputs)
+    model = keras.Model(entry, values[last])
+    load_state(model, network, initial_weights(network, seed))
+    return model
+
+
+def layer_name(index: int) -> str:
+    """Of the Keras layer of a node."""
+    return f"node_{index}"
+
+
+def named_variables(model: Any, network: Network) -> Iterator[tuple[str, Any]]:
+    """All parameters and moving statistics, `<node index>.<name>`, in canonical order."""
+    for index, (node, shape) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
+        for name in parameters_of(node.layer, shape):
+            yield f"{index}.{name}", variable_of(model.get_layer(layer_name(index)), name)
+
+
+def variable_of(layer: Any, name: str) -> Any:
+    """A Keras layer's variable by canonical name."""
+    own_names = {"kernel": "embeddings"} if isinstance(layer, keras.layers.Embedding) else {}
+    return getattr(layer, own_names.get(name, name))
+
+
+def state_of(model: Any, network: Network) -> State:
+    """Copy the parameters out, in canonical layout (`workloads/initial.py`)."""
+    # keras 3.15: np.array(variable) warns under numpy 2
+    return {name: np.array(variable.value.numpy()) for name, variable in named_variables(model, network)}
+
+
+def load_state(model: Any, network: Network, state: State) -> None:
+    """Overwrite the parameters with a state of canonical names and layout."""
+    for name, variable in named_variables(model, network):
+        variable.assign(state[name])

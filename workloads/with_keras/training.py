@@ -1,0 +1,112 @@
+"""The losses of one phase in TensorFlow, on one replica."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from workloads.protocols import losses_of, trained_by
+from workloads.shapes import input_shapes_of, parameters_of
+from workloads.spec import Adam, Optimizer, Phase, Sgd, WorkloadSpec
+from workloads.with_keras.network import build, layer_name, named_variables, state_of, variable_of
+
+
+class Networks:
+    """The networks of a workload by name, with the initial weights of a seed, under the global policy."""
+
+    def __init__(self, spec: WorkloadSpec, seed: int) -> None:
+        self.specs = spec.networks
+        self.models = {name: build(network, seed) for name, network in spec.networks.items()}
+
+    def state(self) -> dict[str, Any]:
+        """`<network>.<node index>.<name>` -> array, in canonical layout."""
+        return {
+            f"{name}.{key}": array
+            for name, model in self.models.items()
+            for key, array in state_of(model, self.specs[name]).items()
+        }
+
+    def trained_in(self, phase: Phase) -> dict[str, list[Any]]:
+        """The variables that the phase trains, by network."""
+        return {
+            name: [
+                variable
+                for key, variable in named_variables(self.models[name], self.specs[name])
+                if trained_by(phase.protocol, name, key)
+            ]
+            for name in phase.optimizers
+        }
+
+    def losses(self, phase: Phase, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """The loss of each network for each sample of the batch."""
+        return losses_of(phase.protocol, _Operations(self), batch)
+
+
+def optimizer_of(optimizer: Optimizer) -> Any:
+    """Keras' optimizer of a declared one.
+
+    Its momentum is v <- momentum v - learning_rate g; w <- w + v: the same for a constant learning rate.
+    """
+    match optimizer:
+        case Sgd():
+            return keras.optimizers.SGD(optimizer.learning_rate, momentum=optimizer.momentum)
+        case Adam():
+            return keras.optimizers.Adam(
+                optimizer.learning_rate, beta_1=optimizer.beta_1, beta_2=optimizer.beta_2, epsilon=1e-8
+            )
+
+
+class _Operations:
+    """What the step protocols ask of TensorFlow."""
+
+    def __init__(self, networks: Networks) -> None:
+        self._models = networks.models
+        self._specs = networks.specs
+        self._compute_dtype = keras.mixed_precision.dtype_policy().compute_dtype
+
+    def network(self, name: str) -> Any:
+        return partial(self._models[name], training=True)
+
+    def frozen(self, name: str) -> Any:
+        """The same: a tape is asked for the gradients of chosen variables only."""
+        return self.network(name)
+
+    def below(self, name: str, node: int) -> Any:
+        model = self._models[name]
+        return keras.Model(model.inputs, model.get_layer(layer_name(node)).input)
+
+    def weights(self, name: str, node: int) -> dict[str, Any]:
+        network = self._specs[name]
+        names = parameters_of(network.nodes[node].layer, input_shapes_of(network)[node])
+        layer = self._models[name].get_layer(layer_name(node))
+        return {each: tf.convert_to_tensor(variable_of(layer, each)) for each in names}
+
+    def softmax_cross_entropy(self, logits: Any, classes: Any) -> Any:
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(classes, logits)
+
+    def sigmoid_cross_entropy(self, logits: Any, *, target: float) -> Any:
+        targets = tf.fill(tf.shape(logits), target)
+        return tf.nn.sigmoid_cross_entropy_with_logits(targets, logits)[:, 0]
+
+    def constant(self, value: Any) -> Any:
+        return tf.stop_gradient(tf.cast(value, tf.float32))
+
+    def product(self, left: Any, right: Any, *, transposed: bool = False) -> Any:
+        dtype = self._compute_dtype
+        return tf.cast(
+            tf.matmul(tf.cast(left, dtype), tf.cast(right, dtype), transpose_b=transposed), tf.float32
+        )
+
+    def sigmoid(self, value: Any) -> Any:
+        return tf.sigmoid(value)
+
+    def softplus(self, value: Any) -> Any:
+        return tf.nn.softplus(value)
+
+    def row_sum(self, value: Any) -> Any:
+        return tf.reduce_sum(value, 1)
+
+    def less(self, left: Any, right: Any) -> Any:
+        return tf.cast(left < right, tf.float32)

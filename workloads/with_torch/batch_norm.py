@@ -1,0 +1,88 @@
+"""Batch normalisation over the global batch in PyTorch, whatever the number of processes."""
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn import functional
+
+from workloads.layers import BatchNorm
+
+
+class GlobalBatchNorm(nn.Module):
+    """Batch normalisation over the global batch: with several processes their statistics are summed first.
+
+    The moving variance is of the biased one, as in Keras; PyTorch's own keeps the unbiased.
+    """
+
+    moving_mean: Tensor
+    moving_variance: Tensor
+
+    def __init__(self, layer: BatchNorm, channels: int) -> None:
+        super().__init__()
+        self._momentum, self._epsilon = layer.momentum, layer.epsilon
+        if layer.scale:
+            self.gamma = nn.Parameter(torch.ones(channels))
+        self.beta = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("moving_mean", torch.zeros(channels))
+        self.register_buffer("moving_variance", torch.ones(channels))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """[batch, channel, …] -> the same."""
+        gamma = getattr(self, "gamma", None)
+        if not self.training:
+            return functional.batch_norm(
+                features, self.moving_mean, self.moving_variance, gamma, self.beta, eps=self._epsilon
+            )
+        axes = [0, *range(2, features.ndim)]
+        if dist.is_initialized() and dist.get_world_size() > 1:
+            mean, variance = _global_moments(features.float(), axes)
+            normal = _normalised(features, mean, variance, epsilon=self._epsilon, gamma=gamma, beta=self.beta)
+        else:
+            normal = functional.batch_norm(
+                features, None, None, gamma, self.beta, training=True, eps=self._epsilon
+            )
+            with torch.no_grad():
+                variance, mean = torch.var_mean(features.float(), axes, correction=0)
+        self._keep(mean, variance)
+        return normal
+
+    @torch.no_grad()
+    def _keep(self, mean: Tensor, variance: Tensor) -> None:
+        self.moving_mean.lerp_(mean, 1 - self._momentum)
+        self.moving_variance.lerp_(variance, 1 - self._momentum)
+
+
+def _global_moments(features: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance of each channel over all processes; all have shares of one size."""
+    own = torch.stack([features.mean(axes), features.square().mean(axes)])
+    mean, square = _AllReduceMean.apply(own)  # type: ignore[no-untyped-call]  # torch types no Function.apply
+    return mean, square - mean.square()
+
+
+class _AllReduceMean(torch.autograd.Function):
+    """Mean over the processes. Each one's loss depends on it, so its gradient is the mean of their gradients."""
+
+    @staticmethod
+    def forward(_context: object, value: Tensor) -> Tensor:
+        """Mean over the processes."""
+        return _mean_of_processes(value)
+
+    @staticmethod
+    def backward(_context: object, gradient: Tensor) -> Tensor:  # type: ignore[override]  # torch: Any
+        """The sum over processes of what each asks of the mean, over their number."""
+        return _mean_of_processes(gradient)
+
+
+def _mean_of_processes(value: Tensor) -> Tensor:
+    total = value.contiguous().clone()
+    dist.all_reduce(total)
+    return total / dist.get_world_size()
+
+
+def _normalised(
+    features: Tensor, mean: Tensor, variance: Tensor, *, epsilon: float, gamma: Tensor | None, beta: Tensor
+) -> Tensor:
+    shape = (1, -1, *[1] * (features.ndim - 2))
+    scale = torch.rsqrt(variance + epsilon) * (1 if gamma is None else gamma)
+    shift = beta - mean * scale
+    return (features * scale.view(shape) + shift.view(shape)).to(features.dtype)

@@ -1,0 +1,82 @@
+"""Builds a network in PyTorch; twin of `with_keras/network.py`."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from workloads.initial import State, initial_weights
+from workloads.network import INPUT, Network
+from workloads.shapes import input_shapes_of
+from workloads.with_torch.layers import channels_last_of, module_of, weights_of
+from workloads.with_torch.weight import Weight
+
+
+class TorchNetwork(nn.Module):
+    """Images [batch, height, width, channel], vectors or token ids -> the last node's output in float32.
+
+    Images are [batch, channel, height, width] inside, channels_last in memory, and come out as they went in.
+    """
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.spec = network
+        inputs = input_shapes_of(network)
+        self.nodes = nn.ModuleList(
+            module_of(node.layer, shape) for node, shape in zip(network.nodes, inputs, strict=True)
+        )
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in torch's types
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The output of the last node."""
+        last = len(self.nodes) - 1
+        values = self._values(inputs, last)
+        with torch.autocast(inputs.device.type, enabled=False):  # float32 at every precision
+            output: Tensor = self.nodes[last](*(self._float(values[each]) for each in self.spec.nodes[last].inputs))
+        return channels_last_of(output)
+
+    def below(self, inputs: Tensor, node: int) -> Tensor:
+        """What the node of that index is given first."""
+        return self._values(inputs, node)[self.spec.nodes[node].inputs[0]]
+
+    def weights(self, node: int) -> Mapping[str, Weight]:
+        """Parameters and moving statistics of one node, by name."""
+        return weights_of(self.spec.nodes[node].layer, self.nodes[node])
+
+    def _values(self, inputs: Tensor, count: int) -> dict[int, Tensor]:
+        """Outputs of the first `count` nodes, and the input as INPUT."""
+        values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
+        for index, (node, module) in enumerate(zip(self.spec.nodes[:count], self.nodes, strict=False)):
+            values[index] = module(*(values[each] for each in node.inputs))
+        return values
+
+    @staticmethod
+    def _float(value: Tensor) -> Tensor:
+        return value.float() if value.is_floating_point() else value
+
+
+def build(network: Network, seed: int) -> TorchNetwork:
+    """Make the network on the CPU, with the initial weights of `seed`."""
+    model = TorchNetwork(network)
+    load_state(model, initial_weights(network, seed))
+    return model
+
+
+def named_weights(model: TorchNetwork) -> dict[str, Weight]:
+    """All parameters and moving statistics, `<node index>.<name>`, in canonical order."""
+    return {
+        f"{index}.{name}": weight
+        for index in range(len(model.nodes))
+        for name, weight in model.weights(index).items()
+    }
+
+
+def state_of(model: TorchNetwork) -> State:
+    """Copy them out, in canonical layout (`workloads/initial.py`)."""
+    return {name: weight.array() for name, weight in named_weights(model).items()}
+
+
+def load_state(model: TorchNetwork, state: State) -> None:
+    """Overwrite them with a state of canonical names and layout."""
+    for name, weight in named_weights(model).items():
+        weight.load(state[name])

@@ -1,0 +1,114 @@
+"""The losses of one phase as a PyTorch module: what every torch trainer runs, wraps and compiles."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from workloads.protocols import losses_of, trained_by
+from workloads.spec import Adam, Optimizer, Phase, Sgd, WorkloadSpec
+from workloads.with_torch.network import TorchNetwork, build, named_weights, state_of
+
+
+class Networks(nn.ModuleDict):
+    """The networks of a workload by name, on the CPU, with the initial weights of a seed."""
+
+    def __init__(self, spec: WorkloadSpec, seed: int) -> None:
+        super().__init__({name: build(network, seed) for name, network in spec.networks.items()})
+
+    def named(self) -> Iterator[tuple[str, TorchNetwork]]:
+        """Each network."""
+        for name, network in self.items():
+            assert isinstance(network, TorchNetwork)
+            yield name, network
+
+    def state(self) -> dict[str, Any]:
+        """`<network>.<node index>.<name>` -> array, in canonical layout."""
+        return {f"{name}.{key}": array for name, network in self.named() for key, array in state_of(network).items()}
+
+    def train_in(self, phase: Phase) -> dict[str, list[nn.Parameter]]:
+        """Let gradients reach what the phase trains, and nothing else: its parameters, by network."""
+        trained: dict[str, list[nn.Parameter]] = {}
+        for name, network in self.named():
+            chosen = {
+                id(weight.tensor)
+                for key, weight in named_weights(network).items()
+                if name in phase.optimizers and trained_by(phase.protocol, name, key)
+            }
+            for parameter in network.parameters():
+                parameter.requires_grad_(id(parameter) in chosen)
+            trained[name] = [each for each in network.parameters() if each.requires_grad]
+        return {name: trained[name] for name in phase.optimizers}
+
+
+class Losses(nn.Module):
+    """batch -> mean loss of each network over this process's samples."""
+
+    def __init__(self, networks: Networks, phase: Phase) -> None:
+        super().__init__()
+        self.networks = networks
+        self._protocol = phase.protocol
+
+    def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Scalars, by network."""
+        losses = losses_of(self._protocol, _Operations(self.networks), batch)
+        return {name: each.mean() for name, each in losses.items()}
+
+
+def optimizer_of(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """PyTorch's optimizer of a declared one."""
+    match optimizer:
+        case Sgd():
+            return torch.optim.SGD(parameters, lr=optimizer.learning_rate, momentum=optimizer.momentum)
+        case Adam():
+            betas = (optimizer.beta_1, optimizer.beta_2)
+            return torch.optim.Adam(parameters, lr=optimizer.learning_rate, betas=betas)
+
+
+class _Operations:
+    """What the step protocols ask of PyTorch."""
+
+    def __init__(self, networks: Networks) -> None:
+        self._networks = dict(networks.named())
+
+    def network(self, name: str) -> Callable[[Tensor], Tensor]:
+        return self._networks[name]
+
+    def frozen(self, name: str) -> Callable[[Tensor], Tensor]:
+        model = self._networks[name]
+        weights = {key: parameter.detach() for key, parameter in model.named_parameters()}
+        return partial(torch.func.functional_call, model, weights)
+
+    def below(self, name: str, node: int) -> Callable[[Tensor], Tensor]:
+        return partial(self._networks[name].below, node=node)
+
+    def weights(self, name: str, node: int) -> Mapping[str, Tensor]:
+        return {key: weight.canonical() for key, weight in self._networks[name].weights(node).items()}
+
+    def softmax_cross_entropy(self, logits: Tensor, classes: Tensor) -> Tensor:
+        return functional.cross_entropy(logits, classes, reduction="none")
+
+    def sigmoid_cross_entropy(self, logits: Tensor, *, target: float) -> Tensor:
+        targets = torch.full_like(logits, target)
+        return functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")[:, 0]
+
+    def constant(self, value: Tensor) -> Tensor:
+        return value.detach()
+
+    def product(self, left: Tensor, right: Tensor, *, transposed: bool = False) -> Tensor:
+        return (left @ (right.t() if transposed else right)).float()
+
+    def sigmoid(self, value: Tensor) -> Tensor:
+        return torch.sigmoid(value)
+
+    def softplus(self, value: Tensor) -> Tensor:
+        return functional.softplus(value)
+
+    def row_sum(self, value: Tensor) -> Tensor:
+        return value.sum(1)
+
+    def less(self, left: Tensor, right: Tensor) -> Tensor:
+        return (left < right).float()
