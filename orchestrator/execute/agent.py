@@ -105,7 +105,7 @@ def _popen(
 
 
 def _environment(code: Path) -> dict[str, str]:
-    """This process's variables, less what is not a trial's: hidden settings, Ray's thread count, its token."""
+    """This process's variables, less what is not a trial's: hidden settings, Ray's threads and token."""
     ours = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN")
     kept = {name: value for name, value in os.environ.items() if name not in ours}
     return {**without_hidden_settings(kept), "PYTHONPATH": str(code)}

@@ -1,4 +1,4 @@
-"""Which of the user's environment variables a worker never sees, and which of its own its record tells. Pure."""
+"""Which variables of the user a worker never sees, and which of its own its record tells. Pure."""
 
 import os
 from collections.abc import Mapping
@@ -53,14 +53,14 @@ _TOLD = ("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "LD_PRELOAD", "TF_DETERM
 
 
 def without_hidden_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a nursery, before it imports a framework: what the trial asks for is all that counts."""
+    """The variables of a nursery, before it imports a framework: what the trial asks for is what counts."""
     hidden = (*_ARITHMETIC, *_PARALLELISM)
     kept = {name: value for name, value in variables.items() if name not in hidden}
     return {**kept, "KERAS_HOME": os.devnull}  # no folder, so no keras.json with another data type or backend
 
 
 def telling(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those that are known to change the speed of training, for the record; nothing else, for secrets' sake."""
+    """Those that are known to change the speed of training, for the record; no other, for secrets' sake."""
     return {
         name: value
         for name, value in sorted(variables.items())
