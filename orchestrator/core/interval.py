@@ -1,4 +1,4 @@
-"""The median of a few measurements and an interval that holds it, without assuming a distribution."""
+"""The median of a few independent measurements and an interval that holds it, whatever their distribution."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,9 @@ class Interval:
     """A median between two of its order statistics.
 
     Attributes:
-        coverage: probability that [low, high] holds the true median, whatever the distribution.
+        coverage: probability that [low, high] holds the true median of independent values, whatever their
+            distribution. Values that drift together cover less: at an autocorrelation of 0.7 between
+            neighbours, six to fifteen of them hold it about 70 times in 100 (simulated in its test).
     """
 
     median: float

@@ -122,17 +122,23 @@ class TrialRecord:
 
 
 def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:
-    """The record of each trial that counts, by trial_id, in the order in which trials first appear.
+    """The record of each trial that stands, by trial_id, in the order in which trials first appear.
 
-    A measurement counts before a rehearsal, a result before a failure, and of equals the last one.
+    1. A result that was measured: nothing undoes it.
+    2. A measurement that failed, or a rehearsal that passed: whichever ended later. The one shows that passing
+       was not enough, the other that the code has been mended since.
+    3. A rehearsal that failed.
+
+    Of equals, the one that ended last.
     """
-    counting: dict[str, TrialRecord] = {}
+    standing: dict[str, TrialRecord] = {}
     for record in records:
-        held = counting.setdefault(record.trial_id, record)
-        if _weight_of(record) >= _weight_of(held):
-            counting[record.trial_id] = record
-    return counting
+        held = standing.setdefault(record.trial_id, record)
+        if _standing_of(record) >= _standing_of(held):
+            standing[record.trial_id] = record
+    return standing
 
 
-def _weight_of(record: TrialRecord) -> tuple[bool, bool]:
-    return record.provenance == "measured", record.result is not None
+def _standing_of(record: TrialRecord) -> tuple[int, float]:
+    is_measured, has_result = record.provenance == "measured", record.result is not None
+    return is_measured + has_result, record.ended_at

@@ -13,6 +13,7 @@ from pathlib import Path
 from orchestrator.core.errors import TrialError
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.code import link_code
+from orchestrator.train.variables import without_hidden_settings
 
 _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
 
@@ -104,10 +105,10 @@ def _popen(
 
 
 def _environment(code: Path) -> dict[str, str]:
-    """This process's variables, less what is not a trial's: Ray's thread count, and Ray's token."""
+    """This process's variables, less what is not a trial's: hidden settings, Ray's threads and token."""
     ours = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN")
     kept = {name: value for name, value in os.environ.items() if name not in ours}
-    return {**kept, "PYTHONPATH": str(code)}
+    return {**without_hidden_settings(kept), "PYTHONPATH": str(code)}
 
 
 def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds: float) -> None:

@@ -9,7 +9,7 @@ from orchestrator.train.loop import LoopTimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerReport:
-    """One rank's raw measurements and facts; `versions` are those of its environment."""
+    """One rank's raw measurements and facts; `versions` are of its packages, and its telling variables."""
 
     setup_seconds: float
     times: LoopTimes

@@ -17,6 +17,7 @@ from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
+from orchestrator.train.variables import telling
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.registry import workload
@@ -73,7 +74,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         flops_per_step=train_step_flops(spec, job.trial.global_batch_size),
         peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         device=device,
-        versions=framework_versions(info.packages),
+        versions={**framework_versions(info.packages), **telling(os.environ)},
     )
 
 

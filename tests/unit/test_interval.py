@@ -1,5 +1,8 @@
 """Intervals of a median against hand-counted cases, and what holds of all of them."""
 
+import math
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +49,27 @@ def test_no_values_have_no_median():
 
 def test_the_half_width_is_a_fraction_of_the_median():
     assert Interval(median=10.0, low=9.0, high=12.0, coverage=0.95).half_width_fraction == 0.15
+
+
+def drifting(size, rng, *, correlation):
+    """Normal values around 0, each correlated with its neighbour: AR(1)."""
+    value, values = rng.gauss(0, 1), []
+    for _ in range(size):
+        values.append(value)
+        value = correlation * value + math.sqrt(1 - correlation**2) * rng.gauss(0, 1)
+    return values
+
+
+def share_that_holds_the_median(size, *, correlation):
+    rng = random.Random(1)
+    intervals = [median_interval(drifting(size, rng, correlation=correlation)) for _ in range(2000)]
+    return sum(each.low <= 0 <= each.high for each in intervals) / len(intervals)
+
+
+@pytest.mark.parametrize("size", [6, 9, 15])
+def test_independent_values_are_covered_and_values_that_drift_together_are_not(size):
+    assert share_that_holds_the_median(size, correlation=0) >= 0.95
+    assert 0.65 < share_that_holds_the_median(size, correlation=0.7) < 0.75
 
 
 @settings(max_examples=50, deadline=None)

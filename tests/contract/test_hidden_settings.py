@@ -1,0 +1,56 @@
+"""A user's shell changes neither the arithmetic of a trial nor, unsaid, its speed."""
+
+import pytest
+from builders import placement, trial_spec
+from noop_trials import mission, run
+from trainer_runs import OPTIONS, python_of
+
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import TimingSpec
+from workloads.data.sources import resolve
+
+ROUNDING = {
+    "torch_ddp": {"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"},
+    "tensorflow": {"TF_SET_ONEDNN_FPMATH_MODE": "BF16", "KERAS_BACKEND": "jax"},
+    "torch_xla": {"XLA_USE_BF16": "1"},
+}
+"""Variables under which float32 was seen to be bfloat16, or another framework to be taken, per trainer."""
+
+
+@pytest.fixture
+def train(tmp_path):
+    """Trains a few steps in a process that inherits this one's variables; the record."""
+
+    def trained(trainer: str) -> TrialRecord:
+        if not python_of(trainer).exists():
+            pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
+        trial = trial_spec(
+            trainer=trainer,
+            workload_options=OPTIONS,
+            steps=8,
+            timing=TimingSpec(steps_per_block=1, min_blocks=1, max_blocks=4, warmup_steps=3),
+        )
+        data = {trial.data: str(resolve("mnist", "synthetic", cache=tmp_path, download=False).path)}
+        told = mission(tmp_path, pythons={trainer: str(python_of(trainer))}, data_paths=data)
+        (record,) = run(told, placement(trial, replicas=1, num_processes=1, threads=1))
+        return record
+
+    return trained
+
+
+@pytest.mark.parametrize("trainer", ROUNDING)
+def test_a_variable_that_rounds_float32_changes_nothing(train, monkeypatch, trainer):
+    before = train(trainer)
+    for name, value in ROUNDING[trainer].items():
+        monkeypatch.setenv(name, value)
+    after = train(trainer)
+    assert (before.failure, after.failure) == (None, None)
+    assert after.result.losses == before.result.losses
+    assert not set(ROUNDING[trainer]) & set(after.environment)
+
+
+def test_a_variable_that_changes_speed_is_in_the_record(train, monkeypatch):
+    monkeypatch.setenv("MKL_ENABLE_INSTRUCTIONS", "AVX2")
+    environment = train("noop").environment
+    assert environment["MKL_ENABLE_INSTRUCTIONS"] == "AVX2"
+    assert "PATH" not in environment
