@@ -71,7 +71,7 @@ def outcomes_of(trainer: str) -> dict[str, list[Outcome]]:
     """Do all runs of a trainer, once in a test session: the outcome of each rank, by the name of the run."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        data = resolve("mnist", "synthetic", cache=folder, download=False).path
+        data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
         jobs = {run: _jobs_of(trainer, *shape, data=data) for run, shape in RUNS[trainer].items()}
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
@@ -161,16 +161,24 @@ def _fork(job: WorkerJob, stem: Path) -> int:
 
 def _work(job: WorkerJob, stem: Path) -> None:
     trial = job.trial
-    data = batches.load(Path(job.data_path), global_batch_size=trial.global_batch_size, seed=trial.seed)
+    spec = workload(trial.workload, trial.workload_options)
+    data = batches.load(
+        Path(job.data_path),
+        data=spec.data,
+        global_batch_size=trial.global_batch_size,
+        seed=trial.seed,
+        noise=spec.noise,
+    )
     trainer = load_trainer(trainer_info(trial.trainer).path)
-    trainer.setup(workload(trial.workload, trial.workload_options), job, data)
+    trainer.setup(spec, job, data)
+    trainer.begin(spec.phases[0])
     losses: list[float] = []
     counts: list[int | None] = []
     trainer.synchronize()  # as the loop does before the first step
     for index in range(trial.steps):
         trainer.step(index)
         trainer.synchronize()
-        losses.append(trainer.loss())
+        losses.append(sum(trainer.losses().values()))
         counts.append(trainer.compile_count())
     quality, quality_of_five = _evaluate(trainer, counts)
     said: dict[str, Any] = {

@@ -44,10 +44,15 @@ class TrainResult:
         steps: optimizer steps taken, the timed ones included.
         samples: samples that the trainers counted in those steps, all replicas together.
         training_seconds: from the first step to the last, loss readings included; slowest rank.
-        losses: (step, loss) pairs, read outside the timed part.
+        phase_seconds: of the steps of each phase of the training by its name; slowest rank.
+        losses: (step, loss) pairs, read outside the timed part; of several networks their sum.
+        network_losses: the same for each network.
         quality: metric -> value on held-out data, after the last step.
         evaluation_seconds: time of that evaluation.
-        flops_per_step: analytic, all replicas together; None for an unknown model.
+        flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
+        bytes_per_step: likewise, memory traffic without fusion (`workloads/traffic.py`).
+        data_wait_seconds: time that steps waited for the input pipeline; slowest rank.
+        pipeline_samples_per_second: what the pipelines of all ranks gave; None with data in memory.
         cpu_seconds: [rank] process CPU seconds during the timed blocks.
         load_average: one-minute load average of the host before and after the timed blocks.
         peak_host_bytes: [rank] largest resident set of the worker process.
@@ -66,10 +71,15 @@ class TrainResult:
     steps: int
     samples: int
     training_seconds: float
+    phase_seconds: Mapping[str, float]
     losses: tuple[tuple[int, float], ...]
+    network_losses: Mapping[str, tuple[tuple[int, float], ...]]
     quality: Mapping[str, float]
     evaluation_seconds: float
-    flops_per_step: float | None
+    flops_per_step: float
+    bytes_per_step: float
+    data_wait_seconds: float
+    pipeline_samples_per_second: float | None
     cpu_seconds: tuple[float, ...]
     load_average: tuple[float, float]
     peak_host_bytes: tuple[int, ...]

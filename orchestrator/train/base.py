@@ -8,7 +8,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.spec import TrialSpec
 from workloads.data.batches import Batches
-from workloads.spec import WorkloadSpec
+from workloads.spec import Phase, WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class WorkerJob:
 class Trainer(Protocol):
     """One framework's data-parallel training. It never measures: one loop holds the clock for all.
 
-    A step's loss is the mean over the global batch, and its gradient that of the mean, so that N workers on
+    A network's loss in a step is the mean over the global batch, and its gradient that of the mean, so that N workers on
     a global batch give the weights of one worker on it.
     """
 
@@ -51,7 +51,10 @@ class Trainer(Protocol):
     """Samples that this process trained on so far, counted from the batches really fed to it."""
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
-        """Rendezvous, model, optimizer, and this process's training batches on the device."""
+        """Rendezvous, networks, and this process's training batches on the device, if they are staged."""
+
+    def begin(self, phase: Phase) -> None:
+        """Train what this phase trains from here on, with optimizers that have seen nothing yet."""
 
     def step(self, index: int) -> None:
         """Take optimizer step `index` on its training batch; may return before the device has finished."""
@@ -59,8 +62,8 @@ class Trainer(Protocol):
     def synchronize(self) -> None:
         """Return when the device has finished everything asked of it."""
 
-    def loss(self) -> float:
-        """Loss of the last step over the global batch; waits for the device."""
+    def losses(self) -> Mapping[str, float]:
+        """Loss of each trained network in the last step, over the global batch; waits for the device."""
 
     def compile_count(self) -> int | None:
         """Compilations so far; None where nothing is compiled."""

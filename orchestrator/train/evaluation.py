@@ -1,43 +1,49 @@
-"""Quality on held-out data from a framework's logits: computed here once, so that frameworks agree."""
+"""Quality on held-out data from a framework's outputs: computed here once, so that frameworks agree."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pkgutil import resolve_name
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from workloads.data.batches import Batches, Images
+from workloads.data.batches import Batches
+from workloads.data.split import Batch
+from workloads.spec import Quality
 
-Logits = npt.NDArray[np.float32]
+Outputs = npt.NDArray[np.float32]
 
-Predict = Callable[[Images], Logits]
-"""images: [chunk, height, width, channel] float32 -> logits: [chunk, class] float32."""
+Predict = Callable[[npt.NDArray[Any]], Outputs]
+"""What the evaluated network makes of an array of `chunk` samples, in float32."""
 
 
-def quality_of(predict: Predict, batches: Batches, *, limit: int | None, chunk: int) -> dict[str, float]:
-    """Accuracy and mean cross-entropy on the first `limit` held-out samples, or on all.
+def quality_of(
+    predict: Predict, quality: Quality, batches: Batches, *, limit: int | None, chunk: int
+) -> dict[str, float]:
+    """The workload's metrics on the first `limit` held-out samples, or on all.
 
     Args:
         chunk: samples given to `predict` at a time. The last chunk is filled up with zeros, for a compiler
             would compile again for another shape.
     """
-    images, labels = batches.test_images[:limit], batches.test_labels[:limit]
-    logits = np.concatenate(
-        [_padded(predict, images[start : start + chunk], chunk) for start in range(0, len(images), chunk)]
-    )
-    return {
-        "accuracy": float(np.mean(logits.argmax(axis=1) == labels)),
-        "held_out_loss": float(np.mean(_cross_entropy(logits.astype(np.float64), labels))),
-    }
+    count = batches.num_held_out if limit is None else min(limit, batches.num_held_out)
+    seen = list(_seen(predict, quality, batches, count=count, chunk=chunk))
+    outputs = np.concatenate([output for output, _ in seen])
+    held_out = {name: np.concatenate([rest[name] for _, rest in seen]) for name in seen[0][1]}
+    metrics: dict[str, float] = resolve_name(quality.measure)(outputs, held_out)
+    return metrics
 
 
-def _padded(predict: Predict, images: Images, chunk: int) -> Logits:
-    missing = chunk - len(images)
-    filled = np.pad(images, ((0, missing), (0, 0), (0, 0), (0, 0))) if missing else images
-    return predict(filled)[: len(images)]
+def _seen(
+    predict: Predict, quality: Quality, batches: Batches, *, count: int, chunk: int
+) -> Iterator[tuple[Outputs, Batch]]:
+    """Each chunk's outputs, and the rest of its arrays: what the network reads may be too large to keep."""
+    for start in range(0, count, chunk):
+        batch = batches.held_out(start, min(start + chunk, count))
+        yield _padded(predict, batch.pop(quality.reads), chunk), batch
 
 
-def _cross_entropy(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    picked = np.take_along_axis(shifted, labels[:, None].astype(np.int64), axis=1)[:, 0]
-    losses: npt.NDArray[np.float64] = np.log(np.exp(shifted).sum(axis=1)) - picked
-    return losses
+def _padded(predict: Predict, samples: npt.NDArray[Any], chunk: int) -> Outputs:
+    missing = chunk - len(samples)
+    filled = np.pad(samples, ((0, missing), *[(0, 0)] * (samples.ndim - 1))) if missing else samples
+    return predict(filled)[: len(samples)]

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 
@@ -10,8 +10,10 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.base import Trainer
+from workloads.spec import Phase
 
 Clock = Callable[[], float]
+LossCurve = tuple[tuple[int, float], ...]
 Meet = Callable[[bool], bool]
 """Wait for all ranks, and learn whether every one of them said True."""
 
@@ -33,26 +35,41 @@ class LoopTimes:
     compile_counts: tuple[int, int] | None
     steps: int
     training_seconds: float
-    losses: tuple[tuple[int, float], ...]
+    phase_seconds: Mapping[str, float]
+    losses: LossCurve
+    network_losses: Mapping[str, LossCurve]
     cpu_seconds: float
     load_average: tuple[float, float]
 
 
-def run(trainer: Trainer, timing: TimingSpec, *, steps: int, meet: Meet, clock: Clock) -> LoopTimes:
-    """Take `steps` optimizer steps: the first, the warm-up, the timed blocks, and the rest untimed.
+def phase_steps(phases: Sequence[Phase], steps: int) -> tuple[int, ...]:
+    """Steps of each phase: its share rounded down, at least 1; the last phase takes what is left."""
+    early = tuple(max(1, math.floor(phase.share * steps)) for phase in phases[:-1])
+    return (*early, steps - sum(early))
+
+
+def run(
+    trainer: Trainer, phases: Sequence[Phase], timing: TimingSpec, *, steps: int, meet: Meet, clock: Clock
+) -> LoopTimes:
+    """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
+    the timed blocks, and the rest.
 
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number.
     """
     loop = _Loop(trainer=trainer, meet=meet, clock=clock)
     begin = clock()
+    for phase, count_of_phase in zip(phases[:-1], phase_steps(phases, steps), strict=False):
+        loop.begin(phase)
+        _take_until(loop, timing, loop.taken + count_of_phase)
+    loop.begin(phases[-1])
     first_step_seconds = loop.seconds_for(1)
-    loop.read_loss()
+    loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
     compiled, cpu, load = trainer.compile_count(), os.times(), os.getloadavg()[0]
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
     compiled_after, cpu_after, load_after = trainer.compile_count(), os.times(), os.getloadavg()[0]
-    _take_the_rest(loop, timing, steps=steps)
+    _take_until(loop, timing, steps)
     return LoopTimes(
         first_step_seconds=first_step_seconds,
         warmup_steps=warmup_steps,
@@ -62,7 +79,9 @@ def run(trainer: Trainer, timing: TimingSpec, *, steps: int, meet: Meet, clock: 
         compile_counts=None if compiled is None or compiled_after is None else (compiled, compiled_after),
         steps=loop.taken,
         training_seconds=clock() - begin,
-        losses=tuple(loop.losses),
+        phase_seconds=loop.phase_seconds,
+        losses=loop.total_losses(),
+        network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
         cpu_seconds=(cpu_after.user + cpu_after.system) - (cpu.user + cpu.system),
         load_average=(load, load_after),
     )
@@ -76,7 +95,14 @@ class _Loop:
     meet: Meet
     clock: Clock
     taken: int = 0
-    losses: list[tuple[int, float]] = field(default_factory=list)
+    phase: str = ""
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+
+    def begin(self, phase: Phase) -> None:
+        """Take the next steps in this phase."""
+        self.phase = phase.name
+        self.trainer.begin(phase)
 
     def seconds_for(self, num_steps: int) -> float:
         """Seconds from idle device to idle device for the next `num_steps` steps."""
@@ -88,14 +114,25 @@ class _Loop:
         self.trainer.synchronize()
         seconds = self.clock() - start
         self.taken += num_steps
+        self.phase_seconds[self.phase] = self.phase_seconds.get(self.phase, 0.0) + seconds
         return seconds
 
-    def read_loss(self) -> None:
-        """Keep the last step's loss. Waits for the device: never call it inside a timed part."""
-        loss = self.trainer.loss()
-        self.losses.append((self.taken, loss))
-        if not math.isfinite(loss):
-            raise TrialError("diverged", f"the loss is {loss} after step {self.taken}")
+    def read_losses(self) -> None:
+        """Keep the last step's losses. Waits for the device: never call it inside a timed part."""
+        losses = self.trainer.losses()
+        for network, loss in losses.items():
+            self.curves.setdefault(network, []).append((self.taken, loss))
+        total = sum(losses.values())
+        if not math.isfinite(total):
+            raise TrialError("diverged", f"the loss is {total} after step {self.taken}")
+
+    def total_losses(self) -> LossCurve:
+        """The sum over the networks at each step that was read."""
+        totals: dict[int, float] = {}
+        for curve in self.curves.values():
+            for step, loss in curve:
+                totals[step] = totals.get(step, 0.0) + loss
+        return tuple(sorted(totals.items()))
 
 
 def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
@@ -114,7 +151,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
     blocks: list[float] = []
     while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
         blocks.append(loop.seconds_for(timing.steps_per_block))
-        loop.read_loss()
+        loop.read_losses()
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
     return tuple(blocks), "max_blocks" if len(blocks) == timing.max_blocks else "steps"
@@ -126,8 +163,8 @@ def _is_tight(blocks: list[float], timing: TimingSpec) -> bool:
     return median_interval(blocks).half_width_fraction <= timing.interval_fraction
 
 
-def _take_the_rest(loop: _Loop, timing: TimingSpec, *, steps: int) -> None:
-    stride = max(timing.steps_per_block, math.ceil((steps - loop.taken) / _MAX_LOSS_READINGS))
-    while loop.taken < steps:
-        loop.seconds_for(min(stride, steps - loop.taken))
-        loop.read_loss()
+def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
+    stride = max(timing.steps_per_block, math.ceil((last - loop.taken) / _MAX_LOSS_READINGS))
+    while loop.taken < last:
+        loop.seconds_for(min(stride, last - loop.taken))
+        loop.read_losses()

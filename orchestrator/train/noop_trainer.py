@@ -12,7 +12,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.environment import cpu_model
 from workloads.data.batches import Batches
-from workloads.spec import WorkloadSpec
+from workloads.spec import Phase, WorkloadSpec
 
 _FAULTS = ("none", "raise", "die", "hang", "nan")
 _FAULTY_STEP = 2  # the third: after a first loss was read, before the warm-up ends
@@ -43,6 +43,9 @@ class NoopTrainer:
         self._fault = fault if job.rank == job.world_size - 1 else "none"
         self._taken = 0
 
+    def begin(self, phase: Phase) -> None:
+        """All phases are alike."""
+
     def step(self, index: int) -> None:
         """Count the step, or fail in it."""
         if index == _FAULTY_STEP:
@@ -53,11 +56,10 @@ class NoopTrainer:
     def synchronize(self) -> None:
         """Nothing is ever under way."""
 
-    def loss(self) -> float:
+    def losses(self) -> Mapping[str, float]:
         """One over the steps taken, so that it moves."""
-        if self._fault == "nan" and self._taken > _FAULTY_STEP:
-            return math.nan
-        return 1 / self._taken
+        is_faulty = self._fault == "nan" and self._taken > _FAULTY_STEP
+        return {"model": math.nan if is_faulty else 1 / self._taken}
 
     def compile_count(self) -> int | None:
         """Nothing is compiled."""

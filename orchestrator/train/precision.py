@@ -25,6 +25,11 @@ class Precision:
     xla_matmul: str = "default"
     scale_loss: bool = False
 
+    @property
+    def value_bytes(self) -> int:
+        """Of one value of a feature map."""
+        return 4 if self.compute_dtype == "float32" else 2
+
 
 PRECISIONS: Mapping[str, Precision] = MappingProxyType(
     {

@@ -18,6 +18,9 @@ class WorkerReport:
     quality: Mapping[str, float]
     evaluation_seconds: float
     flops_per_step: float
+    bytes_per_step: float
+    data_wait_seconds: float
+    pipeline_samples_per_second: float | None
     peak_host_bytes: int
     device: DeviceFacts
     versions: Mapping[str, str]
@@ -40,10 +43,15 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         steps=first.times.steps,
         samples=sum(report.samples for report in reports),
         training_seconds=max(each.training_seconds for each in times),
+        phase_seconds=_slowest([each.phase_seconds for each in times]),
         losses=first.times.losses,
+        network_losses=first.times.network_losses,
         quality=first.quality,
         evaluation_seconds=max(report.evaluation_seconds for report in reports),
         flops_per_step=first.flops_per_step,
+        bytes_per_step=first.bytes_per_step,
+        data_wait_seconds=max(report.data_wait_seconds for report in reports),
+        pipeline_samples_per_second=_sum_of([report.pipeline_samples_per_second for report in reports]),
         cpu_seconds=tuple(each.cpu_seconds for each in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
@@ -55,3 +63,12 @@ def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] 
     """The counts of the rank that compiled most while it was timed."""
     known = [each for each in counts if each is not None]
     return max(known, key=lambda each: each[1] - each[0]) if known else None
+
+
+def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: max(each[name] for each in seconds) for name in seconds[0]}
+
+
+def _sum_of(rates: Sequence[float | None]) -> float | None:
+    known = [each for each in rates if each is not None]
+    return sum(known) if known else None

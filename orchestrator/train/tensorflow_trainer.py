@@ -1,8 +1,7 @@
 """Data-parallel training with TensorFlow and Keras: one custom loop under every distribution strategy."""
 
 import os
-from collections.abc import Mapping
-from pkgutil import resolve_name
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import keras
@@ -13,12 +12,13 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.environment import cpu_model, tpu_name
-from orchestrator.train.evaluation import Logits, quality_of
+from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, label_of
 from orchestrator.train.tensorflow_strategy import strategy_of
-from workloads.data.batches import Batches, Images
-from workloads.sequential_keras import state_of
-from workloads.spec import Sgd, WorkloadSpec
+from workloads.data.batches import Batches
+from workloads.data.split import Batch
+from workloads.spec import Phase, WorkloadSpec
+from workloads.with_keras.training import Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}
 _PRODUCTS = ("Conv2D", "MatMul")
@@ -32,10 +32,10 @@ class TensorFlowTrainer:
 
     def __init__(self) -> None:
         self.samples = 0
-        self._loss: Any = None
+        self._losses: Mapping[str, Any] = {}
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
-        """Strategy, model and optimizer in its scope, and each replica's share of every batch."""
+        """Strategy, networks in its scope, and each replica's share of every batch."""
         precision = PRECISIONS[job.precision]
         _require_keras_on_tensorflow()
         self._strategy = strategy_of(job)
@@ -43,43 +43,59 @@ class TensorFlowTrainer:
         keras.mixed_precision.set_global_policy(precision.keras_policy)
         keras.utils.set_random_seed(job.trial.seed)
         with self._strategy.scope():
-            self._model = resolve_name(workload.keras_builder)(workload, job.trial.seed)
-            self._optimizer = _optimizer(workload.optimizer, scale_loss=precision.scale_loss)
-            self._optimizer.build(self._model.trainable_variables)
+            self._networks = Networks(workload, job.trial.seed)
+        self._scale_loss = precision.scale_loss
+        self._workload = workload
         self._job = job
         self._batches = batches
         self._devices = self._local_devices()
-        self._staged = [self._stage(i) for i in range(min(batches.num_batches, job.trial.steps))]
-        self._train = tf.function(self._train_everywhere, autograph=False)
+        num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
+        self._staged = [self._batch(index) for index in range(num_staged)]
         self._infer = tf.function(self._infer_everywhere, autograph=False)
+
+    def begin(self, phase: Phase) -> None:
+        """Make optimizers and trace a step of their own for the phase."""
+        self._phase = phase
+        self._trained = self._networks.trained_in(phase)
+        with self._strategy.scope():
+            self._optimizers = {
+                name: self._optimizer(phase, name, variables) for name, variables in self._trained.items()
+            }
+        self._differentiate = self._losses_and_gradients
+        if self._job.trial.trainer_options.get("compile"):
+            # Not the whole step: the sum over replicas cannot be compiled by XLA.
+            self._differentiate = tf.function(self._differentiate, autograph=False, jit_compile=True)
+        self._train = tf.function(self._train_everywhere, autograph=False)
 
     def step(self, index: int) -> None:
         """Forward, backward, update with the gradients' sum over all replicas: one traced function."""
-        images, labels, num_samples = self._staged[index % len(self._staged)]
-        self._loss = self._train(images, labels)
-        self.samples += num_samples
+        batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
+        self._losses = self._train(batch)
+        self.samples += sum(len(each) for each in self._strategy.experimental_local_results(batch["x"]))
 
     def synchronize(self) -> None:
         """Wait for the devices of this process: `sync_devices` asks those of other workers too, and fails."""
         for device in self._devices:
             with tf.device(device):
                 tf.raw_ops.SyncDevice()
-        if self._loss is not None:
-            for loss in self._strategy.experimental_local_results(self._loss):
+        for losses in self._losses.values():
+            for loss in self._strategy.experimental_local_results(losses):
                 loss.numpy()  # on a TPU a step is one program: its result is there when all of it is done
 
-    def loss(self) -> float:
-        """Sum over the replicas of their shares of the global mean."""
-        return float(self._strategy.reduce("SUM", self._loss, axis=None))
+    def losses(self) -> Mapping[str, float]:
+        """Sums over the replicas of their shares of the global means."""
+        return {
+            name: float(self._strategy.reduce("SUM", loss, axis=None)) for name, loss in self._losses.items()
+        }
 
     def compile_count(self) -> int | None:
         """How often the step has been traced."""
         return int(self._train.experimental_get_tracing_count())
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
-        """Accuracy and loss; each replica computes all of it, and all have the same weights."""
+        """Each replica computes all of it, and all have the same weights."""
         chunk = self._batches.global_batch_size // self._job.replicas
-        return quality_of(self._predict, self._batches, limit=limit, chunk=chunk)
+        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
         """Where this process keeps its copies of the weights, and the dtype of the step's first product."""
@@ -89,67 +105,79 @@ class TensorFlowTrainer:
             kind=kind,
             name=_driver_name(kind),
             count=len(set(self._devices)),
-            precision=label_of(kind, self._traced_dtype(), float32_is_rounded=_float32_is_rounded(kind)),
+            precision=label_of(kind, self._product_dtype, float32_is_rounded=_float32_is_rounded(kind)),
             peak_memory_bytes=_peak_memory_bytes(specs) if kind == "gpu" else None,
         )
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""
-        return state_of(self._model)
+        return self._networks.state()
 
     def close(self) -> None:
         """Meet all workers a last time: one that leaves early aborts the others' coordination service."""
         if self._job.world_size > 1:
-            self._strategy.reduce("SUM", self._loss, axis=None)
+            self.losses()
 
     def _local_devices(self) -> list[str]:
         """Device of each replica of this process, asked of a weight's copies."""
-        weight = self._model.trainable_variables[0].value
+        weight = next(iter(self._networks.models.values())).trainable_variables[0].value
         return [each.device for each in self._strategy.experimental_local_results(weight)]
 
-    def _stage(self, index: int) -> tuple[Any, Any, int]:
-        """Batch `index`: images and labels per replica, and how many samples this process has."""
+    def _batch(self, index: int) -> dict[str, Any]:
+        """Batch `index`: each array as one part per replica of this process."""
+        batch = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
+        return {name: self._distributed(batch, name) for name in batch}
 
-        def part(axis: int) -> Any:
-            return self._strategy.experimental_distribute_values_from_function(
-                lambda context: self._share(index, context.replica_id_in_sync_group)[axis]
-            )
+    def _distributed(self, batch: Batch, name: str) -> Any:
+        def part(context: Any) -> Any:
+            place = context.replica_id_in_sync_group % len(self._devices)
+            share = len(batch[name]) // len(self._devices)
+            with tf.device(self._devices[place]):
+                dtype = tf.int64 if name == "y" else None  # int32 stays on the host
+                return tf.constant(batch[name][place * share : (place + 1) * share], dtype)
 
-        images, labels = part(0), part(1)
-        return images, labels, sum(len(each) for each in self._strategy.experimental_local_results(labels))
+        return self._strategy.experimental_distribute_values_from_function(part)
 
-    def _share(self, index: int, replica: int) -> tuple[Any, Any]:
-        images, labels = self._batches.shard(index, rank=replica, world_size=self._job.replicas)
-        with tf.device(self._devices[replica % len(self._devices)]):
-            return tf.constant(images), tf.constant(labels, tf.int64)  # int32 stays on the host
+    def _optimizer(self, phase: Phase, name: str, variables: list[Any]) -> Any:
+        optimizer = optimizer_of(phase.optimizers[name])
+        if self._scale_loss:
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+        optimizer.build(variables)
+        return optimizer
 
-    def _train_everywhere(self, images: Any, labels: Any) -> Any:
-        return self._strategy.run(self._train_replica, args=(images, labels))
+    def _train_everywhere(self, batch: Mapping[str, Any]) -> Any:
+        return self._strategy.run(self._train_replica, args=(batch,))
 
-    def _train_replica(self, images: Any, labels: Any) -> Any:
-        """One replica's part of a step. Its loss is a share: the sum over replicas is the global mean."""
-        with tf.GradientTape() as tape:
-            logits = self._model(images, training=True)
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-            loss = tf.reduce_sum(losses) / self._batches.global_batch_size
-            scaled = self._optimizer.scale_loss(loss)
-        weights = self._model.trainable_variables
-        self._optimizer.apply_gradients(zip(tape.gradient(scaled, weights), weights, strict=True))
-        return loss
+    def _train_replica(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """One replica's part of a step. Its losses are shares: the sum over replicas is the global mean."""
+        losses, gradients = self._differentiate(batch)
+        for name, optimizer in self._optimizers.items():
+            optimizer.apply_gradients(zip(gradients[name], self._trained[name], strict=True))
+        return losses
 
-    def _infer_everywhere(self, images: Any) -> Any:
-        return self._strategy.run(self._model, args=(images,))
+    def _losses_and_gradients(self, batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        with tf.GradientTape(persistent=len(self._trained) > 1) as tape:
+            of_samples = self._networks.losses(self._phase, batch)
+            losses = {
+                name: tf.reduce_sum(each) / self._batches.global_batch_size
+                for name, each in of_samples.items()
+            }
+            scaled = {name: self._optimizers[name].scale_loss(loss) for name, loss in losses.items()}
+        self._observe(tf.compat.v1.get_default_graph().get_operations())
+        return losses, {name: tape.gradient(scaled[name], self._trained[name]) for name in losses}
 
-    def _predict(self, images: Images) -> Logits:
-        first, *_ = self._strategy.experimental_local_results(self._infer(tf.constant(images)))
-        logits: Logits = first.numpy()
-        return logits
+    def _infer_everywhere(self, samples: Any) -> Any:
+        return self._strategy.run(self._networks.models[self._workload.quality.network], args=(samples,))
 
-    def _traced_dtype(self) -> str:
-        """Dtype of the first product in the graph that was traced for the step."""
-        images, labels, _ = self._staged[0]
-        operations = self._train.get_concrete_function(images, labels).graph.get_operations()
-        return next(str(each.outputs[0].dtype.name) for each in operations if each.type in _PRODUCTS)
+    def _predict(self, samples: Any) -> Outputs:
+        first, *_ = self._strategy.experimental_local_results(self._infer(tf.constant(samples)))
+        outputs: Outputs = first.numpy()
+        return outputs
+
+    def _observe(self, operations: Iterable[Any]) -> None:
+        """Keep the dtype of the first product in the graph that is being traced for the step."""
+        products = (each.outputs[0].dtype.name for each in operations if each.type in _PRODUCTS)
+        self._product_dtype = next(products, "unknown")
 
 
 def _require_keras_on_tensorflow() -> None:
@@ -158,12 +186,6 @@ def _require_keras_on_tensorflow() -> None:
             "environment",
             f"keras runs on {keras.backend.backend()!r}; set KERAS_BACKEND=tensorflow",
         )
-
-
-def _optimizer(sgd: Sgd, *, scale_loss: bool) -> Any:
-    """Keras has v <- momentum v - learning_rate g; w <- w + v: the same for a constant learning rate."""
-    optimizer = keras.optimizers.SGD(sgd.learning_rate, momentum=sgd.momentum)
-    return keras.optimizers.LossScaleOptimizer(optimizer) if scale_loss else optimizer
 
 
 def _float32_is_rounded(kind: DeviceKind) -> bool:

@@ -2,14 +2,13 @@
 
 import socket
 from collections.abc import Mapping
-from pkgutil import resolve_name
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
+from torch._dynamo.utils import counters
 from torch.distributed import TCPStore  # type: ignore[attr-defined]  # torch does not list what it exports
-from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from orchestrator.core.device import DeviceKind
@@ -17,12 +16,13 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.environment import cpu_model
-from orchestrator.train.evaluation import Logits, quality_of
+from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, Precision, label_of
 from orchestrator.train.torch_observation import FirstProduct
-from workloads.data.batches import Batches, Images
-from workloads.sequential_torch import state_of
-from workloads.spec import WorkloadSpec
+from workloads.data.batches import Batches
+from workloads.data.split import Batch
+from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
 
@@ -44,57 +44,70 @@ class TorchDdpTrainer:
         torch.manual_seed(job.trial.seed)
         _set_float32_rounding(precision)
         self._job = job
+        self._workload = workload
         self._device = _device_of(job)
-        self._model = resolve_name(workload.torch_builder)(workload, job.trial.seed)
-        self._model.to(self._device, memory_format=torch.channels_last)
-        self._first_product = FirstProduct(self._model)
-        self._replica = _join(self._model, job, device=self._device, listener=listener)
-        self._optimizer = torch.optim.SGD(
-            self._model.parameters(),
-            lr=workload.optimizer.learning_rate,
-            momentum=workload.optimizer.momentum,
-        )
+        self._networks = Networks(workload, job.trial.seed)
+        self._networks.to(self._device, memory_format=torch.channels_last)
+        self._first_product = FirstProduct(self._networks)
+        _join(job, device=self._device, listener=listener)
         self._autocast = _autocast(precision, self._device)
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
         self._batches = batches
-        self._staged = _staged(batches, job, self._device)
+        self._staged = [self._batch(i) for i in range(_num_staged(batches, job))]
+
+    def begin(self, phase: Phase) -> None:
+        """Free the weights that the phase trains, and let the ranks sum their gradients."""
+        trained = self._networks.train_in(phase)
+        losses = Losses(self._networks, phase)
+        if self._job.trial.trainer_options.get("compile"):
+            losses.compile(dynamic=False)
+        # Moving statistics are of the global batch already, and the same on every rank.
+        is_alone = self._job.world_size == 1
+        self._replica = losses if is_alone else DistributedDataParallel(losses, broadcast_buffers=False)
+        self._optimizers = [
+            optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
+        ]
 
     def step(self, index: int) -> None:
         """Forward, backward with the gradients' mean over all ranks, update."""
-        images, labels = self._staged[index % len(self._staged)]
+        batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
         with self._autocast:
-            loss = cross_entropy(self._replica(images), labels)
-        self._optimizer.zero_grad()
-        torch.autograd.backward(self._scaler.scale(loss))
-        self._scaler.step(self._optimizer)
+            losses = self._replica(batch)
+        for optimizer in self._optimizers:
+            optimizer.zero_grad()
+        torch.autograd.backward(self._scaler.scale(sum(losses.values())))
+        for optimizer in self._optimizers:
+            self._scaler.step(optimizer)
         self._scaler.update()
-        self._loss = loss.detach()
-        self.samples += len(labels)
+        self._losses = {name: loss.detach() for name, loss in losses.items()}
+        self.samples += len(batch["x"])
 
     def synchronize(self) -> None:
         """Wait for the accelerator; a CPU has always finished."""
         if self._device.type != "cpu":
             torch.accelerator.synchronize()
 
-    def loss(self) -> float:
-        """Mean over the ranks of their shares' mean loss: shares are equal."""
-        loss = self._loss.clone()
+    def losses(self) -> Mapping[str, float]:
+        """Mean over the ranks of their shares' mean losses: shares are equal."""
+        losses = torch.stack(list(self._losses.values()))
         if self._job.world_size > 1:
-            dist.all_reduce(loss)
-        return loss.item() / self._job.world_size
+            dist.all_reduce(losses)
+        return dict(zip(self._losses, (losses / self._job.world_size).tolist(), strict=True))
 
     def compile_count(self) -> int | None:
-        """Nothing is compiled."""
-        return None
+        """Graphs that torch.compile has made, where it is asked for."""
+        if not self._job.trial.trainer_options.get("compile"):
+            return None
+        return int(counters["stats"]["unique_graphs"])
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
-        """Accuracy and loss; each rank computes all of it, with weights that are the same on every rank."""
+        """Each rank computes all of it, with weights that are the same on every rank."""
         chunk = self._batches.global_batch_size // self._job.world_size
-        return quality_of(self._predict, self._batches, limit=limit, chunk=chunk)
+        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
-        """Where the last loss lies, and in which dtype the first product of a step was."""
-        device = self._loss.device
+        """Where the last losses lie, and in which dtype the first product of a step was."""
+        device = next(iter(self._losses.values())).device
         kind = _KINDS[device.type]
         return DeviceFacts(
             kind=kind,
@@ -108,17 +121,24 @@ class TorchDdpTrainer:
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""
-        return state_of(self._model)
+        return self._networks.state()
 
     def close(self) -> None:
         """Leave the process group, if there is one."""
         if dist.is_initialized():
             dist.destroy_process_group()
 
-    def _predict(self, images: Images) -> Logits:
+    def _predict(self, samples: Any) -> Outputs:
+        network = self._networks[self._workload.quality.network].eval()
         with torch.inference_mode(), self._autocast:
-            logits: Tensor = self._model(torch.from_numpy(images).to(self._device))
-        return logits.cpu().numpy()
+            outputs: Tensor = network(torch.from_numpy(samples).to(self._device))
+        network.train()
+        return outputs.cpu().numpy()
+
+    def _batch(self, index: int) -> dict[str, Tensor]:
+        """This rank's part of batch `index`, on its device."""
+        shard = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
+        return {name: array.to(self._device) for name, array in _tensors(shard).items()}
 
 
 def _device_of(job: WorkerJob) -> torch.device:
@@ -163,12 +183,10 @@ def _listen(job: WorkerJob) -> socket.socket | None:
     return socket.create_server((job.variables["MASTER_ADDR"], int(job.variables["MASTER_PORT"])))
 
 
-def _join(
-    model: nn.Module, job: WorkerJob, *, device: torch.device, listener: socket.socket | None
-) -> nn.Module:
-    """Enter the process group and wrap the model; a single process trains the bare model."""
+def _join(job: WorkerJob, *, device: torch.device, listener: socket.socket | None) -> None:
+    """Enter the process group; a single process needs none."""
     if job.world_size == 1:
-        return model
+        return
     store = TCPStore(
         job.variables["MASTER_ADDR"],
         int(job.variables["MASTER_PORT"]),
@@ -178,7 +196,6 @@ def _join(
     )
     backend = dist.get_default_backend_for_device(device)
     dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.world_size)
-    return DistributedDataParallel(model)
 
 
 def _autocast(precision: Precision, device: torch.device) -> torch.autocast:
@@ -186,11 +203,12 @@ def _autocast(precision: Precision, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def _staged(batches: Batches, job: WorkerJob, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """This rank's part of each batch of one pass, or of as many as the trial trains on, on its device."""
-    num_batches = min(batches.num_batches, job.trial.steps)
-    shards = (batches.shard(i, rank=job.rank, world_size=job.world_size) for i in range(num_batches))
-    return [
-        (torch.from_numpy(images).to(device), torch.from_numpy(labels).long().to(device))
-        for images, labels in shards
-    ]
+def _num_staged(batches: Batches, job: WorkerJob) -> int:
+    """The batches of one pass, or as many as the trial trains on; none where they come through a pipeline."""
+    return min(batches.num_batches, job.trial.steps) if batches.staged else 0
+
+
+def _tensors(batch: Batch) -> dict[str, Tensor]:
+    """Classes are int64 in PyTorch."""
+    tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
+    return tensors | {"y": tensors["y"].long()}

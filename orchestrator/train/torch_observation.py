@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -19,4 +20,5 @@ class FirstProduct:
 
     def _see(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:
         self.dtype = str(output.dtype).removeprefix("torch.")
-        self._hook.remove()
+        if not torch.compiler.is_compiling():
+            self._hook.remove()

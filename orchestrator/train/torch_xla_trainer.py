@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 import torch
 import torch_xla
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 from torch_xla import backends, runtime
 from torch_xla._internal import tpu
 from torch_xla.core import xla_model
@@ -21,12 +19,12 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.environment import cpu_model, tpu_name
-from orchestrator.train.evaluation import Logits, quality_of
+from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, Precision, label_of
 from orchestrator.train.torch_observation import FirstProduct
-from workloads.data.batches import Batches, Images
-from workloads.sequential_torch import state_of
-from workloads.spec import WorkloadSpec
+from workloads.data.batches import Batches
+from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "CUDA": "gpu", "TPU": "tpu"}
 
@@ -51,46 +49,54 @@ class TorchXlaTrainer:
         self._job = job
         self._mesh = _mesh(job)
         self._device = torch_xla.device()
-        self._model = resolve_name(workload.torch_builder)(workload, job.trial.seed).to(self._device)
-        self._first_product = FirstProduct(self._model)
-        self._optimizer = torch.optim.SGD(
-            self._model.parameters(),
-            lr=workload.optimizer.learning_rate,
-            momentum=workload.optimizer.momentum,
-        )
+        self._workload = workload
+        self._networks = Networks(workload, job.trial.seed).to(self._device)
+        self._first_product = FirstProduct(self._networks)
         self._autocast = _autocast(precision)
         self._batches = batches
-        self._staged = self._stage()
+        num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
+        self._staged = [self._batch(index) for index in range(num_staged)]
+
+    def begin(self, phase: Phase) -> None:
+        """Free the weights that the phase trains."""
+        trained = self._networks.train_in(phase)
+        self._replica = Losses(self._networks, phase)
+        self._optimizers = [
+            optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
+        ]
 
     def step(self, index: int) -> None:
         """Forward, backward, update: recorded, compiled when it is new, and handed to the devices."""
-        images, labels = self._staged[index % len(self._staged)]
-        self._optimizer.zero_grad()
+        batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
+        for optimizer in self._optimizers:
+            optimizer.zero_grad()
         with self._autocast:
-            loss = cross_entropy(self._model(images), labels)
-        torch.autograd.backward(loss)
-        self._optimizer.step()
-        self._loss = loss.detach()
+            losses = self._replica(batch)
+        torch.autograd.backward(sum(losses.values()))
+        for optimizer in self._optimizers:
+            optimizer.step()
+        self._losses = {name: loss.detach() for name, loss in losses.items()}
         torch_xla.sync()
-        self.samples += len(labels)
+        self._example = batch["x"]
+        self.samples += len(batch["x"])
 
     def synchronize(self) -> None:
         """Run what is recorded, and wait for all devices."""
         torch_xla.sync()
         xla_model.wait_device_ops()
 
-    def loss(self) -> float:
-        """Loss of the last step: its mean is over the global batch already."""
-        return self._loss.item()
+    def losses(self) -> Mapping[str, float]:
+        """Losses of the last step: their means are over the global batch already."""
+        return dict(zip(self._losses, torch.stack(list(self._losses.values())).tolist(), strict=True))
 
     def compile_count(self) -> int | None:
         """Graphs that were compiled, of the step and of everything else."""
         return metrics.counter_value("UncachedCompile") or 0
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
-        """Accuracy and loss; chunks are of the training batch's size, so that they split over the mesh."""
+        """Chunks are of the training batch's size, so that they split over the mesh."""
         chunk = self._batches.global_batch_size
-        return quality_of(self._predict, self._batches, limit=limit, chunk=chunk)
+        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
         """Devices that hold a part of a batch, and in which dtype the first product of a step was."""
@@ -99,31 +105,30 @@ class TorchXlaTrainer:
         return DeviceFacts(
             kind=kind,
             name=cpu_model() if kind == "cpu" else _driver_name(),
-            count=_num_devices_of(self._staged[0][0]),
+            count=_num_devices_of(self._example),
             precision=label_of(kind, str(self._first_product.dtype), float32_is_rounded=is_rounded),
             peak_memory_bytes=None if kind == "cpu" else _peak_memory_bytes(self._device),
         )
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""
-        return state_of(self._model)
+        return self._networks.state()
 
     def close(self) -> None:
         """One process has nobody to leave."""
 
-    def _predict(self, images: Images) -> Logits:
+    def _predict(self, samples: Any) -> Outputs:
+        network = self._networks[self._workload.quality.network].eval()
         with torch.no_grad(), self._autocast:
-            logits: Tensor = self._model(self._split(torch.from_numpy(images)))
-        return logits.cpu().numpy()
+            outputs: Tensor = network(self._split(torch.from_numpy(samples)))
+        network.train()
+        return outputs.cpu().numpy()
 
-    def _stage(self) -> list[tuple[Tensor, Tensor]]:
-        """Each global batch of one pass, or as many as the trial trains on, split over the mesh."""
-        num_batches = min(self._batches.num_batches, self._job.trial.steps)
-        whole = (self._batches.shard(index, rank=0, world_size=1) for index in range(num_batches))
-        return [
-            (self._split(torch.from_numpy(images)), self._split(torch.from_numpy(labels).long()))
-            for images, labels in whole
-        ]
+    def _batch(self, index: int) -> dict[str, Tensor]:
+        """Global batch `index`, split over the mesh; classes are int64 in PyTorch."""
+        batch = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
+        tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
+        return {name: self._split(tensor.long() if name == "y" else tensor) for name, tensor in tensors.items()}
 
     def _split(self, host: Tensor) -> Tensor:
         """Send a tensor to the devices, each the part of the leading axis that is its own."""

@@ -15,12 +15,14 @@ from orchestrator.train.channel import Channel
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.parent import die_with_parent
+from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
 from orchestrator.train.variables import telling
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.registry import workload
+from workloads.traffic import train_step_bytes
 
 _REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough for the code path
 
@@ -47,22 +49,27 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     info = trainer_info(job.trial.trainer)
     trainer = load_trainer(info.path)
     spec = workload(job.trial.workload, job.trial.workload_options)
+    batch_size = job.trial.global_batch_size
     data = batches.load(
-        Path(job.data_path), global_batch_size=job.trial.global_batch_size, seed=job.trial.seed
+        Path(job.data_path), data=spec.data, global_batch_size=batch_size, seed=job.trial.seed, noise=spec.noise
     )
     timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
+    steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
+    data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps)
     trainer.setup(spec, job, data)
     setup_seconds = time.perf_counter() - started
     channel.send({"event": "training"})
     times = loop.run(
         trainer,
+        spec.phases,
         timing,
-        steps=timing.least_steps if job.rehearsal else job.trial.steps,
+        steps=steps,
         meet=lambda vote: _meet(channel, vote),
         clock=time.perf_counter,
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     device = trainer.device_facts()
+    data.close()
     trainer.close()
     return WorkerReport(
         setup_seconds=setup_seconds,
@@ -71,7 +78,10 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         samples=trainer.samples,
         quality=quality,
         evaluation_seconds=evaluation_seconds,
-        flops_per_step=train_step_flops(spec, job.trial.global_batch_size),
+        flops_per_step=train_step_flops(spec, batch_size),
+        bytes_per_step=train_step_bytes(spec, batch_size, value_bytes=PRECISIONS[job.precision].value_bytes),
+        data_wait_seconds=data.wait_seconds,
+        pipeline_samples_per_second=data.samples_per_second,
         peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},
