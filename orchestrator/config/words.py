@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -10,6 +11,7 @@ from hydra.core.override_parser.types import Glob, Override, QuotedString
 from hydra.errors import HydraException
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.sweep import MOST_TRIALS
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"
 _INTS = rf"{_INT}(?:\s*,\s*{_INT})*"
@@ -82,7 +84,13 @@ def _values(parsed: Override, options: OptionsOf) -> tuple[Any, ...]:
     if isinstance(value, Glob):
         return tuple(value.filter(list(options(parsed.key_or_group))))
     if parsed.is_sweep_override():
-        return tuple(_frozen(each) for each in parsed.sweep_iterator())
+        values = tuple(_frozen(each) for each in islice(parsed.sweep_iterator(), MOST_TRIALS + 1))
+        if len(values) > MOST_TRIALS:
+            raise ConfigError(
+                f"{parsed.input_line!r} gives {parsed.key_or_group} more than {MOST_TRIALS:,} values; "
+                f"a sweep has at most that many trials"
+            )
+        return values
     return (_frozen(value),)
 
 

@@ -76,6 +76,11 @@ _WRITE = "; write KEY=VALUE, KEY=A,B or +sweep=NAME"
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (
+            ("seed=range(0,10000000)",),
+            "'seed=range(0,10000000)' gives seed more than 100,000 values; "
+            "a sweep has at most that many trials",
+        ),
         (("foo",), f"cannot read 'foo', which has no '='{_WRITE}"),
         (("--foo",), f"cannot read '--foo', which is no option{_WRITE}"),
         (("seed=[1,2",), f"cannot read 'seed=[1,2'{_WRITE}"),
