@@ -16,7 +16,6 @@ from orchestrator.core.sweep import MOST_TRIALS
 _INT = r"-?(?:0|[1-9]\d{0,17})"
 _INTS = rf"{_INT}(?:\s*,\s*{_INT})*"
 _WHOLE_NUMBERS = re.compile(rf"\+{{0,2}}(?P<key>[\w.]+)=(?:\[\s*(?P<list>{_INTS})\s*\]|(?P<choices>{_INTS}))")
-_MULTIRUN = ("-m", "--multirun")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ OptionsOf = Callable[[str], Sequence[str]]
 
 
 def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
-    """Read the words of a command line; Hydra's `-m` says nothing more than they do.
+    """Read the words of a command line.
 
     Args:
         options: what `glob(…)` picks from.
@@ -54,7 +53,7 @@ def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
     Raises:
         ConfigError: a word that is no override.
     """
-    return tuple(_read(each, options) for each in overrides if each not in _MULTIRUN)
+    return tuple(_read(each, options) for each in overrides)
 
 
 def _read(text: str, options: OptionsOf) -> Word:
