@@ -4,16 +4,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from zipfile import BadZipFile
 
 import numpy as np
 
 from workloads.data.dataset import Arrays, DataSet, SourceFile
 from workloads.data.files import MissingFileError, find, written_whole
-from workloads.data.mnist import MNIST
 from workloads.names import unknown_name
-
-_DATA_SETS = {each.name: each for each in (MNIST,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,20 +37,29 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orchestrator"
 
 
-def resolve(name: str, source: str, *, cache: Path, download: bool) -> DataRef:
-    """Make the data set `name` ready and say what it is.
+def resolve(data_set: str, source: str, *, cache: Path, download: bool) -> DataRef:
+    """Make a data set ready and say what it is.
 
     Args:
+        data_set: `module:attribute` of a `DataSet`.
         source: `real`, `standin`, `synthetic`, or `auto`: the real one if it can be had, else the stand-in.
         cache: folder for downloaded and prepared files; several processes may share it.
         download: try the internet, for a few seconds, where the real file is not on this machine.
 
     Raises:
-        ValueError: unknown name or source, or files that are missing or wrong; says what is possible.
+        ValueError: unknown data set or source, or files that are missing or wrong; says what is possible.
     """
-    if name not in _DATA_SETS:
-        raise unknown_name("data set", name, known=_DATA_SETS)
-    return prepare(_DATA_SETS[name], source, cache=cache, download=download)
+    return prepare(_data_set_at(data_set), source, cache=cache, download=download)
+
+
+def _data_set_at(path: str) -> DataSet:
+    try:
+        found = resolve_name(path)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"data set {path!r} cannot be loaded: {error}; expected module:attribute") from error
+    if not isinstance(found, DataSet):
+        raise ValueError(f"data set {path!r} is a {type(found).__name__}, expected a DataSet")
+    return found
 
 
 def prepare(data_set: DataSet, source: str, *, cache: Path, download: bool) -> DataRef:
