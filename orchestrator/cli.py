@@ -23,11 +23,12 @@ from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownName
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Watcher
+from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 from orchestrator.screen.watcher import watching
 
-DONE, TRIALS_FAILED, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
+DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is
@@ -39,7 +40,7 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
   report   tables, and a page for a browser, of what is recorded
   sync     send the tracking server the records that it lacks
 """
-_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway
+_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
 
 console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
@@ -57,12 +58,16 @@ def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    words = [word for word in arguments if word not in _MULTIRUN]
     try:
-        if {"--help", "-h"} & set(arguments):
+        if "--version" in words:
+            _say(f"orchestrator {own_version() or 'from a folder: it is not installed'}")
+            return DONE
+        if {"--help", "-h"} & set(words):
             _say(_USAGE)
-        if is_hydras(arguments):
-            return hydra_main(arguments, working_directory=Path.cwd())
-        line = parse(arguments)
+        if is_hydras(words):
+            return hydra_main(words, working_directory=Path.cwd())
+        line = parse(words)
         settings = load(line.overrides, working_directory=Path.cwd())
         return _VERBS[line.verb].act(settings, line.flags)
     except OrchestratorError as error:
@@ -79,9 +84,8 @@ def parse(arguments: Sequence[str]) -> Line:
     Raises:
         ConfigError: a verb or a flag that does not exist, or two verbs.
     """
-    ours = [word for word in arguments if word not in _MULTIRUN]
-    flags = frozenset(word for word in ours if word.startswith("--"))
-    words = [word for word in ours if "=" not in word and word[:1] not in ("-", "~", "+")]
+    flags = frozenset(word for word in arguments if word.startswith("--"))
+    words = [word for word in arguments if "=" not in word and word[:1] not in ("-", "~", "+")]
     if len(words) > 1:
         raise ConfigError(f"one verb at a time: {words[0]!r} and {words[1]!r} were given")
     verb = words[0] if words else "run"
@@ -90,7 +94,7 @@ def parse(arguments: Sequence[str]) -> Line:
     unknown = sorted(flags - _VERBS[verb].flags)
     if unknown:
         raise UnknownNameError(f"flag of {verb!r}:", unknown[0], known=_VERBS[verb].flags)
-    overrides = tuple(word for word in ours if word not in flags and word not in words)
+    overrides = tuple(word for word in arguments if word not in flags and word not in words)
     return Line(verb=verb, flags=flags, overrides=overrides)
 
 
@@ -146,7 +150,7 @@ def _conclude(outcome: pipeline.Outcome) -> int:
     for sentence in headline_of(findings):
         _say(sentence)
     _say(f"report: {_shown(outcome.report)}")
-    return TRIALS_FAILED if findings.failed else DONE
+    return NO_RESULT if findings.failed or findings.num_missing else DONE
 
 
 def _shown(path: Path) -> str:

@@ -1,8 +1,9 @@
 """A sweep's configuration and a command line -> combinations of options and values."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from omegaconf import DictConfig
@@ -10,6 +11,7 @@ from omegaconf import DictConfig
 from orchestrator.config.request import Request, check_axis, values_of_axis
 from orchestrator.config.values import frozen, resolved
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.sweep import MOST_TRIALS
 from orchestrator.plan.expand import Combination, expand
 
 
@@ -33,23 +35,37 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
         base: key of a point -> its value where neither sweep nor command line says any.
 
     Raises:
-        ConfigError: a part of the sweep that has another shape, or names an axis that points do not have.
+        ConfigError: a part of the sweep that has another shape, or names an axis that points do not have;
+            more combinations than a sweep may have trials.
     """
     plain = resolved(sweep)
     fixed = {**base, **_checked(plain["common"] or {}, where="sweep.common")}
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
     said = {**axes, **request.choices}
     unsaid = {key: (value,) for key, value in fixed.items() if key not in said}
-    include = [
-        {**fixed, **entry, **choice}
-        for entry in _entries(plain["include"], where="sweep.include")
-        for choice in _products(request.choices)
-    ]
+    entries = tuple(_entries(plain["include"], where="sweep.include"))
+    _refuse_too_many(said, num_included=len(entries) * _size(request.choices))
+    include = [{**fixed, **entry, **choice} for entry in entries for choice in _products(request.choices)]
     return Grid(
         axes={**said, **unsaid} if axes else {},
         exclude=tuple(_entries(plain["exclude"], where="sweep.exclude")),
         include=tuple(include),
     )
+
+
+def _refuse_too_many(axes: Mapping[str, Sized], *, num_included: int) -> None:
+    """Before any combination is made: a product of axes is quickly typed."""
+    count = _size(axes) + num_included
+    if count > MOST_TRIALS:
+        sizes = " x ".join(f"{len(values):,} {axis}" for axis, values in axes.items() if len(values) > 1)
+        raise ConfigError(
+            f"the sweep has {count:,} combinations ({sizes}, {num_included:,} included); "
+            f"a sweep has at most {MOST_TRIALS:,} trials"
+        )
+
+
+def _size(axes: Mapping[str, Sized]) -> int:
+    return prod(map(len, axes.values()))
 
 
 def _axes(grid: Any, *, dropped: Iterable[str]) -> dict[str, tuple[Any, ...]]:

@@ -21,7 +21,6 @@ _WORDS = (
     "-i",
     "--shell-completion",
     "-sc",
-    "--version",
 )
 
 
@@ -35,11 +34,10 @@ def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
 
     Raises:
         ConfigError: a command line that Hydra cannot understand.
-        SystemExit: after `--version`.
     """
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]  # argparse would print its usage over many lines
-    args = parser.parse_args([_picked(word) for word in argv if word not in ("-m", "--multirun")])
+    args = parser.parse_args([_picked(word) for word in argv])
     if args.config_dir or args.config_path or args.config_name:
         raise ConfigError(
             "--config-dir, --config-path and --config-name have no effect; write conf/ here instead"

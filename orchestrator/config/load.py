@@ -23,7 +23,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     """Understand a command line.
 
     Args:
-        overrides: words in Hydra's grammar, without verbs and flags; `-m` may be among them.
+        overrides: words in Hydra's grammar, without verbs and flags.
         working_directory: its `conf/` is searched before the shipped one; `outputs` starts there.
 
     Raises:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -10,11 +11,11 @@ from hydra.core.override_parser.types import Glob, Override, QuotedString
 from hydra.errors import HydraException
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.sweep import MOST_TRIALS
 
 _INT = r"-?(?:0|[1-9]\d{0,17})"
 _INTS = rf"{_INT}(?:\s*,\s*{_INT})*"
 _WHOLE_NUMBERS = re.compile(rf"\+{{0,2}}(?P<key>[\w.]+)=(?:\[\s*(?P<list>{_INTS})\s*\]|(?P<choices>{_INTS}))")
-_MULTIRUN = ("-m", "--multirun")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ OptionsOf = Callable[[str], Sequence[str]]
 
 
 def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
-    """Read the words of a command line; Hydra's `-m` says nothing more than they do.
+    """Read the words of a command line.
 
     Args:
         options: what `glob(…)` picks from.
@@ -52,7 +53,7 @@ def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
     Raises:
         ConfigError: a word that is no override.
     """
-    return tuple(_read(each, options) for each in overrides if each not in _MULTIRUN)
+    return tuple(_read(each, options) for each in overrides)
 
 
 def _read(text: str, options: OptionsOf) -> Word:
@@ -82,7 +83,13 @@ def _values(parsed: Override, options: OptionsOf) -> tuple[Any, ...]:
     if isinstance(value, Glob):
         return tuple(value.filter(list(options(parsed.key_or_group))))
     if parsed.is_sweep_override():
-        return tuple(_frozen(each) for each in parsed.sweep_iterator())
+        values = tuple(_frozen(each) for each in islice(parsed.sweep_iterator(), MOST_TRIALS + 1))
+        if len(values) > MOST_TRIALS:
+            raise ConfigError(
+                f"{parsed.input_line!r} gives {parsed.key_or_group} more than {MOST_TRIALS:,} values; "
+                f"a sweep has at most that many trials"
+            )
+        return values
     return (_frozen(value),)
 
 

@@ -7,6 +7,9 @@ from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
 
+DRIVER_FACTS = ("orchestrator", "hostname", "platform", "cpu_model", "git_commit", "git_dirty")
+"""What a record's environment says of its driver; the rest are versions of what its workers ran with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:
@@ -131,12 +134,17 @@ class TrialRecord:
             raise RecordError(f"record of trial {self.trial_id} needs exactly one of result and failure")
 
 
+def versions_of(record: TrialRecord) -> dict[str, str]:
+    """Versions of Python and of the packages that the attempt's workers ran with, by name."""
+    return {name: record.environment[name] for name in sorted(record.environment) if name not in DRIVER_FACTS}
+
+
 def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:
     """The record of each trial that stands, by trial_id, in the order in which trials first appear.
 
     1. A result that was measured: nothing undoes it.
-    2. A measurement that failed, or a rehearsal that passed: whichever ended later. The one shows that passing
-       was not enough, the other that the code has been mended since.
+    2. A measurement that failed, or a rehearsal that passed: whichever ended later. The one shows that
+       passing was not enough, the other that the code has been mended since.
     3. A rehearsal that failed.
 
     Of equals, the one that ended last.

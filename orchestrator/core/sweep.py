@@ -8,6 +8,9 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.spec import Option, TimingSpec, require_positive
 
+MOST_TRIALS = 100_000
+"""Trials of one sweep: that many take 10 s of CPU and 0.2 GB to plan, and six days at five seconds each."""
+
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -78,6 +81,11 @@ class Sweep:
 
     def __post_init__(self) -> None:
         require_positive("sweep.repeats", self.repeats)
+        if len(self.points) * self.repeats > MOST_TRIALS:
+            raise ConfigError(
+                f"sweep.repeats={self.repeats} makes {len(self.points) * self.repeats:,} trials of "
+                f"{len(self.points):,} points; a sweep has at most {MOST_TRIALS:,}"
+            )
         if not _SAFE_NAME.fullmatch(self.name):
             raise ConfigError(
                 f"sweep.name={self.name!r} cannot name a folder; "

@@ -14,7 +14,7 @@ def driver_environment(working_directory: Path) -> dict[str, str]:
     """Facts of the driver's process and of the user's folder; what is unknown is left out."""
     known = {
         "python": platform.python_version(),
-        "orchestrator": _version_of("orchestrator"),
+        "orchestrator": own_version(),
         "hostname": platform.node(),
         "platform": platform.platform(),
         "cpu_model": cpu_model(),
@@ -23,9 +23,10 @@ def driver_environment(working_directory: Path) -> dict[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
-def _version_of(distribution: str) -> str | None:
+def own_version() -> str | None:
+    """The installed distribution's; None where the code is used from a folder."""
     try:
-        return metadata.version(distribution)
+        return metadata.version("orchestrator")
     except metadata.PackageNotFoundError:
         return None
 

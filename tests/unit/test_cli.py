@@ -3,6 +3,7 @@
 import json
 import logging
 import signal
+from importlib import metadata
 
 import pytest
 
@@ -42,7 +43,6 @@ def line(verb="run", *, flags=(), overrides=()):
         (["run", "+sweep=smoke"], line(overrides=["+sweep=smoke"])),
         (["+sweep=smoke", "plan", "--all"], line("plan", flags=["--all"], overrides=["+sweep=smoke"])),
         (["plan", "--json", "--all"], line("plan", flags=["--json", "--all"])),
-        (["-m", "a=1", "--multirun"], line(overrides=["a=1"])),
         (
             ["~sweep.grid.seed", "a=b=c", "++steps=3"],
             line(overrides=["~sweep.grid.seed", "a=b=c", "++steps=3"]),
@@ -104,6 +104,25 @@ def test_an_unknown_option_of_hydra_s_words_is_one_line(capsys):
     assert main(["--cfg", "jobb", "+sweep=smoke"]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert told.startswith("error: ")
+
+
+def test_hydras_word_for_many_values_is_left_out(working_directory, monkeypatch, capsys):
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    assert main(["-m", "plan", "--json", *NOOP, "seed=1,2", "--multirun"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["placements"]) == 2
+
+
+def test_the_version_is_our_own(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"orchestrator {metadata.version('orchestrator')}\n"
+
+
+def test_a_trial_that_has_no_record_is_told_and_exit_code_1(working_directory, monkeypatch, capsys):
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    assert main(["report", *NOOP]) == 1
+    assert "0 trials measured, 0 rehearsed, 0 failed, 0 points skipped, 1 not run yet." in (
+        capsys.readouterr().out
+    )
 
 
 def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeypatch, capsys):

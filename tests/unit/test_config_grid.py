@@ -109,6 +109,16 @@ def test_a_sweep_of_another_shape_is_refused(parts, message):
     assert str(raised.value) == message
 
 
+def test_a_grid_of_too_many_combinations_is_refused_before_any_is_made():
+    axes = {"seed": list(range(5_000)), "num_workers": list(range(1, 5_001)), "device": ["cpu"]}
+    with pytest.raises(ConfigError) as raised:
+        grid("precision=fp32,bf16", grid=axes, include=[{"device": "t4"}])
+    assert str(raised.value) == (
+        "the sweep has 50,000,002 combinations (5,000 seed x 5,000 num_workers x 2 precision, 2 included); "
+        "a sweep has at most 100,000 trials"
+    )
+
+
 @pytest.mark.parametrize("part", ["grid", "common"])
 def test_an_axis_that_points_do_not_have_is_refused(part):
     message = (

@@ -33,7 +33,7 @@ def test_hydras_words_are_told_from_ours(argv, expected):
 
 def test_the_composed_config_is_shown_and_hydras_version_base_left_as_it_was(answer):
     hydra.version.setbase("1.2")
-    shown = answer("--cfg", "job", "sweep=smoke", "device=t4", "seed=3", "-m")
+    shown = answer("--cfg", "job", "sweep=smoke", "device=t4", "seed=3")
     assert "name: t4" in shown
     assert "seed: 3\n" in shown
     assert "hydra:" not in shown

@@ -53,10 +53,6 @@ def test_an_axis_is_taken_out_of_the_grid():
     assert asked("~sweep.grid.precision").dropped == ["precision"]
 
 
-def test_multirun_says_nothing_more_than_the_words_do():
-    assert asked("-m", "device=cpu,t4", "--multirun") == asked("device=cpu,t4")
-
-
 def test_other_keys_are_settings_and_their_last_value_holds():
     found = asked("executor=inline", "executor.run_seconds=5", "sweep.repeats=2", "sweep.repeats=3")
     assert found.picks == {"executor": "inline"}
@@ -76,6 +72,11 @@ _WRITE = "; write KEY=VALUE, KEY=A,B or +sweep=NAME"
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (
+            ("seed=range(0,10000000)",),
+            "'seed=range(0,10000000)' gives seed more than 100,000 values; "
+            "a sweep has at most that many trials",
+        ),
         (("foo",), f"cannot read 'foo', which has no '='{_WRITE}"),
         (("--foo",), f"cannot read '--foo', which is no option{_WRITE}"),
         (("seed=[1,2",), f"cannot read 'seed=[1,2'{_WRITE}"),

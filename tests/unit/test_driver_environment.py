@@ -3,7 +3,9 @@
 import os
 import platform
 import subprocess
+from pathlib import Path
 
+from orchestrator.core.result import DRIVER_FACTS
 from orchestrator.record.environment import driver_environment
 
 
@@ -33,6 +35,11 @@ def test_a_folder_in_git_has_its_commit_and_tells_changes(tmp_path):
     changed = driver_environment(tmp_path)
     assert len(clean["git_commit"]) == 40
     assert (clean["git_dirty"], changed["git_dirty"]) == ("false", "true")
+
+
+def test_only_python_of_it_is_a_version_of_what_workers_run_with():
+    repository = Path(__file__).parent
+    assert set(driver_environment(repository)) - set(DRIVER_FACTS) == {"python"}
 
 
 def test_no_environment_variable_is_in_it(tmp_path, monkeypatch):

@@ -56,6 +56,17 @@ def test_a_sweep_is_measured_at_least_once():
         Sweep(name="example", points=(), repeats=0)
 
 
+@pytest.mark.parametrize("repeats", [50_001, 10**18])
+def test_a_sweep_of_too_many_trials_is_refused_before_any_is_made(repeats):
+    points = (point(), point(seed=1))
+    assert Sweep(name="example", points=points, repeats=50_000).repeats == 50_000
+    with pytest.raises(ConfigError) as raised:
+        Sweep(name="example", points=points, repeats=repeats)
+    assert str(raised.value) == (
+        f"sweep.repeats={repeats} makes {2 * repeats:,} trials of 2 points; a sweep has at most 100,000"
+    )
+
+
 @pytest.mark.parametrize("seconds", [0, -1.0, math.inf, math.nan])
 def test_a_deadline_is_above_zero_and_finite(seconds):
     with pytest.raises(ConfigError, match=r"executor\.run_seconds=.* must be above 0 and finite"):
