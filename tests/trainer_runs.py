@@ -11,6 +11,7 @@ import subprocess
 import sys
 import traceback
 from functools import cache
+from itertools import accumulate
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,9 +23,11 @@ from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.spec import TimingSpec, TrialSpec
 from orchestrator.train.base import Trainer, WorkerJob
+from orchestrator.train.loop import phase_steps
 from orchestrator.train.registry import load_trainer, trainer_info
 from workloads.data import batches
 from workloads.data.sources import resolve
+from workloads.initial import initial_weights
 from workloads.registry import workload
 
 ROOT = Path(__file__).parents[1]
@@ -43,20 +46,38 @@ RUNS: dict[str, dict[str, tuple[str, int, int]]] = {
 
 STEPS = 12
 BATCH = 64
-OPTIONS = {"filters": (8, 16), "dense_units": 64, "learning_rate": 0.02, "momentum": 0.9}
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "mnist_cnn": {"filters": (8, 16), "dense_units": 64, "learning_rate": 0.02, "momentum": 0.9},
+    "mnist_dbn": {"hidden_units": (48, 32), "gibbs_steps": 2, "learning_rate": 0.01},
+    "mnist_gan": {"width": 4, "latent": 8, "dropout": 0.0},
+}
+"""Small networks with every step protocol, without what draws random numbers in a framework: dropout."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one rank says after its steps; `state` holds its weights by canonical name."""
+    """What one rank says after its steps; `state` holds its weights by canonical name.
 
-    losses: tuple[float, ...]
+    Attributes:
+        losses: of each step, by network.
+    """
+
+    losses: tuple[dict[str, float], ...]
     quality: dict[str, float]
     quality_of_five: dict[str, float]
     samples: int
     compile_counts: tuple[int | None, ...]
     facts: DeviceFacts
     state: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+
+def initial_state(task: str) -> dict[str, np.ndarray]:
+    """Weights of all networks before the first step, by canonical name."""
+    return {
+        f"{network}.{name}": array
+        for network, graph in workload(task, WORKLOADS[task]).networks.items()
+        for name, array in initial_weights(graph, seed=0).items()
+    }
 
 
 def python_of(trainer: str) -> Path:
@@ -67,12 +88,13 @@ def python_of(trainer: str) -> Path:
 
 
 @cache
-def outcomes_of(trainer: str) -> dict[str, list[Outcome]]:
-    """Do all runs of a trainer, once in a test session: the outcome of each rank, by the name of the run."""
+def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
+    """Do all runs of a workload, once in a test session: the outcome of each rank, by the name of the run."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
-        jobs = {run: _jobs_of(trainer, *shape, data=data) for run, shape in RUNS[trainer].items()}
+        data_set = workload(task, WORKLOADS[task]).data.data_set
+        data = resolve(data_set, "synthetic", cache=folder, download=False).path
+        jobs = {run: _jobs_of(trainer, task, shape, data=data) for run, shape in RUNS[trainer].items()}
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
             [python_of(trainer), __file__, folder],
@@ -83,16 +105,17 @@ def outcomes_of(trainer: str) -> dict[str, list[Outcome]]:
         return {run: [_outcome(folder / f"{run}-{each.rank}") for each in jobs[run]] for run in jobs}
 
 
-def _jobs_of(trainer: str, precision: str, processes: int, replicas: int, *, data: Path) -> list[WorkerJob]:
+def _jobs_of(trainer: str, task: str, shape: tuple[str, int, int], *, data: Path) -> list[WorkerJob]:
     """The jobs of one trial, one for each process."""
+    precision, processes, replicas = shape
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(processes)]
     addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
     for each in sockets:
         each.close()
     trial = TrialSpec(
-        workload="mnist_cnn",
+        workload=task,
         workload_version=1,
-        workload_options=OPTIONS,
+        workload_options=WORKLOADS[task],
         trainer=trainer,
         trainer_version=1,
         device="cpu",
@@ -171,15 +194,16 @@ def _work(job: WorkerJob, stem: Path) -> None:
     )
     trainer = load_trainer(trainer_info(trial.trainer).path)
     trainer.setup(spec, job, data)
-    trainer.begin(spec.phases[0])
-    losses: list[float] = []
+    losses: list[dict[str, float]] = []
     counts: list[int | None] = []
-    trainer.synchronize()  # as the loop does before the first step
-    for index in range(trial.steps):
-        trainer.step(index)
-        trainer.synchronize()
-        losses.append(sum(trainer.losses().values()))
-        counts.append(trainer.compile_count())
+    for phase, last in zip(spec.phases, accumulate(phase_steps(spec.phases, trial.steps)), strict=True):
+        trainer.begin(phase)
+        trainer.synchronize()  # as the loop does before the first step
+        for index in range(len(losses), last):
+            trainer.step(index)
+            trainer.synchronize()
+            losses.append(dict(trainer.losses()))
+            counts.append(trainer.compile_count())
     quality, quality_of_five = _evaluate(trainer, counts)
     said: dict[str, Any] = {
         "losses": losses,

@@ -85,11 +85,15 @@ class Activation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaxPool2d:
-    """Maximum over squares; padding counts as zero, a remainder at the border is dropped."""
+    """Maximum over squares; what `padding` adds at the border never counts, a remainder there is dropped."""
 
     size: int
     stride: int | None = None
     padding: int = 0
+
+    def __post_init__(self) -> None:
+        if 2 * self.padding > self.size:
+            raise ValueError(f"MaxPool2d: padding={self.padding} must be at most half of size={self.size}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """How good outputs are, in numpy: computed here once, so that frameworks agree."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy.typing as npt
 
 Batch = Mapping[str, npt.NDArray[Any]]
 Logits = npt.NDArray[np.float32]
+
+_REFERABLE_GRADE = 2
 
 
 def classification(logits: Logits, held_out: Batch) -> dict[str, float]:
@@ -31,6 +34,52 @@ def classification(logits: Logits, held_out: Batch) -> dict[str, float]:
     }
 
 
+def graded(logits: Logits, held_out: Batch) -> dict[str, float]:
+    """Of [sample, grade] logits: `classification`, quadratic-weighted kappa, and AUC of the referable samples.
+
+    Referable is grade 2 and above, in truth as in the probability that is ranked.
+    """
+    score = _softmax(logits)[:, _REFERABLE_GRADE:].sum(1)
+    return _of_grades(logits, held_out) | {"auc": _area(score, held_out["y"] >= _REFERABLE_GRADE)}
+
+
+def referable(logits: Logits, held_out: Batch) -> dict[str, float]:
+    """The same of [sample, 2] logits, whose class 1 is referable."""
+    return _of_grades(logits, held_out) | {"auc": _area(_softmax(logits)[:, 1], held_out["y"] == 1)}
+
+
+def _of_grades(logits: Logits, held_out: Batch) -> dict[str, float]:
+    counts = confusion(held_out["y"], logits.argmax(1), num_classes=logits.shape[1])
+    return {**classification(logits, held_out), "kappa": _kappa(counts)}
+
+
+def _kappa(counts: npt.NDArray[np.float64]) -> float:
+    """Quadratic-weighted kappa (Cohen 1968) of [true grade, predicted grade] counts.
+
+    NaN where truth and prediction are all of one grade, so that chance alone agrees too.
+    """
+    grades = np.arange(len(counts))
+    weights = (grades[:, None] - grades) ** 2
+    by_chance = counts.sum(1)[:, None] * counts.sum(0) / counts.sum()
+    expected = float((weights * by_chance).sum())
+    return 1 - float((weights * counts).sum()) / expected if expected else math.nan
+
+
+def _area(score: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_]) -> float:
+    """Area under the ROC curve: how often a positive sample scores above a negative one, a tie counting half.
+
+    NaN where all samples are of one kind. (Hanley and McNeil 1982, section "Meaning of the area".)
+    """
+    negatives = np.sort(score[~positive])
+    above = np.searchsorted(negatives, score[positive], side="left")
+    above_or_tied = np.searchsorted(negatives, score[positive], side="right")
+    return (
+        float((above + above_or_tied).mean() / (2 * len(negatives)))
+        if 0 < len(negatives) < len(score)
+        else math.nan
+    )
+
+
 def confusion(
     classes: npt.NDArray[Any], predicted: npt.NDArray[Any], *, num_classes: int
 ) -> npt.NDArray[np.float64]:
@@ -38,6 +87,12 @@ def confusion(
     counts = np.zeros((num_classes, num_classes))
     np.add.at(counts, (classes, predicted), 1)
     return counts
+
+
+def _softmax(logits: Logits) -> npt.NDArray[np.float64]:
+    powers = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    probabilities: npt.NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def _cross_entropy(logits: npt.NDArray[np.float64], classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

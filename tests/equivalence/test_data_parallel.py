@@ -2,55 +2,73 @@
 
 import numpy as np
 import pytest
-from trainer_runs import BATCH, RUNS, STEPS, Outcome, outcomes_of, python_of
+from trainer_runs import BATCH, RUNS, STEPS, WORKLOADS, Outcome, initial_state, outcomes_of, python_of
 
-# float32 sums in another order: after 12 steps, weights of order 0.1 were seen to differ by up to 1.3e-5
-TOLERANCE = 1e-4
+TOLERANCES = {
+    "mnist_cnn": 1e-4,  # float32 sums in another order: after 12 steps differences of up to 1.3e-5 were seen
+    "mnist_gan": 1e-3,  # Adam divides by the gradient's size: what is all rounding moves a weight by up to 1e-3
+    "mnist_dbn": 3e-3,  # a last bit decides a hidden unit's state: one of 64 samples, times a rate of 0.1
+}
 
-PARALLEL = [(trainer, name) for trainer, runs in RUNS.items() for name in runs if name.startswith("two")]
+MOVED_APART = {"mnist_cnn": 1e-3, "mnist_gan": 0.15, "mnist_dbn": 0.05}
+"""Most that two frameworks' weights may lie apart, as a share of how far they have moved."""
+
+PARALLEL = [
+    (task, trainer, name)
+    for task in WORKLOADS
+    for trainer, runs in RUNS.items()
+    for name in runs
+    if name.startswith("two")
+]
 
 
-def run(trainer: str, name: str) -> list[Outcome]:
+def run(task: str, trainer: str, name: str) -> list[Outcome]:
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
-    return outcomes_of(trainer)[name]
+    return outcomes_of(trainer, task)[name]
 
 
 @pytest.fixture(params=PARALLEL, ids=" ".join)
-def pair(request: pytest.FixtureRequest) -> tuple[Outcome, list[Outcome]]:
-    """One worker, and the ranks of two on the same batches."""
-    trainer, name = request.param
-    (alone,) = run(trainer, "fp32")
-    return alone, run(trainer, name)
+def pair(request: pytest.FixtureRequest) -> tuple[str, Outcome, list[Outcome]]:
+    """A workload, one worker, and the ranks of two on the same batches."""
+    task, trainer, name = request.param
+    (alone,) = run(task, trainer, "fp32")
+    return task, alone, run(task, trainer, name)
 
 
-def assert_same_training(one: Outcome, other: Outcome) -> None:
-    np.testing.assert_allclose(one.losses, other.losses, rtol=0, atol=TOLERANCE)
+def assert_same_training(task: str, one: Outcome, other: Outcome) -> None:
+    tolerance = TOLERANCES[task]
+    for ours, theirs in zip(one.losses, other.losses, strict=True):
+        assert ours == pytest.approx(theirs, rel=tolerance, abs=tolerance)
     for name, array in one.state.items():
-        np.testing.assert_allclose(array, other.state[name], rtol=0, atol=TOLERANCE, err_msg=name)
+        np.testing.assert_allclose(array, other.state[name], rtol=0, atol=tolerance, err_msg=name)
 
 
-def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[Outcome, list[Outcome]]) -> None:
-    alone, together = pair
+def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[str, Outcome, list[Outcome]]) -> None:
+    task, alone, together = pair
     for outcome in together:
-        assert_same_training(alone, outcome)
+        assert_same_training(task, alone, outcome)
     assert sum(outcome.samples for outcome in together) == STEPS * BATCH
 
 
 def test_all_ranks_report_the_same_losses_quality_and_weights(
-    pair: tuple[Outcome, list[Outcome]],
+    pair: tuple[str, Outcome, list[Outcome]],
 ) -> None:
-    first, *others = pair[1]
+    first, *others = pair[2]
     for outcome in others:
         assert outcome.losses == first.losses
         assert outcome.quality == first.quality
         assert all(np.array_equal(array, first.state[name]) for name, array in outcome.state.items())
 
 
+@pytest.mark.parametrize("task", WORKLOADS)
 @pytest.mark.parametrize("trainer", ["tensorflow", "torch_xla"])
-def test_trainers_train_the_same_from_the_same_weights(trainer: str) -> None:
-    (torch_ddp,) = run("torch_ddp", "fp32")
-    (other,) = run(trainer, "fp32")
-    assert_same_training(torch_ddp, other)
-    assert other.quality["accuracy"] == torch_ddp.quality["accuracy"]
-    assert other.quality["held_out_loss"] == pytest.approx(torch_ddp.quality["held_out_loss"], abs=TOLERANCE)
+def test_trainers_train_the_same_from_the_same_weights(task: str, trainer: str) -> None:
+    """Weights have moved the same way: rounding that a sign or a state hangs on is no other training."""
+    (ours,), (theirs,) = run(task, "torch_ddp", "fp32"), run(task, trainer, "fp32")
+    for one, other in zip(ours.losses, theirs.losses, strict=True):
+        assert one == pytest.approx(other, rel=1e-2, abs=1e-3)
+    for name, start in initial_state(task).items():
+        apart = np.linalg.norm(theirs.state[name] - ours.state[name])
+        assert apart < MOVED_APART[task] * np.linalg.norm(ours.state[name] - start), name
+    assert theirs.quality == pytest.approx(ours.quality, rel=1e-2, abs=2e-3)

@@ -6,21 +6,22 @@ import numpy as np
 import pytest
 
 from orchestrator.train.evaluation import quality_of
+from workloads.data.arrays import ArraySplit
 from workloads.data.batches import Batches
+from workloads.spec import Quality
+
+QUALITY = Quality(measure="workloads.quality:classification", metric="accuracy", target=1.0)
 
 
 def batches_of(labels: list[int]) -> Batches:
     """Held-out images of 1x1 pixels that hold their own label."""
     array = np.array(labels, np.int32)
-    images = array.astype(np.float32).reshape(-1, 1, 1, 1)
-    return Batches(
-        train_images=images,
-        train_labels=array,
-        test_images=images,
-        test_labels=array,
-        order=np.arange(len(labels)),
-        global_batch_size=2,
-    )
+    split = ArraySplit(samples=array.astype(np.uint8).reshape(-1, 1, 1, 1), labels=array, image_size=None)
+    return Batches(train=split, test=split, order=np.arange(len(labels)), global_batch_size=2)
+
+
+def found(model: "Constant", labels: list[int], *, limit: int | None, chunk: int) -> dict[str, float]:
+    return quality_of(model, QUALITY, batches_of(labels), limit=limit, chunk=chunk)
 
 
 class Constant:
@@ -37,24 +38,23 @@ class Constant:
 
 def test_three_of_four_right_is_an_accuracy_of_three_quarters() -> None:
     model = Constant([0.0, 1.0])
-    assert quality_of(model, batches_of([1, 1, 1, 0]), limit=None, chunk=4)["accuracy"] == 0.75
+    assert found(model, [1, 1, 1, 0], limit=None, chunk=4)["accuracy"] == 0.75
 
 
 def test_undecided_logits_of_two_classes_lose_log_two_and_large_ones_do_not_overflow() -> None:
-    data = batches_of([0, 1])
-    told = quality_of(Constant([5.0, 5.0]), data, limit=None, chunk=2)
+    told = found(Constant([5.0, 5.0]), [0, 1], limit=None, chunk=2)
     assert told["held_out_loss"] == pytest.approx(math.log(2))
-    assert quality_of(Constant([1e30, -1e30]), data, limit=1, chunk=2)["held_out_loss"] == 0
+    assert found(Constant([1e30, -1e30]), [0, 1], limit=1, chunk=2)["held_out_loss"] == 0
 
 
 def test_every_chunk_has_the_same_shape_and_what_fills_the_last_one_does_not_count() -> None:
     model = Constant([0.0, 1.0])
-    quality = quality_of(model, batches_of([1, 1, 1, 1, 0]), limit=None, chunk=4)
+    quality = found(model, [1, 1, 1, 1, 0], limit=None, chunk=4)
     assert model.shapes == [(4, 1, 1, 1), (4, 1, 1, 1)]
     assert quality["accuracy"] == 0.8
 
 
 def test_a_limit_takes_the_first_samples() -> None:
     model = Constant([0.0, 1.0])
-    assert quality_of(model, batches_of([1, 1, 0, 0]), limit=2, chunk=4)["accuracy"] == 1
+    assert found(model, [1, 1, 0, 0], limit=2, chunk=4)["accuracy"] == 1
     assert len(model.shapes) == 1

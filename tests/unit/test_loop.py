@@ -8,22 +8,28 @@ import pytest
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
-from orchestrator.train.loop import REHEARSAL, LoopTimes, run
+from orchestrator.train.loop import REHEARSAL, LoopTimes, phase_steps, run
+from workloads.spec import Phase, Supervised
 
 _LOSS_SECONDS = 1000.0
+_ONE_PHASE = (Phase(name="training", protocol=Supervised(), optimizers={}),)
 
 
 @dataclass
 class QueueTrainer:
-    """Its `step` enqueues work, its `synchronize` and `loss` pass the time that the work takes."""
+    """Its `step` enqueues work, its `synchronize` and `losses` pass the time that the work takes."""
 
     step_seconds: Callable[[int], float] = lambda _: 1.0
     compile_counts: Mapping[int, int] | None = None  # step -> compilations once it was taken
-    losses: Callable[[int], float] = lambda taken: 1 / taken
+    loss: Callable[[int], float] = lambda taken: 1 / taken
     now: float = 0.0
     queued: list[float] = field(default_factory=list)
     taken: int = 0
     num_synchronizations: int = 0
+    phases: list[tuple[str, int]] = field(default_factory=list)
+
+    def begin(self, phase: Phase) -> None:
+        self.phases.append((phase.name, self.taken))
 
     def step(self, index: int) -> None:
         assert index == self.taken, "steps are taken in order"
@@ -35,10 +41,10 @@ class QueueTrainer:
         self.queued.clear()
         self.num_synchronizations += 1
 
-    def loss(self) -> float:
+    def losses(self) -> Mapping[str, float]:
         self.synchronize()
         self.now += _LOSS_SECONDS
-        return self.losses(self.taken)
+        return {"model": self.loss(self.taken), "other": 0.0}
 
     def compile_count(self) -> int | None:
         if self.compile_counts is None:
@@ -46,7 +52,7 @@ class QueueTrainer:
         return max((count for step, count in self.compile_counts.items() if step <= self.taken), default=0)
 
 
-def timed(trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, **timing) -> LoopTimes:
+def timed(trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=_ONE_PHASE, **timing) -> LoopTimes:
     """Run the loop with blocks of two steps, a warm-up of one and four blocks, unless told otherwise."""
     defaults = {
         "warmup_steps": 1,
@@ -55,9 +61,8 @@ def timed(trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, **timing
         "min_blocks": 4,
         "max_blocks": 4,
     }
-    return run(
-        trainer, TimingSpec(**{**defaults, **timing}), steps=steps, meet=meet, clock=lambda: trainer.now
-    )
+    spec = TimingSpec(**{**defaults, **timing})
+    return run(trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now)
 
 
 def test_first_step_warm_up_and_blocks_are_timed_apart():
@@ -152,7 +157,7 @@ def test_a_long_rest_is_read_some_fifty_times_only():
 
 
 def test_a_loss_that_is_no_number_ends_the_trial_as_diverged():
-    trainer = QueueTrainer(losses=lambda taken: math.nan if taken > 5 else 1.0)
+    trainer = QueueTrainer(loss=lambda taken: math.nan if taken > 5 else 1.0)
     with pytest.raises(TrialError, match=r"^the loss is nan after step 6$") as caught:
         timed(trainer, steps=100)
     assert caught.value.kind == "diverged"
@@ -160,7 +165,7 @@ def test_a_loss_that_is_no_number_ends_the_trial_as_diverged():
 
 
 def test_an_infinite_loss_of_the_first_step_ends_the_trial_before_the_second():
-    trainer = QueueTrainer(losses=lambda _: math.inf)
+    trainer = QueueTrainer(loss=lambda _: math.inf)
     with pytest.raises(TrialError, match=r"^the loss is inf after step 1$"):
         timed(trainer, steps=100)
     assert trainer.taken == 1
@@ -168,8 +173,9 @@ def test_an_infinite_loss_of_the_first_step_ends_the_trial_before_the_second():
 
 def test_a_rehearsal_is_the_first_step_and_one_more():
     trainer = QueueTrainer(compile_counts={1: 1, 2: 2})
+    steps = REHEARSAL.least_steps
     times = run(
-        trainer, REHEARSAL, steps=REHEARSAL.least_steps, meet=lambda vote: vote, clock=lambda: trainer.now
+        trainer, _ONE_PHASE, REHEARSAL, steps=steps, meet=lambda vote: vote, clock=lambda: trainer.now
     )
     assert (trainer.taken, times.steps, times.warmup_steps) == (2, 2, 0)
     assert (times.first_step_seconds, times.block_seconds) == (1.0, (1.0,))
@@ -179,3 +185,33 @@ def test_processor_seconds_and_load_are_those_of_the_timed_blocks():
     times = timed(QueueTrainer(), steps=10)
     assert times.cpu_seconds >= 0
     assert min(times.load_average) >= 0
+
+
+def phases_of(*shares: float) -> tuple[Phase, ...]:
+    return tuple(
+        Phase(name=f"phase {index}", protocol=Supervised(), optimizers={}, share=share)
+        for index, share in enumerate(shares)
+    )
+
+
+def test_earlier_phases_take_their_share_of_the_steps_untimed_and_the_last_one_is_timed():
+    trainer = QueueTrainer()
+    times = timed(trainer, steps=40, phases=phases_of(0.25, 0.25, 0.5))
+    assert trainer.phases == [("phase 0", 0), ("phase 1", 10), ("phase 2", 20)]
+    assert times.phase_seconds == {"phase 0": 10, "phase 1": 10, "phase 2": 20}
+    assert times.steps == 40
+    assert len(times.block_seconds) == 4
+
+
+@pytest.mark.parametrize(
+    ("shares", "steps", "taken"),
+    [((1.0,), 7, (7,)), ((0.5, 0.5), 7, (3, 4)), ((0.1, 0.1, 0.8), 4, (1, 1, 2))],
+)
+def test_a_phase_has_its_share_rounded_down_but_one_step_and_the_last_what_is_left(shares, steps, taken):
+    assert phase_steps(phases_of(*shares), steps) == taken
+
+
+def test_losses_are_kept_of_each_network_and_summed():
+    times = timed(QueueTrainer(), steps=10)
+    assert times.network_losses["model"] == times.losses
+    assert {loss for _, loss in times.network_losses["other"]} == {0.0}

@@ -4,6 +4,7 @@ As a script it stores versions and code as they are: `python tests/unit/test_wor
 """
 
 import json
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -12,18 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).with_name("workload_versions.json")
-SHARED = (
-    "spec.py",
-    "shapes.py",
-    "initial.py",
-    "flops.py",
-    "sequential_torch.py",
-    "sequential_keras.py",
-    "data/batches.py",
-    "data/mnist.py",
-    "data/drawn_digits.py",
-)
-"""Code that decides what every workload computes, beside the workload's own folder."""
+SHARED = ("flops", "traffic", "data.batches", "with_torch.training", "with_keras.training")
+"""Modules that every workload is computed with, beside what its own folder names."""
+
+_MENTIONED = re.compile(r"(?:from |\")workloads\.([\w.]+)(?: import|:)")
+"""In an import, or in the `module:attribute` of a data set or a measure."""
 
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -34,11 +28,27 @@ from workloads.registry import workload_names  # noqa: E402 (likewise)
 
 
 def found_of(name: str) -> dict[str, object]:
-    own = sorted((ROOT / "workloads" / name).glob("**/*.py"))
+    files = set((ROOT / "workloads" / name).glob("**/*.py")) | {file_of(module) for module in SHARED}
     return {
         "version": import_module(f"workloads.{name}.spec").VERSION,
-        "sha256": syntax_sha256([*own, *(ROOT / "workloads" / each for each in SHARED)]),
+        "sha256": syntax_sha256(sorted(with_mentioned(files))),
     }
+
+
+def with_mentioned(files: set[Path]) -> set[Path]:
+    """The files, those of the modules of `workloads/` that they name, and so on."""
+    found: set[Path] = set()
+    waiting = set(files)
+    while waiting:
+        file = waiting.pop()
+        found.add(file)
+        named = {file_of(module) for module in _MENTIONED.findall(file.read_text())}
+        waiting |= {each for each in named if each.exists()} - found
+    return found
+
+
+def file_of(module: str) -> Path:
+    return (ROOT / "workloads" / module.replace(".", "/")).with_suffix(".py")
 
 
 @pytest.mark.parametrize("name", workload_names())
@@ -47,6 +57,13 @@ def test_a_workload_whose_code_changes_gets_another_version(name: str) -> None:
         f"the code of workload {name!r} changed: raise VERSION in workloads/{name}/spec.py if it computes "
         "anything else, then run: python tests/unit/test_workload_versions.py"
     )
+
+
+def test_a_workload_is_made_of_the_modules_that_its_folder_names() -> None:
+    own = {file_of("mnist_gan.spec")}
+    named = {str(each.relative_to(ROOT / "workloads")) for each in with_mentioned(own)}
+    assert {"mnist_gan/frechet.py", "data/mnist.py", "data/drawn_digits.py", "layers.py"} <= named
+    assert not {"mnist_dbn/spec.py", "with_torch/network.py"} & named
 
 
 def test_comments_layout_and_docstrings_are_no_part_of_a_version(tmp_path: Path) -> None:

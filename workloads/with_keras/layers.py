@@ -85,7 +85,7 @@ def keras_layer_of(layer: Layer, inputs: Shape, *, name: str, dtype: str | None)
 
 def padding_of(layer: Layer) -> tuple[int, int] | None:
     """Zeros that stand on both sides of (height, width) before the layer: Keras' own "same" is uneven."""
-    if isinstance(layer, (Conv2d, DepthwiseConv2d, MaxPool2d)) and layer.padding:
+    if isinstance(layer, (Conv2d, DepthwiseConv2d)) and layer.padding:
         return pair(layer.padding)
     return None
 
@@ -126,12 +126,14 @@ def _without_weights(layer: Layer, common: Mapping[str, Any]) -> Any:
         case Activation():
             return _Lambda(_function_of(layer), **common)
         case MaxPool2d():
-            return keras.layers.MaxPool2D(layer.size, strides=layer.stride, **common)
+            return _max_pool(layer, common)
         case AvgPool2d():
             strides, padding = (1, "same") if layer.same else (None, "valid")
             return keras.layers.AveragePooling2D(layer.size, strides=strides, padding=padding, **common)
         case GlobalAveragePool():
-            return _Lambda(lambda value: tf.reduce_mean(value, list(range(1, value.shape.rank - 1))), **common)
+            return _Lambda(
+                lambda value: tf.reduce_mean(value, list(range(1, value.shape.rank - 1))), **common
+            )
         case Flatten():
             return keras.layers.Flatten(**common)
         case Reshape():
@@ -146,6 +148,20 @@ def _without_weights(layer: Layer, common: Mapping[str, Any]) -> Any:
             return _Lambda(lambda *features: tf.concat(features, -1), **common)
         case _:
             raise ValueError(f"{layer} has no layer in Keras")
+
+
+def _max_pool(layer: MaxPool2d, common: Mapping[str, Any]) -> Any:
+    """Keras' own has no padding but its uneven "same"."""
+    if not layer.padding:
+        return keras.layers.MaxPool2D(layer.size, strides=layer.stride, **common)
+    side = (layer.padding, layer.padding)
+    edges, stride = ((0, 0), side, side, (0, 0)), layer.stride or layer.size
+
+    def pooled(features: Any) -> Any:
+        padded = tf.pad(features, edges, constant_values=features.dtype.min)
+        return tf.nn.max_pool2d(padded, layer.size, stride, "VALID")
+
+    return _Lambda(pooled, **common)
 
 
 def _function_of(layer: Activation) -> Apply:

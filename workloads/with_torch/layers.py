@@ -114,6 +114,10 @@ class RbmLayer(nn.Module):
         return torch.sigmoid(functional.linear(visible, self.kernel.t(), self.bias))
 
 
+PRODUCTS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear, RbmLayer, BidirectionalCell)
+"""Modules that multiply by a kernel: their outputs have the dtype that was computed in."""
+
+
 class CroppedConvTranspose2d(nn.ConvTranspose2d):
     """Its output is `stride` times its input: of an odd excess the larger half is cut behind, as in Keras."""
 
@@ -146,8 +150,7 @@ def _without_weights(layer: Layer) -> nn.Module:
         case Activation():
             return _Lambda(_function_of(layer))
         case MaxPool2d():
-            pool = nn.MaxPool2d(layer.size, stride=layer.stride)
-            return nn.Sequential(nn.ZeroPad2d(layer.padding), pool) if layer.padding else pool
+            return nn.MaxPool2d(layer.size, stride=layer.stride, padding=layer.padding)
         case AvgPool2d():
             return _average_pool(layer)
         case GlobalAveragePool():
