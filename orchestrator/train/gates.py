@@ -90,6 +90,13 @@ def _finite_losses(case: _Case) -> str | None:
     return None
 
 
+def _finite_quality(case: _Case) -> str | None:
+    for name, value in case.result.quality.items():
+        if not math.isfinite(value):
+            return f"the {name} is {value}"
+    return None
+
+
 def _replicas(case: _Case) -> str | None:
     asked, found = case.placement.replicas, sum(each.count for each in case.result.devices)
     return None if found == asked else f"trial asks for {asked} replicas; its workers drove {found} devices"
@@ -166,6 +173,7 @@ _REHEARSAL_GATES: tuple[tuple[FailureKind, Gate], ...] = (
     ("device_mismatch", _kind),
     ("device_mismatch", _precision),
     ("diverged", _finite_losses),
+    ("diverged", _finite_quality),
     ("invalid_measurement", _replicas),
     ("invalid_measurement", _samples),
 )

@@ -53,6 +53,13 @@ def test_another_device_or_precision_than_asked_for_is_a_device_mismatch(devices
     assert (failure.kind, failure.message) == ("device_mismatch", message)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_quality_that_is_no_finite_number_has_diverged(value) -> None:
+    failure = judge(placement(), train_result(quality={"accuracy": 0.9, "held_out_loss": value}))
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("diverged", f"the held_out_loss is {value}")
+
+
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
 def test_a_loss_that_is_no_number_is_divergence(loss: float) -> None:
     failure = judge(placement(), train_result(losses=((1, 2.3), (64, loss), (120, loss))))
@@ -140,6 +147,7 @@ def test_a_rehearsal_is_two_steps_on_a_stand_in_and_passes() -> None:
     [
         ({"devices": (facts(precision="bf16"),)}, "device_mismatch"),
         ({"losses": ((1, math.nan),)}, "diverged"),
+        ({"quality": {"held_out_loss": math.nan}}, "diverged"),
         ({"samples": 64}, "invalid_measurement"),
     ],
 )
