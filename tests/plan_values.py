@@ -67,7 +67,7 @@ def torch_like(**changes: Any) -> TrainerInfo:
         version=1,
         path="nowhere:Nothing",
         packages=("torch",),
-        install="pip install '.[torch]'",
+        install="pip install torch",
         precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
         process_model=lambda _kind, _options: "per_replica",
         variables=dict,

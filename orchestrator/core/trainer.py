@@ -41,6 +41,7 @@ class TrainerInfo:
         variables: environment variables of a rank, in place before the framework is used.
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
+        options: knob -> the values that it may have, its default first.
         refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
         rehearsed_with: what stands in on a CPU for what belongs to a missing kind, as `gloo for nccl`.
     """
@@ -55,6 +56,7 @@ class TrainerInfo:
     variables: Variables
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
     rehearsed_with: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
 

@@ -28,10 +28,7 @@ def _per_host(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel
 
 def _by_strategy(kind: DeviceKind, options: Mapping[str, Option]) -> ProcessModel:
     """TensorFlow's replicas share a process on an accelerator's host; on a CPU they are processes."""
-    strategy = str(options.get("strategy", "auto"))
-    if strategy not in _TENSORFLOW_STRATEGIES:
-        raise UnknownNameError("trainer.strategy", strategy, known=_TENSORFLOW_STRATEGIES)
-    model = _TENSORFLOW_STRATEGIES[strategy]
+    model = _TENSORFLOW_STRATEGIES[str(options.get("strategy", "auto"))]
     return model or ("per_replica" if kind == "cpu" else "per_host")
 
 
@@ -44,7 +41,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
                 packages=("torch",),
-                install="pip install '.[torch]'",
+                install="pip install 'torch>=2.9,<2.14'",
                 precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
                 process_model=_per_replica,
                 variables=rendezvous.torch_distributed,
@@ -62,7 +59,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",
                 packages=("tensorflow", "keras"),
-                install="pip install '.[tensorflow]'",
+                install="pip install 'tensorflow-cpu>=2.20,<2.22'",
                 precisions={
                     "cpu": ("fp32", "bf16"),
                     "gpu": ("fp32", "tf32", "bf16", "fp16"),
@@ -72,6 +69,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.tensorflow_cluster,
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
+                options={"strategy": tuple(_TENSORFLOW_STRATEGIES)},
                 rehearsed_with={
                     "gpu": ("logical CPU devices for GPUs",),
                     "tpu": ("MirroredStrategy for TPUStrategy",),
@@ -82,7 +80,10 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.torch_xla_trainer:TorchXlaTrainer",
                 packages=("torch_xla", "torch"),
-                install="make xla",
+                install=(
+                    "make xla, or in an environment .venv-xla: "
+                    "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3'"
+                ),
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
                 process_model=_per_host,
                 variables=rendezvous.xla_spmd,
@@ -96,12 +97,13 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.noop_trainer:NoopTrainer",
                 packages=("numpy",),
-                install="pip install .",
+                install="pip install 'numpy>=1.26,<3'",
                 precisions={"cpu": ("fp32", "bf16")},
                 process_model=_per_replica,
                 variables=rendezvous.alone,
                 preload=("orchestrator.train.noop_trainer", "numpy.random"),
                 fork_proven=("cpu",),
+                options={"fault": ("none", "raise", "die", "hang", "nan")},
             ),
         )
     }

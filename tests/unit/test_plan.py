@@ -38,9 +38,9 @@ def test_an_impossible_point_is_skipped_once_with_its_reason():
 
 
 def test_a_missing_environment_skips_with_the_line_that_says_how_to_get_it():
-    absent = environment(missing="torch is not installed; get it with: pip install '.[torch]'")
+    absent = environment(missing="torch is not installed; get it with: pip install torch")
     (skipped,) = planned(point(), environments={"torch_ddp": absent}).skipped
-    assert skipped.reason == "torch is not installed; get it with: pip install '.[torch]'"
+    assert skipped.reason == "torch is not installed; get it with: pip install torch"
 
 
 def test_what_is_recorded_with_a_result_is_not_run_again():

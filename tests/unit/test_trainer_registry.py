@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,10 @@ def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
     assert trainer_info("torch_xla").process_model("cpu", {}) == "per_host"
 
 
-def test_an_unknown_strategy_is_told_those_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match=r"'mirorred'; did you mean 'mirrored'\? known: auto, mirr"):
-        trainer_info("tensorflow").process_model("cpu", {"strategy": "mirorred"})
+@pytest.mark.parametrize(
+    ("name", "extra"), [("torch_ddp", "torch"), ("tensorflow", "tensorflow"), ("torch_xla", "xla")]
+)
+def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, extra: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in project["optional-dependencies"][extra]:
+        assert f"'{requirement}'" in trainer_info(name).install
