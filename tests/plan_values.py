@@ -74,7 +74,7 @@ def torch_like(**changes: Any) -> TrainerInfo:
         preload=(),
         fork_proven=("cpu",),
         refusals={"tpu": "needs torch_tpu"},
-        rehearsed_with={"gpu": ("gloo for nccl",)},
+        rehearsed_with=lambda _kind, *, num_processes, **_: ("gloo for nccl",) if num_processes > 1 else (),
     )
     return replace(base, **changes)
 
@@ -90,7 +90,7 @@ def tensorflow_like(**changes: Any) -> TrainerInfo:
         },
         "process_model": lambda kind, _options: "per_replica" if kind == "cpu" else "per_host",
         "refusals": {},
-        "rehearsed_with": {"tpu": ("MirroredStrategy for TPUStrategy",)},
+        "rehearsed_with": lambda kind, **_: ("MirroredStrategy for TPUStrategy",) if kind == "tpu" else (),
         **changes,
     }
     return torch_like(**told)

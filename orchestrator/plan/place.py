@@ -14,6 +14,9 @@ from orchestrator.core.trainer import TrainerInfo
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""
 
+_LEFT_OUT = {"fp16": " without loss scaling"}
+"""What of the code path of a precision that other one has not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -84,6 +87,7 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
     point = asked.point
     replicas = max(each for each in (1, 2) if each <= point.replicas and not point.global_batch_size % each)
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
+    num_processes = _num_processes(asked, replicas)
     return Placement(
         trial=asked.trial,
         trial_id=asked.trial_id,
@@ -91,7 +95,7 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
         kind="cpu",
         precision=precision,
         replicas=replicas,
-        num_processes=_num_processes(asked, replicas),
+        num_processes=num_processes,
         threads=1,
         node=node.name,
         cpus=1,
@@ -99,16 +103,21 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
         start_method=_start_method(asked, kind="cpu"),
         substitutions=(
             f"cpu for {point.device.name}",
-            *((f"{precision} for {point.precision}",) if precision != point.precision else ()),
+            *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
-            *asked.trainer.rehearsed_with.get(point.device.kind, ()),
+            *asked.trainer.rehearsed_with(point.device.kind, replicas=replicas, num_processes=num_processes),
         ),
     )
 
 
+def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
+    return () if rehearsed == asked else (f"{rehearsed}{_LEFT_OUT.get(asked, '')} for {asked}",)
+
+
 def _num_processes(asked: Asked, replicas: int) -> int:
     """Of the code path of the device asked for, also where a CPU rehearses it."""
-    return replicas if asked.trial.process_model == "per_replica" else 1
+    model = asked.trainer.process_model(asked.point.device.kind, asked.trial.trainer_options)
+    return replicas if model == "per_replica" else 1
 
 
 def _share_of_cores(device: Device, devices: int, *, node: Node) -> int:

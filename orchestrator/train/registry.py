@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError, UnknownNameError
-from orchestrator.core.spec import Option, ProcessModel
-from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.spec import Option
+from orchestrator.core.trainer import ProcessModel, TrainerInfo
 from orchestrator.train import rendezvous
 from orchestrator.train.base import Trainer
 
@@ -32,6 +32,24 @@ def _by_strategy(kind: DeviceKind, options: Mapping[str, Option]) -> ProcessMode
     return model or ("per_replica" if kind == "cpu" else "per_host")
 
 
+def _torch_stand_ins(_kind: DeviceKind, /, *, num_processes: int, **_: int) -> tuple[str, ...]:
+    """A single process has no process group."""
+    return ("gloo for nccl",) if num_processes > 1 else ()
+
+
+def _tensorflow_stand_ins(kind: DeviceKind, /, *, replicas: int, num_processes: int) -> tuple[str, ...]:
+    """The strategies that `tensorflow_strategy.strategy_of` takes on a CPU, where they are others."""
+    if kind == "tpu":
+        return (f"{'MirroredStrategy' if replicas > 1 else 'the default strategy'} for TPUStrategy",)
+    if num_processes > 1:
+        return ("RING for NCCL",)
+    return ("logical CPU devices for GPUs",) if replicas > 1 else ()
+
+
+def _xla_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
+    return ("PJRT's CPU devices for TPU chips",)
+
+
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
     {
         info.name: info
@@ -52,7 +70,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 ),
                 fork_proven=("cpu",),
                 refusals={"tpu": "reaches a TPU through torch_tpu only, which it has not been run with"},
-                rehearsed_with={"gpu": ("gloo for nccl",)},
+                rehearsed_with=_torch_stand_ins,
             ),
             TrainerInfo(
                 name="tensorflow",
@@ -70,9 +88,11 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES)},
-                rehearsed_with={
-                    "gpu": ("logical CPU devices for GPUs",),
-                    "tpu": ("MirroredStrategy for TPUStrategy",),
+                rehearsed_with=_tensorflow_stand_ins,
+                single_replica={
+                    # keras 3.15: an overflow in another replica made the weights infinite
+                    "fp16": "scales the loss of one replica only, for Keras looks for overflow in the first "
+                    "one's gradients"
                 },
             ),
             TrainerInfo(
@@ -90,7 +110,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
                 fork_proven=("cpu",),
                 refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
-                rehearsed_with={"tpu": ("PJRT's CPU devices for TPU chips",)},
+                rehearsed_with=_xla_stand_ins,
             ),
             TrainerInfo(
                 name="noop",

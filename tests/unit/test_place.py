@@ -16,14 +16,14 @@ from orchestrator.plan.trials import trial_of
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
     here = here or node()
-    trainer = trainer or torch_like()
-    data_ids = {("mnist", "auto"): "synthetic:1"}
-    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=here)
+    trial = trial_of(
+        asked_point, 0, trainer_version=1, data_ids={("mnist", "auto"): "synthetic:1"}, node=here
+    )
     asked = Asked(
         trial=trial,
         trial_id=trial_id(trial),
         point=asked_point,
-        trainer=trainer,
+        trainer=trainer or torch_like(),
         start_method=start_method,
     )
     return place(asked, node=here, missing_device=missing_device)
@@ -68,7 +68,7 @@ def test_a_device_is_here_when_there_are_as_many_as_asked_for():
 
 
 def test_a_rehearsal_says_all_that_it_substitutes():
-    found = placed(point(device=T4, precision="fp16"))
+    found = placed(point(device=T4, precision="fp16", num_workers=2))
     assert (found.provenance, found.kind, found.precision, found.cpus, found.threads) == (
         "rehearsed",
         "cpu",
@@ -76,7 +76,11 @@ def test_a_rehearsal_says_all_that_it_substitutes():
         1,
         1,
     )
-    assert found.substitutions == ("cpu for t4", "bf16 for fp16", "gloo for nccl")
+    assert found.substitutions == ("cpu for t4", "bf16 without loss scaling for fp16", "gloo for nccl")
+
+
+def test_a_rehearsal_in_one_process_claims_no_substitute_for_what_it_has_not():
+    assert placed(point(device=T4)).substitutions == ("cpu for t4",)
 
 
 def test_a_tpu_is_rehearsed_in_two_replicas_of_one_process_as_its_own_code_path_has_it():
@@ -93,7 +97,7 @@ def test_a_tpu_is_rehearsed_in_two_replicas_of_one_process_as_its_own_code_path_
 def test_an_odd_batch_is_rehearsed_in_one_replica():
     found = placed(point(device=T4, num_workers=3, global_batch_size=63))
     assert found.replicas == 1
-    assert "1 replica for 3" in found.substitutions
+    assert found.substitutions == ("cpu for t4", "1 replica for 3")
 
 
 @given(st.integers(1, 16), st.integers(1, 64))
