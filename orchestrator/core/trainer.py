@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from orchestrator.core.device import DeviceKind
-from orchestrator.core.spec import Option
-
-ProcessModel = Literal["per_replica", "per_host"]
+from orchestrator.core.spec import Option, ProcessModel
 
 
 class Variables(Protocol):
@@ -49,7 +47,7 @@ class TrainerInfo:
         packages: distributions that its environment must have.
         install: the command that gets them.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
-        process_model: (kind, options) -> one worker process per replica, or one per host.
+        process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
         variables: environment variables of a rank, in place before the framework is used.
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.

@@ -63,9 +63,7 @@ def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | N
     why = trainer.single_replica.get(point.precision)
     if why is None or point.replicas == 1:
         return None
-    return (
-        f"{trainer.name} {why}; for {point.replicas} replicas choose other than {point.precision}"
-    )
+    return f"{trainer.name} {why}; for {point.replicas} replicas choose other than {point.precision}"
 
 
 def _possible(point: Point, trainer: TrainerInfo) -> str:

@@ -116,8 +116,7 @@ def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
 
 def _num_processes(asked: Asked, replicas: int) -> int:
     """Of the code path of the device asked for, also where a CPU rehearses it."""
-    model = asked.trainer.process_model(asked.point.device.kind, asked.trial.trainer_options)
-    return replicas if model == "per_replica" else 1
+    return replicas if asked.trial.process_model == "per_replica" else 1
 
 
 def _share_of_cores(device: Device, devices: int, *, node: Node) -> int:

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError, UnknownNameError
-from orchestrator.core.spec import Option
-from orchestrator.core.trainer import ProcessModel, TrainerInfo
+from orchestrator.core.spec import Option, ProcessModel
+from orchestrator.core.trainer import TrainerInfo
 from orchestrator.train import rendezvous
 from orchestrator.train.base import Trainer
 

@@ -16,14 +16,14 @@ from orchestrator.plan.trials import trial_of
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
     here = here or node()
-    trial = trial_of(
-        asked_point, 0, trainer_version=1, data_ids={("mnist", "auto"): "synthetic:1"}, node=here
-    )
+    trainer = trainer or torch_like()
+    data_ids = {("mnist", "auto"): "synthetic:1"}
+    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=here)
     asked = Asked(
         trial=trial,
         trial_id=trial_id(trial),
         point=asked_point,
-        trainer=trainer or torch_like(),
+        trainer=trainer,
         start_method=start_method,
     )
     return place(asked, node=here, missing_device=missing_device)
