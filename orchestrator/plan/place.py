@@ -37,7 +37,7 @@ class Asked:
 
 def is_here(point: Point, *, node: Node) -> bool:
     """Whether this machine has the devices that the point asks for."""
-    return point.device.kind == "cpu" or node.devices.get(point.device.name, 0) >= point.num_workers
+    return point.device.kind == "cpu" or node.counts.get(point.device.name, 0) >= point.num_workers
 
 
 def place(asked: Asked, *, node: Node, missing_device: MissingDevice) -> Placement | Skipped:
@@ -78,6 +78,7 @@ def _measured(asked: Asked, *, node: Node) -> Placement:
         node=node.name,
         cpus=cpus,
         devices=devices,
+        chips=devices * point.device.chips,
         start_method=_start_method(asked, kind=point.device.kind),
         warnings=_warnings(num_processes, cpus),
     )
@@ -123,7 +124,7 @@ def _share_of_cores(device: Device, devices: int, *, node: Node) -> int:
     """All cores for a trial on the CPU, otherwise as many as its accelerators are of those there."""
     if device.kind == "cpu":
         return node.cpus
-    return max(1, node.cpus * devices // node.devices[device.name])
+    return max(1, node.cpus * devices // node.counts[device.name])
 
 
 def _start_method(asked: Asked, *, kind: str) -> StartMethod:
@@ -139,8 +140,7 @@ def _warnings(num_processes: int, cpus: int) -> tuple[str, ...]:
 
 
 def _absence(point: Point, *, node: Node) -> str:
-    there = ", ".join(f"{count} x {name}" for name, count in node.devices.items()) or "no accelerator"
-    return f"{point.num_workers} x {point.device.name} is not here: {node.name} has {there}"
+    return f"{point.num_workers} x {point.device.name} is not here: {node.name} has {node.holdings}"
 
 
 def _count(replicas: int) -> str:
