@@ -68,13 +68,20 @@ def _kind(case: _Case) -> str | None:
 
 
 def _name(case: _Case) -> str | None:
-    found = {each.name for each in case.result.devices} - set(case.driver_names)
-    if not case.driver_names or not found:
+    names = _names_of(case)
+    found = {each.name for each in case.result.devices} - set(names)
+    if not names or not found:
         return None
     return (
         f"trial asks for {case.placement.trial.device}, which its driver calls "
-        f"{' or '.join(map(repr, case.driver_names))}; it ran on {', '.join(map(repr, sorted(found)))}"
+        f"{' or '.join(map(repr, names))}; it ran on {', '.join(map(repr, sorted(found)))}"
     )
+
+
+def _names_of(case: _Case) -> tuple[str, ...]:
+    """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores."""
+    host_cpu = case.placement.trial.host_cpu
+    return case.driver_names if host_cpu is None else (host_cpu.rpartition(" x")[0],)
 
 
 def _precision(case: _Case) -> str | None:

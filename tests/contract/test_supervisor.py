@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import noop_trials
 import processes
 import psutil
 import pytest
+from builders import placement
 from noop_trials import group, mission, noop, python_with, run, wait_until_training
 
 from orchestrator.core.errors import TrialError
@@ -173,7 +175,8 @@ def test_a_rehearsal_takes_two_steps(tmp_path):
 
 
 def test_a_result_of_another_device_is_refused_and_kept(tmp_path):
-    (record,) = run(mission(tmp_path, driver_names={"cpu": ("Another CPU",)}), noop())
+    elsewhere = replace(noop().trial, host_cpu="Another CPU x2")
+    (record,) = run(mission(tmp_path), placement(elsewhere, threads=1))
     assert record.failure.kind == "device_mismatch"
     assert record.failure.message.startswith("trial asks for cpu, which its driver calls 'Another CPU'")
     assert record.failure.refused.steps == 20
