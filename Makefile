@@ -8,11 +8,12 @@ XLA_VENV ?= .venv-xla
 XLA ?= 1
 SWEEP ?= tpu_vs_gpu
 
-export ORCHESTRATOR_XLA_PYTHON := $(XLA_VENV)/bin/python
+# An empty name leaves torch_xla out, also where its environment exists.
+export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python)
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test check fix
+.PHONY: install xla sweep smoke test test-all check fix
 
 install: $(ENVIRONMENTS)
 
@@ -39,6 +40,10 @@ smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
 test: $(ENVIRONMENTS) check
+	$(VENV)/bin/python -m pytest tests --ignore tests/unit -m "not long"
+
+# What takes too long for every day too.
+test-all: $(ENVIRONMENTS) check
 	$(VENV)/bin/python -m pytest tests --ignore tests/unit
 
 check: $(VENV)/.installed

@@ -23,15 +23,17 @@ from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train.base import WorkerJob
+from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
 
-_NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+_NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
 
 
 def noop(fault: str = "none", *, workers: int = 1, seed: int = 0, **changes: Any) -> Placement:
     """A measured trial of 20 steps; `changes` are those of its placement."""
     trial = trial_spec(
         trainer="noop",
+        host_cpu=f"{cpu_model()} x2",
         trainer_options={} if fault == "none" else {"fault": fault},
         num_workers=workers,
         seed=seed,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.core.device import Device, Node
+from orchestrator.core.device import Accelerators, Device, DeviceKind, Node
 from orchestrator.core.placement import Plan
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.sweep import Point, Sweep
@@ -21,18 +21,18 @@ def device(name: str = "cpu", **changes: Any) -> Device:
         replicas=1,
         native_precisions=("fp32", "bf16"),
         peak_flops_per_second={},
-        memory_bytes=None,
-        memory_bytes_per_second=None,
         driver_names=(),
-        ray_accelerator_type=None,
+        slice_type=None,
         source="a test",
     )
     return replace(base, **changes)
 
 
-T4 = device("t4", kind="gpu", native_precisions=("fp32", "fp16"))
+T4 = device("t4", kind="gpu", driver_names=("Tesla T4",), native_precisions=("fp32", "fp16"))
 A100 = device("a100_40", kind="gpu", native_precisions=("fp32", "tf32", "bf16", "fp16"))
-TPU = device("tpu_v3_8", kind="tpu", replicas=8, native_precisions=("bf16", "fp32"))
+TPU = device(
+    "tpu_v3_8", kind="tpu", chips=4, replicas=8, slice_type="v3-8", native_precisions=("bf16", "fp32")
+)
 
 
 def point(**changes: Any) -> Point:
@@ -57,7 +57,12 @@ def point(**changes: Any) -> Point:
 
 def node(**changes: Any) -> Node:
     """A machine with four cores and no accelerator."""
-    return replace(Node(name="here", cpus=4, cpu_model="Some CPU", memory_bytes=8_000_000_000), **changes)
+    return replace(Node(name="here", cpus=4, cpu_model="Some CPU"), **changes)
+
+
+def held(count: int, *, kind: DeviceKind = "gpu", chips: int = 1) -> Accelerators:
+    """So many accelerators of a kind, each with an id."""
+    return Accelerators(kind=kind, chips=chips, ids=tuple(f"id-{each}" for each in range(count)))
 
 
 def torch_like(**changes: Any) -> TrainerInfo:
@@ -67,14 +72,14 @@ def torch_like(**changes: Any) -> TrainerInfo:
         version=1,
         path="nowhere:Nothing",
         packages=("torch",),
-        install="pip install '.[torch]'",
+        install="pip install torch",
         precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
         process_model=lambda _kind, _options: "per_replica",
         variables=dict,
         preload=(),
         fork_proven=("cpu",),
         refusals={"tpu": "needs torch_tpu"},
-        rehearsed_with={"gpu": ("gloo for nccl",)},
+        rehearsed_with=lambda _kind, *, num_processes, **_: ("gloo for nccl",) if num_processes > 1 else (),
     )
     return replace(base, **changes)
 
@@ -90,7 +95,7 @@ def tensorflow_like(**changes: Any) -> TrainerInfo:
         },
         "process_model": lambda kind, _options: "per_replica" if kind == "cpu" else "per_host",
         "refusals": {},
-        "rehearsed_with": {"tpu": ("MirroredStrategy for TPUStrategy",)},
+        "rehearsed_with": lambda kind, **_: ("MirroredStrategy for TPUStrategy",) if kind == "tpu" else (),
         **changes,
     }
     return torch_like(**told)

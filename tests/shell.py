@@ -36,7 +36,7 @@ def command(*words: str) -> list[str]:
 def environment(**changes: str) -> dict[str, str]:
     """This one's, with the torch_xla environment by its full path."""
     xla = os.environ.get("ORCHESTRATOR_XLA_PYTHON", ".venv-xla/bin/python")
-    return {**os.environ, "ORCHESTRATOR_XLA_PYTHON": str(REPOSITORY / xla), **changes}
+    return {**os.environ, "ORCHESTRATOR_XLA_PYTHON": str(REPOSITORY / xla) if xla else "", **changes}
 
 
 def ask(*words: str, cwd: Path, variables: Mapping[str, str] | None = None, seconds: float = 300) -> Answer:

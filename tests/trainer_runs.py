@@ -84,7 +84,7 @@ def python_of(trainer: str) -> Path:
     """The interpreter that has the trainer's framework; it may be absent."""
     if trainer != "torch_xla":
         return Path(sys.executable)
-    return Path(os.environ.get("ORCHESTRATOR_XLA_PYTHON", ROOT / ".venv-xla/bin/python"))
+    return Path(os.environ.get("ORCHESTRATOR_XLA_PYTHON", ROOT / ".venv-xla/bin/python") or "nowhere")
 
 
 @cache

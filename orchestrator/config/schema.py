@@ -1,5 +1,6 @@
 """What may be written in a configuration: one mutable schema class per config group, and the defaults."""
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -10,6 +11,8 @@ from orchestrator.config.twin import twin_of
 from orchestrator.core.device import Device
 from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.train.registry import trainers
 from workloads.registry import options_class, workload_names
 
 POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
@@ -72,20 +75,6 @@ class TrainerConf(NamedConf):
 
 
 @dataclass
-class TensorflowConf(TrainerConf):
-    """`auto` takes several processes on CPUs and one process with all replicas elsewhere."""
-
-    strategy: str = _one_of("auto", ("auto", "multi_worker", "mirrored"))
-
-
-@dataclass
-class NoopConf(TrainerConf):
-    """What goes wrong in its third step, so that a user sees what such a failure looks like."""
-
-    fault: str = _one_of("none", ("none", "raise", "die", "hang", "nan"))
-
-
-@dataclass
 class DataConf:
     """Where data sets come from; `auto` takes the real files, or where they cannot be had the stand-in."""
 
@@ -145,6 +134,12 @@ class RetryConf:
     error: int = 0
 
 
+def trainer_conf(info: TrainerInfo) -> type[TrainerConf]:
+    """The schema of one trainer: how it is started, and the knobs that the registry tells of."""
+    knobs = [(name, str, _one_of(values[0], values)) for name, values in info.options.items()]
+    return dataclasses.make_dataclass(f"{info.name}_conf", knobs, bases=(TrainerConf,))
+
+
 def register() -> None:
     """Put every schema where a config file's defaults list finds it; twice does no harm."""
     store = ConfigStore.instance()
@@ -160,12 +155,11 @@ def register() -> None:
         "cluster": ClusterConf,
         "tracking": TrackingConf,
         "retry": RetryConf,
-        "trainer": TrainerConf,
     }
     for group, schema in schemas.items():
         store.store(group=group, name="schema", node=schema)
-    store.store(group="trainer", name="tensorflow_schema", node=TensorflowConf)
-    store.store(group="trainer", name="noop_schema", node=NoopConf)
+    for info in trainers().values():
+        store.store(group="trainer", name=f"{info.name}_schema", node=trainer_conf(info))
     for name in workload_names():
         conf = twin_of(options_class(name), base=NamedConf)
         store.store(group="workload", name=f"{name}_schema", node=conf)

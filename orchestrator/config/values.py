@@ -55,7 +55,7 @@ def check_schema(config: Any, *, group: str, option: str) -> None:
     """Raises ConfigError unless the option's file builds on a schema, which checks keys and types."""
     if isinstance(config, DictConfig) and dataclasses.is_dataclass(OmegaConf.get_type(config)):
         return
-    schema = "NAME_schema" if group == "workload" else "schema"
+    schema = "NAME_schema" if group in ("workload", "trainer") else "schema"
     raise ConfigError(
         f"conf/{group}/{option}.yaml does not build on a schema; begin it with 'defaults: [{schema}, _self_]'"
     )

@@ -12,10 +12,12 @@ class Device:
     """One kind of accelerator slice: facts with their source, never what was measured.
 
     Attributes:
+        chips: what a cluster counts of one device: the TPU chips of a slice, else 1.
         replicas: data-parallel replicas of one device: TPU cores on v2 and v3, chips on later TPUs, else 1.
         native_precisions: precisions its arithmetic units have; others are emulated or refused.
         peak_flops_per_second: dense peak per precision, of the whole device; a missing one is unknown.
-        driver_names: what its driver may call it: recognises an accelerator, and proves a result.
+        driver_names: what its driver may call it: recognises a GPU, and proves a result.
+        slice_type: a TPU slice as Cloud TPU calls it, `v5litepod-8`: recognises it. None for all others.
         source: where the figures come from.
     """
 
@@ -25,24 +27,50 @@ class Device:
     replicas: int
     native_precisions: tuple[str, ...]
     peak_flops_per_second: Mapping[str, float]
-    memory_bytes: int | None
-    memory_bytes_per_second: float | None
     driver_names: tuple[str, ...]
-    ray_accelerator_type: str | None
+    slice_type: str | None
     source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerators:
+    """Those of a machine's accelerators that are one kind of device.
+
+    Attributes:
+        chips: of each of them.
+        ids: one for each: the UUID of a GPU, the type of a TPU slice.
+    """
+
+    kind: DeviceKind
+    chips: int
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One machine as it was found: its cores and how many of which device it holds."""
+    """One machine as it was found.
+
+    Attributes:
+        cpus: cores that a trial can have.
+        devices: name of a device -> the accelerators of this machine that are such devices.
+    """
 
     name: str
     cpus: int
     cpu_model: str
-    memory_bytes: int
-    devices: Mapping[str, int] = field(default_factory=dict)
+    devices: Mapping[str, Accelerators] = field(default_factory=dict)
 
     @property
     def host_cpu(self) -> str:
         """The CPU as a trial's id names it."""
         return f"{self.cpu_model} x{self.cpus}"
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each device it holds."""
+        return {name: len(each.ids) for name, each in self.devices.items()}
+
+    @property
+    def holdings(self) -> str:
+        """The accelerators in words."""
+        return ", ".join(f"{count} x {name}" for name, count in self.counts.items()) or "no accelerator"

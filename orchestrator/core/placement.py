@@ -24,6 +24,7 @@ class Placement:
         node: name of the machine.
         cpus: cores of that machine that the trial holds.
         devices: accelerators of that machine that the trial holds.
+        chips: what a cluster counts of those accelerators.
         start_method: how its worker processes begin: forked from a nursery or in a new interpreter.
         substitutions: what a rehearsal puts in place of what, for its record.
         warnings: what a reader of the result must know.
@@ -40,6 +41,7 @@ class Placement:
     node: str
     cpus: int
     devices: int
+    chips: int = 0
     start_method: StartMethod = "fork"
     substitutions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

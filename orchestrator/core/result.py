@@ -7,7 +7,15 @@ from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
 
-DRIVER_FACTS = ("orchestrator", "hostname", "platform", "cpu_model", "git_commit", "git_dirty")
+DRIVER_FACTS = (
+    "orchestrator",
+    "code_sha256",
+    "hostname",
+    "platform",
+    "cpu_model",
+    "git_commit",
+    "git_dirty",
+)
 """What a record's environment says of its driver; the rest are versions of what its workers ran with."""
 
 
@@ -109,7 +117,8 @@ class TrialRecord:
     Attributes:
         attempt: 1, 2, …: how often the trial had been started when this record was made.
         started_at, ended_at: seconds since the epoch, wall clock of the driver's host.
-        environment: versions, git commit and host that the attempt ran with.
+        environment: versions, our code's hash, the commit of the user's folder, host, and the variables of
+            the workers that change their speed.
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
         reused_from: the sweep whose ledger this record was taken from, None if it was made here.
     """

@@ -5,11 +5,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from orchestrator.core.errors import ConfigError
 
-SCHEMA_VERSION = 1
-"""Raised when a default of `TrialSpec` or `TimingSpec` changes, for that changes every trial_id."""
+SCHEMA_VERSION = 2
+"""Raised when a default of `TrialSpec` or `TimingSpec` changes, or when a new field tells apart what earlier
+records did not: both change every trial_id."""
+
+ProcessModel = Literal["per_replica", "per_host"]
+"""One worker process for each data-parallel replica, or one for all replicas of a host."""
 
 Scalar = str | int | float | bool | None
 Option = Scalar | tuple[Scalar, ...]
@@ -73,10 +78,12 @@ class TrialSpec:
         trainer_version: likewise of the trainer.
         device: name of a file in `conf/device/`; what is asked for, never what answered.
         precision: label, as in `plan/compatibility.py`.
-        data: `real:<sha256>`, `standin:<sha256>` or `synthetic:<version>`, resolved when planning.
+        data: id of the very data set, resolved when planning: `workloads.data.sources.DataRef.id`.
         global_batch_size: samples per optimizer step, all replicas together.
         steps: optimizer steps, the timed ones included.
         num_workers: devices of the named kind; a TPU slice is one device with several replicas.
+        replicas: data-parallel replicas of all of them together, as the device's file says.
+        process_model: how the trainer spreads those replicas over processes, as its options say.
         repeat: 0, 1, …: the same trial again, in a process of its own.
         host_cpu: model and core count of the host where the device is `cpu`, otherwise None.
     """
@@ -91,6 +98,8 @@ class TrialSpec:
     global_batch_size: int
     steps: int
     num_workers: int = 1
+    replicas: int = 1
+    process_model: ProcessModel = "per_replica"
     seed: int = 0
     repeat: int = 0
     host_cpu: str | None = None
@@ -99,7 +108,7 @@ class TrialSpec:
     timing: TimingSpec = TimingSpec()
 
     def __post_init__(self) -> None:
-        for name in ("global_batch_size", "steps", "num_workers"):
+        for name in ("global_batch_size", "steps", "num_workers", "replicas"):
             require_positive(name, getattr(self, name))
         for name in ("seed", "repeat"):
             if getattr(self, name) < 0:

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
 from orchestrator.core.device import DeviceKind
-from orchestrator.core.spec import Option
-
-ProcessModel = Literal["per_replica", "per_host"]
+from orchestrator.core.spec import Option, ProcessModel
 
 
 class Variables(Protocol):
@@ -27,6 +25,18 @@ class Variables(Protocol):
         """The environment variables of one rank; the arguments are as in `train.base.WorkerJob`."""
 
 
+class StandIns(Protocol):
+    """What stands in on a CPU for what belongs to a missing kind, as `gloo for nccl`. Pure."""
+
+    def __call__(self, kind: DeviceKind, /, *, replicas: int, num_processes: int) -> tuple[str, ...]:
+        """Of a rehearsal of that many replicas in that many processes."""
+
+
+def no_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
+    """A rehearsal on a CPU replaces nothing but the device."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerInfo:
     """One framework's data-parallel training, described.
@@ -37,12 +47,14 @@ class TrainerInfo:
         packages: distributions that its environment must have.
         install: the command that gets them.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
-        process_model: (kind, options) -> one worker process per replica, or one per host.
+        process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
         variables: environment variables of a rank, in place before the framework is used.
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
+        options: knob -> the values that it may have, its default first.
         refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
-        rehearsed_with: what stands in on a CPU for what belongs to a missing kind, as `gloo for nccl`.
+        rehearsed_with: what stands in for what else than the device in a rehearsal.
+        single_replica: precisions in which it trains one replica only, and why, in the words that follow.
     """
 
     name: str
@@ -55,8 +67,10 @@ class TrainerInfo:
     variables: Variables
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
-    rehearsed_with: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
+    rehearsed_with: StandIns = no_stand_ins
+    single_replica: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

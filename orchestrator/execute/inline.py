@@ -45,9 +45,14 @@ class InlineExecutor:
     def _record_of(self, attempt: Attempt, mission: Mission, *, agent: Agent) -> TrialRecord:
         placement = attempt.placement
         if fits(placement, self._node):
-            device_ids = [str(index) for index in range(placement.devices)]
+            device_ids = self._device_ids_of(placement)
             return record_of(attempt, mission, nursery_of=agent.nursery, device_ids=device_ids)
         asked = f"{placement.cpus} cores and {placement.devices} x {placement.trial.device}"
-        there = f"{self._node.cpus} cores and {dict(self._node.devices) or 'no accelerator'}"
+        there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {asked}; {self._node.name} has {there}")
         return outcome_of(attempt, mission, started_at=time.time(), ended_with=failure, versions={})
+
+    def _device_ids_of(self, placement: Placement) -> tuple[str, ...]:
+        """The first ones: nothing else runs."""
+        held = self._node.devices.get(placement.trial.device)
+        return held.ids[: placement.devices] if held else ()

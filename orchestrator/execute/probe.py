@@ -23,8 +23,9 @@ def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvi
     """Look at the interpreter `python`, or at this one, for the packages of a trainer."""
     if python is None:
         return _judged(info, sys.executable, versions=framework_versions(info.packages))
-    if not Path(python).exists():
-        missing = f"no Python at {python}; get it with: {info.install}"
+    if not python or not Path(python).exists():
+        absent = f"no Python at {python}" if python else "trainer.python names none"
+        missing = f"{absent}; get it with: {info.install}"
         return TrainerEnvironment(python=python, versions={}, missing=missing)
     try:
         versions = _ask(python, info.packages)

@@ -20,7 +20,7 @@ def next_startable(waiting: Sequence[Attempt], running: Sequence[Placement], *, 
     free_cpus = node.cpus - sum(placement.cpus for placement in running)
     free_devices = {
         name: total - sum(placement.devices for placement in running if placement.trial.device == name)
-        for name, total in node.devices.items()
+        for name, total in node.counts.items()
     }
     undisturbing = (each for each in waiting if _is_of_one_provenance(each.placement, running))
     return next((each for each in undisturbing if _fits(each.placement, free_cpus, free_devices)), None)
@@ -37,7 +37,7 @@ def _fits(placement: Placement, free_cpus: int, free_devices: Mapping[str, int])
 
 def fits(placement: Placement, node: Node) -> bool:
     """Whether the host could hold the trial if nothing else ran."""
-    return _fits(placement, node.cpus, node.devices)
+    return _fits(placement, node.cpus, node.counts)
 
 
 class Queue:

@@ -7,12 +7,13 @@ import secrets
 import signal
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import ray
 
 from orchestrator.core.device import Node
-from orchestrator.core.errors import PlacementError
+from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.execute import gpus
 
 # Read by Ray when it is imported or started, in this process and in those that it starts.
 _SETTINGS = {
@@ -36,6 +37,7 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
     """Connect to the cluster at `address`, or embed one whose processes end with this one.
 
     Raises:
+        ConfigError: the cluster at `address` has other hosts than this one.
         PlacementError: there is no cluster at `address`.
     """
     os.environ.update(_SETTINGS)
@@ -50,6 +52,8 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
                 _join(address)
             # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
             signal.signal(signal.SIGTERM, on_sigterm)
+            if address != "local":
+                _require_this_host_alone(address)
             yield
         finally:
             ray.shutdown()
@@ -59,15 +63,33 @@ def _embed(node: Node, folder: str) -> None:
     # ray 2.60 asks for a token by default, keeps one at home unless one is set, and reads it once:
     # every cluster that this process embeds has the same.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    ray.init(
-        address="local",
-        num_cpus=node.cpus,
-        num_gpus=sum(node.devices.values()),
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _temp_dir=folder,
-    )
+    held = tuple(node.devices.values())
+    gpu_ids = [each for of_a_kind in held if of_a_kind.kind == "gpu" for each in of_a_kind.ids]
+    tpu_chips = sum(each.chips * len(each.ids) for each in held if each.kind == "tpu")
+    with _visible(gpu_ids):
+        ray.init(
+            address="local",
+            num_cpus=node.cpus,
+            num_gpus=len(gpu_ids),
+            resources={"TPU": tpu_chips} if tpu_chips else None,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _temp_dir=folder,
+        )
+
+
+@contextlib.contextmanager
+def _visible(gpu_ids: Sequence[str]) -> Iterator[None]:
+    """Let Ray see these: as it starts it takes the GPUs of this variable. The driver keeps its own."""
+    before = os.environ.get(gpus.VARIABLE)
+    os.environ[gpus.VARIABLE] = ",".join(gpu_ids)
+    try:
+        yield
+    finally:
+        del os.environ[gpus.VARIABLE]
+        if before is not None:
+            os.environ[gpus.VARIABLE] = before
 
 
 def _join(address: str) -> None:
@@ -82,6 +104,18 @@ def _join(address: str) -> None:
             f"no Ray cluster answers at cluster.address={address!r} ({cause}); "
             "it may be local, auto, or HOST:PORT of one that runs"
         ) from error
+
+
+def _require_this_host_alone(address: str) -> None:
+    """A trial's id and its placement name the processor of this host, so no other may run it."""
+    nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
+    hosts = [str(each["NodeManagerHostname"]) for each in nodes if each["Alive"]]
+    here = socket.gethostname()
+    if hosts != [here]:
+        raise ConfigError(
+            f"cluster.address={address!r} is a cluster of {', '.join(sorted(hosts))}; a record names the "
+            f"processor of this host, {here}, so it may be one whose only node is this host, or local"
+        )
 
 
 def description() -> str:

@@ -220,8 +220,8 @@ def _remote_nursery(agent: Any, info: TrainerInfo, *, python: str, start_seconds
 
 
 def _bundle_of(placement: Placement) -> dict[str, float]:
-    """What one host gives the trial. Ray counts GPUs and TPU chips under these names."""
-    accelerators = {placement.kind.upper(): float(placement.devices)} if placement.devices else {}
+    """What one host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
+    accelerators = {placement.kind.upper(): float(placement.chips)} if placement.chips else {}
     return {"CPU": float(placement.cpus), **accelerators}
 
 

@@ -15,7 +15,7 @@ from orchestrator.execute.memory import num_oom_kills
 from orchestrator.execute.outcome import log_of, outcome_of
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
-from orchestrator.train import gates
+from orchestrator.train import agreement, gates
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.registry import trainer_info
@@ -49,7 +49,8 @@ def record_of(
         story = _story_of(attempt, mission, nursery_of=nursery_of, device_ids=device_ids)
         versions = story.reports[0].versions
         result = result_of(story.reports, launch_seconds=story.launch_seconds)
-        ended_with = _gates_failure(attempt.placement, mission, result) or result
+        refused = _gates_failure(attempt.placement, mission, result)
+        ended_with = refused or agreement.failure_of(story.reports, result) or result
     except Exception as error:
         logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
         ended_with = Failure(kind=kind_of(error), message=line_of(error))

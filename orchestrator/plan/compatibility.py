@@ -59,6 +59,13 @@ def _trainer_sets_the_precision(point: Point, trainer: TrainerInfo) -> str | Non
     return f"{trainer.name} cannot set {point.precision} on a {kind.upper()}; {_possible(point, trainer)}"
 
 
+def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | None:
+    why = trainer.single_replica.get(point.precision)
+    if why is None or point.replicas == 1:
+        return None
+    return f"{trainer.name} {why}; for {point.replicas} replicas choose other than {point.precision}"
+
+
 def _possible(point: Point, trainer: TrainerInfo) -> str:
     settable = trainer.precisions[point.device.kind]
     native = (*point.device.native_precisions, "tpu_default")
@@ -72,4 +79,5 @@ _RULES: tuple[Rule, ...] = (
     _tpu_default_is_a_tpus,
     _device_has_the_precision,
     _trainer_sets_the_precision,
+    _replicas_share_the_precision,
 )

@@ -14,6 +14,9 @@ from orchestrator.core.trainer import TrainerInfo
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""
 
+_LEFT_OUT = {"fp16": " without loss scaling"}
+"""What of the code path of a precision that other one has not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -34,7 +37,7 @@ class Asked:
 
 def is_here(point: Point, *, node: Node) -> bool:
     """Whether this machine has the devices that the point asks for."""
-    return point.device.kind == "cpu" or node.devices.get(point.device.name, 0) >= point.num_workers
+    return point.device.kind == "cpu" or node.counts.get(point.device.name, 0) >= point.num_workers
 
 
 def place(asked: Asked, *, node: Node, missing_device: MissingDevice) -> Placement | Skipped:
@@ -75,6 +78,7 @@ def _measured(asked: Asked, *, node: Node) -> Placement:
         node=node.name,
         cpus=cpus,
         devices=devices,
+        chips=devices * point.device.chips,
         start_method=_start_method(asked, kind=point.device.kind),
         warnings=_warnings(num_processes, cpus),
     )
@@ -84,6 +88,7 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
     point = asked.point
     replicas = max(each for each in (1, 2) if each <= point.replicas and not point.global_batch_size % each)
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
+    num_processes = _num_processes(asked, replicas)
     return Placement(
         trial=asked.trial,
         trial_id=asked.trial_id,
@@ -91,7 +96,7 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
         kind="cpu",
         precision=precision,
         replicas=replicas,
-        num_processes=_num_processes(asked, replicas),
+        num_processes=num_processes,
         threads=1,
         node=node.name,
         cpus=1,
@@ -99,24 +104,27 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
         start_method=_start_method(asked, kind="cpu"),
         substitutions=(
             f"cpu for {point.device.name}",
-            *((f"{precision} for {point.precision}",) if precision != point.precision else ()),
+            *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
-            *asked.trainer.rehearsed_with.get(point.device.kind, ()),
+            *asked.trainer.rehearsed_with(point.device.kind, replicas=replicas, num_processes=num_processes),
         ),
     )
 
 
+def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
+    return () if rehearsed == asked else (f"{rehearsed}{_LEFT_OUT.get(asked, '')} for {asked}",)
+
+
 def _num_processes(asked: Asked, replicas: int) -> int:
     """Of the code path of the device asked for, also where a CPU rehearses it."""
-    model = asked.trainer.process_model(asked.point.device.kind, asked.trial.trainer_options)
-    return replicas if model == "per_replica" else 1
+    return replicas if asked.trial.process_model == "per_replica" else 1
 
 
 def _share_of_cores(device: Device, devices: int, *, node: Node) -> int:
     """All cores for a trial on the CPU, otherwise as many as its accelerators are of those there."""
     if device.kind == "cpu":
         return node.cpus
-    return max(1, node.cpus * devices // node.devices[device.name])
+    return max(1, node.cpus * devices // node.counts[device.name])
 
 
 def _start_method(asked: Asked, *, kind: str) -> StartMethod:
@@ -132,8 +140,7 @@ def _warnings(num_processes: int, cpus: int) -> tuple[str, ...]:
 
 
 def _absence(point: Point, *, node: Node) -> str:
-    there = ", ".join(f"{count} x {name}" for name, count in node.devices.items()) or "no accelerator"
-    return f"{point.num_workers} x {point.device.name} is not here: {node.name} has {there}"
+    return f"{point.num_workers} x {point.device.name} is not here: {node.name} has {node.holdings}"
 
 
 def _count(replicas: int) -> str:

@@ -106,9 +106,7 @@ def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
     """The trials of a point, one for each repeat."""
     trainer = _trainer(point, known)
     for repeat in range(repeats):
-        trial = trial_of(
-            point, repeat, trainer_version=trainer.version, data_ids=known.data_ids, node=known.node
-        )
+        trial = trial_of(point, repeat, trainer=trainer, data_ids=known.data_ids, node=known.node)
         yield Asked(
             trial=trial,
             trial_id=trial_id(trial),

@@ -7,6 +7,7 @@ from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.spec import Option, TrialSpec
 from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.trainer import TrainerInfo
 from workloads.registry import workload
 from workloads.spec import WorkloadSpec
 
@@ -31,7 +32,7 @@ def workload_of(point: Point) -> WorkloadSpec:
         raise ConfigError(str(error)) from error
 
 
-def trial_of(point: Point, repeat: int, *, trainer_version: int, data_ids: DataIds, node: Node) -> TrialSpec:
+def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataIds, node: Node) -> TrialSpec:
     """One repeat of the point.
 
     Raises:
@@ -43,7 +44,7 @@ def trial_of(point: Point, repeat: int, *, trainer_version: int, data_ids: DataI
         workload_version=spec.version,
         workload_options=point.workload_options,
         trainer=point.trainer,
-        trainer_version=trainer_version,
+        trainer_version=trainer.version,
         trainer_options=point.trainer_options,
         device=point.device.name,
         precision=point.precision,
@@ -51,6 +52,8 @@ def trial_of(point: Point, repeat: int, *, trainer_version: int, data_ids: DataI
         global_batch_size=point.global_batch_size,
         steps=point.steps,
         num_workers=point.num_workers,
+        replicas=point.replicas,
+        process_model=trainer.process_model(point.device.kind, point.trainer_options),
         seed=point.seed,
         repeat=repeat,
         host_cpu=node.host_cpu if point.device.kind == "cpu" else None,

@@ -1,13 +1,16 @@
 """Where a sweep was driven from: code, git, host. No secret and no environment variable."""
 
+import hashlib
 import platform
 import subprocess
 from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 
 from orchestrator.train.environment import cpu_model
 
 _GIT_SECONDS = 5.0
+_PACKAGES = ("orchestrator", "workloads")
 
 
 def driver_environment(working_directory: Path) -> dict[str, str]:
@@ -15,6 +18,7 @@ def driver_environment(working_directory: Path) -> dict[str, str]:
     known = {
         "python": platform.python_version(),
         "orchestrator": own_version(),
+        "code_sha256": own_sha256(),
         "hostname": platform.node(),
         "platform": platform.platform(),
         "cpu_model": cpu_model(),
@@ -29,6 +33,17 @@ def own_version() -> str | None:
         return metadata.version("orchestrator")
     except metadata.PackageNotFoundError:
         return None
+
+
+def own_sha256() -> str:
+    """Of all our sources, by path: git tells of the user's folder, and an installed version may be edited."""
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        root = Path(str(files(package)))
+        for file in sorted(root.rglob("*.py")):
+            source = file.read_bytes()
+            digest.update(f"{package}/{file.relative_to(root).as_posix()} {len(source)}\n".encode() + source)
+    return digest.hexdigest()
 
 
 def _git_state(folder: Path) -> dict[str, str | None]:

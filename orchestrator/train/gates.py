@@ -68,13 +68,20 @@ def _kind(case: _Case) -> str | None:
 
 
 def _name(case: _Case) -> str | None:
-    found = {each.name for each in case.result.devices} - set(case.driver_names)
-    if not case.driver_names or not found:
+    names = _names_of(case)
+    found = {each.name for each in case.result.devices} - set(names)
+    if not names or not found:
         return None
     return (
         f"trial asks for {case.placement.trial.device}, which its driver calls "
-        f"{' or '.join(map(repr, case.driver_names))}; it ran on {', '.join(map(repr, sorted(found)))}"
+        f"{' or '.join(map(repr, names))}; it ran on {', '.join(map(repr, sorted(found)))}"
     )
+
+
+def _names_of(case: _Case) -> tuple[str, ...]:
+    """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores."""
+    host_cpu = case.placement.trial.host_cpu
+    return case.driver_names if host_cpu is None else (host_cpu.rpartition(" x")[0],)
 
 
 def _precision(case: _Case) -> str | None:
@@ -87,6 +94,13 @@ def _finite_losses(case: _Case) -> str | None:
     for step, loss in case.result.losses:
         if not math.isfinite(loss):
             return f"the loss is {loss} after step {step}"
+    return None
+
+
+def _finite_quality(case: _Case) -> str | None:
+    for name, value in case.result.quality.items():
+        if not math.isfinite(value):
+            return f"the {name} is {value}"
     return None
 
 
@@ -166,6 +180,7 @@ _REHEARSAL_GATES: tuple[tuple[FailureKind, Gate], ...] = (
     ("device_mismatch", _kind),
     ("device_mismatch", _precision),
     ("diverged", _finite_losses),
+    ("diverged", _finite_quality),
     ("invalid_measurement", _replicas),
     ("invalid_measurement", _samples),
 )

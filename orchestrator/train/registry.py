@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError, UnknownNameError
-from orchestrator.core.spec import Option
-from orchestrator.core.trainer import ProcessModel, TrainerInfo
+from orchestrator.core.spec import Option, ProcessModel
+from orchestrator.core.trainer import TrainerInfo
 from orchestrator.train import rendezvous
 from orchestrator.train.base import Trainer
 
@@ -28,11 +28,26 @@ def _per_host(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel
 
 def _by_strategy(kind: DeviceKind, options: Mapping[str, Option]) -> ProcessModel:
     """TensorFlow's replicas share a process on an accelerator's host; on a CPU they are processes."""
-    strategy = str(options.get("strategy", "auto"))
-    if strategy not in _TENSORFLOW_STRATEGIES:
-        raise UnknownNameError("trainer.strategy", strategy, known=_TENSORFLOW_STRATEGIES)
-    model = _TENSORFLOW_STRATEGIES[strategy]
+    model = _TENSORFLOW_STRATEGIES[str(options.get("strategy", "auto"))]
     return model or ("per_replica" if kind == "cpu" else "per_host")
+
+
+def _torch_stand_ins(_kind: DeviceKind, /, *, num_processes: int, **_: int) -> tuple[str, ...]:
+    """A single process has no process group."""
+    return ("gloo for nccl",) if num_processes > 1 else ()
+
+
+def _tensorflow_stand_ins(kind: DeviceKind, /, *, replicas: int, num_processes: int) -> tuple[str, ...]:
+    """The strategies that `tensorflow_strategy.strategy_of` takes on a CPU, where they are others."""
+    if kind == "tpu":
+        return (f"{'MirroredStrategy' if replicas > 1 else 'the default strategy'} for TPUStrategy",)
+    if num_processes > 1:
+        return ("RING for NCCL",)
+    return ("logical CPU devices for GPUs",) if replicas > 1 else ()
+
+
+def _xla_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
+    return ("PJRT's CPU devices for TPU chips",)
 
 
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
@@ -44,7 +59,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
                 packages=("torch",),
-                install="pip install '.[torch]'",
+                install="pip install 'torch>=2.9,<2.14'",
                 precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
                 process_model=_per_replica,
                 variables=rendezvous.torch_distributed,
@@ -55,14 +70,14 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 ),
                 fork_proven=("cpu",),
                 refusals={"tpu": "reaches a TPU through torch_tpu only, which it has not been run with"},
-                rehearsed_with={"gpu": ("gloo for nccl",)},
+                rehearsed_with=_torch_stand_ins,
             ),
             TrainerInfo(
                 name="tensorflow",
                 version=1,
                 path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",
                 packages=("tensorflow", "keras"),
-                install="pip install '.[tensorflow]'",
+                install="pip install 'tensorflow-cpu>=2.20,<2.22'",
                 precisions={
                     "cpu": ("fp32", "bf16"),
                     "gpu": ("fp32", "tf32", "bf16", "fp16"),
@@ -72,9 +87,12 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.tensorflow_cluster,
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
-                rehearsed_with={
-                    "gpu": ("logical CPU devices for GPUs",),
-                    "tpu": ("MirroredStrategy for TPUStrategy",),
+                options={"strategy": tuple(_TENSORFLOW_STRATEGIES)},
+                rehearsed_with=_tensorflow_stand_ins,
+                single_replica={
+                    # keras 3.15: an overflow in another replica made the weights infinite
+                    "fp16": "scales the loss of one replica only, for Keras looks for overflow in the first "
+                    "one's gradients"
                 },
             ),
             TrainerInfo(
@@ -82,26 +100,30 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.torch_xla_trainer:TorchXlaTrainer",
                 packages=("torch_xla", "torch"),
-                install="make xla",
+                install=(
+                    "make xla, or in an environment .venv-xla: "
+                    "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3'"
+                ),
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
                 process_model=_per_host,
                 variables=rendezvous.xla_spmd,
                 preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
                 fork_proven=("cpu",),
                 refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
-                rehearsed_with={"tpu": ("PJRT's CPU devices for TPU chips",)},
+                rehearsed_with=_xla_stand_ins,
             ),
             TrainerInfo(
                 name="noop",
                 version=1,
                 path="orchestrator.train.noop_trainer:NoopTrainer",
                 packages=("numpy",),
-                install="pip install .",
+                install="pip install 'numpy>=1.26,<3'",
                 precisions={"cpu": ("fp32", "bf16")},
                 process_model=_per_replica,
                 variables=rendezvous.alone,
                 preload=("orchestrator.train.noop_trainer", "numpy.random"),
                 fork_proven=("cpu",),
+                options={"fault": ("none", "raise", "die", "hang", "nan")},
             ),
         )
     }

@@ -6,9 +6,14 @@ import resource
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from orchestrator.core import codec
+from orchestrator.core.errors import TrialError
 from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
@@ -68,6 +73,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         clock=time.perf_counter,
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
+    _require_finite(trainer.state())
     device = trainer.device_facts()
     data.close()
     trainer.close()
@@ -92,6 +98,13 @@ def _meet(channel: Channel, vote: bool) -> bool:
     """Wait until the supervisor has heard every rank; it answers whether all voted yes."""
     channel.send({"event": "meet", "vote": vote})
     return bool(channel.receive()["all"])
+
+
+def _require_finite(state: Mapping[str, Any]) -> None:
+    """Raise TrialError, `diverged`, for weights that are not numbers: held-out data need not show them."""
+    for name, array in state.items():
+        if not np.isfinite(array).all():
+            raise TrialError("diverged", f"the weights {name} are not all finite after the last step")
 
 
 def _evaluate(trainer: Trainer, *, limit: int | None) -> tuple[dict[str, float], float]:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from noop_trials import Unwatched, mission, noop
+from builders import placement
+from noop_trials import Unwatched, mission, noop, python_with
+from plan_values import held
 from processes import family
 
 from orchestrator.core.device import Node
@@ -18,7 +20,7 @@ from orchestrator.core.settings import Deadlines
 from orchestrator.execute.base import Attempt, Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
 
 
 def inline(node: Node) -> Executor:
@@ -134,3 +136,25 @@ def test_two_sweeps_of_one_process_run_on_two_clusters(tmp_path: Path) -> None:
         [record] = records_of(on_ray(NODE), mission(tmp_path), [noop(seed=seed)])
         assert record.failure is None
         assert dataclasses.is_dataclass(record.result)
+
+
+_NOTES_ITS_GPUS = """
+import os, sys
+if "orchestrator.train.worker" in sys.orig_argv:
+    with open({note!r}, "a") as note:
+        print(os.environ["CUDA_VISIBLE_DEVICES"], file=note)
+"""
+
+
+def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
+    executor_of: Callable[[Node], Executor], tmp_path: Path
+) -> None:
+    note = tmp_path / "note"
+    python = python_with(tmp_path / "bin", _NOTES_ITS_GPUS.format(note=str(note)))
+    trial = dataclasses.replace(noop().trial, device="t4", host_cpu=None)
+    on_a_gpu = {"kind": "gpu", "cpus": 1, "devices": 1, "chips": 1, "start_method": "spawn"}
+    here = dataclasses.replace(NODE, devices={"t4": held(1)})
+    told = mission(tmp_path, pythons={"noop": python})
+    [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)])
+    assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none
+    assert note.read_text() == "id-0\n"

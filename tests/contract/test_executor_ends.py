@@ -8,7 +8,7 @@ from orchestrator.core.device import Node
 from orchestrator.core.errors import PlacementError, RecordError
 from orchestrator.execute.inline import InlineExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
 
 
 @pytest.fixture(params=["inline", "ray"])

@@ -18,7 +18,7 @@ pytest.importorskip("ray", reason="Ray is not installed")
 
 from orchestrator.execute.ray_tune import RayTuneExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9)
+NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
 VICTIM = noop("hang", workers=2)
 PATIENT = Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0)
 

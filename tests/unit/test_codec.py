@@ -8,6 +8,7 @@ import pytest
 from builders import placement, record, train_result, trial_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plan_values import held
 
 from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
@@ -23,10 +24,8 @@ _TPU = Device(
     replicas=8,
     native_precisions=("bf16",),
     peak_flops_per_second={"bf16": 4.2e14},
-    memory_bytes=None,
-    memory_bytes_per_second=None,
-    driver_names=("v3-8",),
-    ray_accelerator_type="TPU-V3",
+    driver_names=("TPU v3",),
+    slice_type="v3-8",
     source="a table",
 )
 _PLAN = Plan(
@@ -42,7 +41,7 @@ _VALUES = (
     record(),
     record(failure=Failure(kind="diverged", message="the loss is nan", refused=train_result())),
     DeviceFacts(kind="gpu", name="Tesla T4", count=1, precision="fp16", peak_memory_bytes=10**12),
-    Node(name="localhost", cpus=2, cpu_model="Some CPU", memory_bytes=8 * 10**9, devices={"t4": 2}),
+    Node(name="localhost", cpus=2, cpu_model="Some CPU", devices={"t4": held(2)}),
     _TPU,
     _PLAN,
 )

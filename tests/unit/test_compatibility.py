@@ -10,6 +10,7 @@ XLA = torch_like(
     precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
     refusals={},
 )
+SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replica only"})
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,9 @@ XLA = torch_like(
         (tensorflow_like(), {"device": TPU, "precision": "tpu_default"}),
         (tensorflow_like(), {"device": TPU, "precision": "bf16"}),
         (XLA, {"device": TPU, "precision": "fp32"}),
+        (torch_like(), {"device": T4, "precision": "fp16", "num_workers": 2}),
+        (SCALES_ALONE, {"device": T4, "precision": "fp16"}),
+        (SCALES_ALONE, {"device": T4, "precision": "fp32", "num_workers": 2}),
     ],
 )
 def test_what_goes_together_has_no_reason_against_it(trainer, changes):
@@ -60,6 +64,11 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             torch_like(precisions={"cpu": ("fp32",)}),
             {"precision": "bf16"},
             "torch_ddp cannot set bf16 on a CPU; choose one of: fp32",
+        ),
+        (
+            SCALES_ALONE,
+            {"device": T4, "precision": "fp16", "num_workers": 2},
+            "torch_ddp scales the loss of one replica only; for 2 replicas choose other than fp16",
         ),
     ],
 )

@@ -10,6 +10,7 @@ from orchestrator.config.compose import Composer
 from orchestrator.config.load import load
 from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
 from orchestrator.config.values import defaults_of, plain_of
+from orchestrator.train.environment import tpu_name
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainers
 from workloads.registry import workload
@@ -42,12 +43,9 @@ def test_a_file_is_complete_and_named_like_what_it_is(nodes, group, option):
 def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     found = parts.device(plain_of(nodes["device", option], group="device"), file_name=option)
     assert found.source
-    assert found.driver_names or found.kind == "cpu"
+    assert bool(found.driver_names) == (found.kind != "cpu")
+    assert bool(found.slice_type) == (found.kind == "tpu")
     assert all(1e10 < each < 1e17 for each in found.peak_flops_per_second.values())
-    if found.kind != "cpu":
-        assert found.memory_bytes is not None
-        assert 8e9 <= found.memory_bytes <= 1e12
-        assert found.memory_bytes_per_second is not None
 
 
 @pytest.mark.parametrize(
@@ -63,6 +61,15 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
 def test_replicas_are_cores_on_old_tpus_and_chips_elsewhere(nodes, option, chips, replicas, bf16):
     found = parts.device(plain_of(nodes["device", option], group="device"), file_name=option)
     assert (found.chips, found.replicas, found.peak_flops_per_second.get("bf16")) == (chips, replicas, bf16)
+
+
+@pytest.mark.parametrize("option", [each for each in OPTIONS["device"] if each.startswith("tpu")])
+def test_the_number_in_a_slices_type_counts_its_chips_or_two_cores_of_each(nodes, option):
+    found = parts.device(plain_of(nodes["device", option], group="device"), file_name=option)
+    generation, _, number = found.slice_type.partition("-")
+    cores = 1 if generation in ("v5litepod", "v6e") else 2
+    assert int(number) == found.chips * cores
+    assert tpu_name(found.slice_type) in found.driver_names
 
 
 def test_every_trainer_and_every_precision_has_a_file():

@@ -6,11 +6,12 @@ from typing import Literal
 import pytest
 from omegaconf import MISSING, OmegaConf
 
-from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TensorflowConf, TrainerConf
+from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
 from orchestrator.config.twin import twin_of
 from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError, UnknownNameError
 from orchestrator.core.spec import TimingSpec
+from orchestrator.train.registry import trainer_info
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +114,18 @@ def test_a_missing_value_names_its_file():
     assert str(raised.value) == "conf/trainer/mine.yaml: name has no value and no default; give one"
 
 
-def test_one_of_a_closed_set_names_the_nearest():
-    config = OmegaConf.structured(TensorflowConf(name="tensorflow", strategy="mirror"))
+@pytest.mark.parametrize(
+    ("trainer", "knob", "value", "said"),
+    [
+        ("tensorflow", "strategy", "mirror", "did you mean 'mirrored'? known: auto, mirrored, multi_worker"),
+        ("noop", "fault", "rise", "did you mean 'raise'? known: die, hang, nan, none, raise"),
+    ],
+)
+def test_a_knob_of_a_trainer_has_one_of_the_values_that_the_registry_tells(trainer, knob, value, said):
+    conf = trainer_conf(trainer_info(trainer))
     with pytest.raises(UnknownNameError) as raised:
-        plain_of(config, group="trainer")
-    assert str(raised.value) == (
-        "unknown trainer.strategy 'mirror'; did you mean 'mirrored'? known: auto, mirrored, multi_worker"
-    )
+        plain_of(OmegaConf.structured(conf(name=trainer, **{knob: value})), group="trainer")
+    assert str(raised.value) == f"unknown trainer.{knob} {value!r}; {said}"
 
 
 @pytest.mark.parametrize(("group", "schema"), [("device", "schema"), ("workload", "NAME_schema")])

@@ -2,11 +2,15 @@
 
 import os
 import platform
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from orchestrator.core.result import DRIVER_FACTS
 from orchestrator.record.environment import driver_environment
+
+ROOT = Path(__file__).parents[2]
 
 
 def git(folder, *words):
@@ -19,6 +23,24 @@ def test_it_names_python_platform_and_host(tmp_path):
     assert found["python"] == platform.python_version()
     assert found["hostname"] == platform.node()
     assert {"platform", "cpu_model"} <= set(found)
+
+
+def own_sha256(code, *, cwd):
+    command = [sys.executable, "-c", "import orchestrator.record.environment as e; print(e.own_sha256())"]
+    told = subprocess.run(command, cwd=cwd, env={"PYTHONPATH": str(code)}, check=True, capture_output=True)
+    return told.stdout.strip().decode()
+
+
+def test_it_names_our_code_by_its_sources_wherever_it_is_run_from(tmp_path):
+    for package in ("orchestrator", "workloads"):
+        sources = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / "code" / package, ignore=sources)
+    first = own_sha256(tmp_path / "code", cwd=tmp_path)
+    assert len(first) == 64
+    assert own_sha256(tmp_path / "code", cwd="/") == first
+    (tmp_path / "code/workloads/names.py").rename(tmp_path / "code/workloads/other.py")
+    assert own_sha256(tmp_path / "code", cwd=tmp_path) != first
+    assert len(driver_environment(tmp_path)["code_sha256"]) == 64
 
 
 def test_a_folder_outside_git_has_no_commit(tmp_path):

@@ -20,8 +20,7 @@ def facts(**changes: Any) -> DeviceFacts:
 
 
 def test_a_healthy_result_passes_all_gates() -> None:
-    known = {"driver_names": ("Some CPU",), "peak_flops_per_second": 1e12}
-    assert judge(placement(), train_result(), **known) is None
+    assert judge(placement(), train_result(), peak_flops_per_second=1e12) is None
 
 
 def test_two_healthy_ranks_pass_all_gates() -> None:
@@ -48,9 +47,35 @@ def test_a_refused_result_stays_in_its_failure() -> None:
     ],
 )
 def test_another_device_or_precision_than_asked_for_is_a_device_mismatch(devices, message) -> None:
-    failure = judge(placement(), train_result(devices=devices), driver_names=("Some CPU",))
+    failure = judge(placement(), train_result(devices=devices))
     assert failure is not None
     assert (failure.kind, failure.message) == ("device_mismatch", message)
+
+
+@pytest.mark.parametrize("name", ["Some", "Some CPU x2", "Some CPU of another year", ""])
+def test_a_processor_is_the_very_one_that_the_trial_names(name) -> None:
+    failure = judge(placement(), train_result(devices=(facts(name=name),)))
+    assert failure is not None
+    assert failure.kind == "device_mismatch"
+
+
+def test_a_gpu_may_have_any_of_its_drivers_names_and_no_other() -> None:
+    place = placement(trial_spec(device="a100_40", host_cpu=None), kind="gpu")
+    result = train_result(devices=(facts(kind="gpu", name="A100-SXM4-40GB"),))
+    known = ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB")
+    assert judge(place, result, driver_names=known) is None
+    failure = judge(place, result, driver_names=("Tesla T4", "T4"))
+    assert failure is not None
+    assert failure.message == (
+        "trial asks for a100_40, which its driver calls 'Tesla T4' or 'T4'; it ran on 'A100-SXM4-40GB'"
+    )
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_quality_that_is_no_finite_number_has_diverged(value) -> None:
+    failure = judge(placement(), train_result(quality={"accuracy": 0.9, "held_out_loss": value}))
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("diverged", f"the held_out_loss is {value}")
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
@@ -140,6 +165,7 @@ def test_a_rehearsal_is_two_steps_on_a_stand_in_and_passes() -> None:
     [
         ({"devices": (facts(precision="bf16"),)}, "device_mismatch"),
         ({"losses": ((1, math.nan),)}, "diverged"),
+        ({"quality": {"held_out_loss": math.nan}}, "diverged"),
         ({"samples": 64}, "invalid_measurement"),
     ],
 )

@@ -1,83 +1,81 @@
-"""What a host has, asked of a driver that answers as the real one does."""
-
-import os
-from dataclasses import replace
-from pathlib import Path
+"""What a host has, by the device files that recognise it."""
 
 import pytest
+from plan_values import T4, TPU, device
 
-from orchestrator.core.device import Device
-from orchestrator.execute.inventory import local_node
+from orchestrator.core.device import Accelerators
+from orchestrator.core.errors import ConfigError
+from orchestrator.execute.cores import num_cores
+from orchestrator.execute.gpus import Gpu
+from orchestrator.execute.inventory import local_node, recognised, slice_type_of
 
-_T4 = Device(
-    name="t4",
-    kind="gpu",
-    chips=1,
-    replicas=1,
-    native_precisions=("fp32", "fp16"),
-    peak_flops_per_second={"fp32": 8.1e12},
-    memory_bytes=16 * 10**9,
-    memory_bytes_per_second=3.2e11,
-    driver_names=("Tesla T4",),
-    ray_accelerator_type="T4",
-    source="a table",
+_A100 = device("a100_40", kind="gpu", driver_names=("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB"))
+_GPUS = tuple(
+    Gpu(index=str(index), uuid=f"GPU-{index}", name=name)
+    for index, name in enumerate(("Tesla T4", "A100-SXM4-40GB", "Tesla T4", "Tesla T40"))
 )
-_A100 = replace(_T4, name="a100_40", driver_names=("NVIDIA A100-SXM4-40GB", "NVIDIA A100-PCIE-40GB"))
+
+
+def test_gpus_are_recognised_by_the_names_of_their_device_files_and_kept_by_uuid():
+    found = recognised([T4, _A100], gpus=_GPUS, slice_type=None)
+    assert found == {
+        "t4": Accelerators(kind="gpu", chips=1, ids=("GPU-0", "GPU-2")),
+        "a100_40": Accelerators(kind="gpu", chips=1, ids=("GPU-1",)),
+    }
+
+
+def test_an_accelerator_that_no_device_of_the_sweep_is_is_not_counted():
+    assert recognised([_A100], gpus=_GPUS[:1], slice_type="v3-8") == {}
+
+
+def test_a_tpu_is_recognised_by_the_type_of_its_slice():
+    found = recognised([T4, TPU], gpus=(), slice_type="v3-8")
+    assert found == {"tpu_v3_8": Accelerators(kind="tpu", chips=4, ids=("v3-8",))}
+
+
+@pytest.mark.parametrize("slice_type", [None, "v2-8", "v3-32", "TPU v3", ""])
+def test_a_slice_of_another_type_is_not_recognised(slice_type):
+    assert recognised([device(), T4, TPU], gpus=(), slice_type=slice_type) == {}
 
 
 @pytest.fixture
-def driver(tmp_path, monkeypatch):
-    """Puts a program `nvidia-smi` of the lines given to it on an otherwise empty PATH."""
+def two_gpus(tmp_path, monkeypatch):
+    """A driver of two T4, as the only program there is."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho '0, GPU-a, Tesla T4'\necho '1, GPU-b, Tesla T4'\n")
+    program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("TPU_ACCELERATOR_TYPE", raising=False)
-
-    def install(*lines: str) -> None:
-        program = tmp_path / "nvidia-smi"
-        program.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
-        program.chmod(0o755)
-
-    return install
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
 
 
-def devices_here() -> dict[str, int]:
-    return dict(local_node([_T4, _A100]).devices)
+def test_a_host_has_the_gpus_that_its_environment_leaves(two_gpus):
+    node = local_node([T4])
+    assert (node.counts, node.devices["t4"].ids, node.holdings) == ({"t4": 1}, ("GPU-b",), "1 x t4")
 
 
-def test_a_host_without_a_driver_has_no_accelerator(driver):
-    assert devices_here() == {}
+def test_a_wrong_choice_of_gpus_is_told_only_where_gpus_are_asked_for(two_gpus, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    assert local_node([device()]).holdings == "no accelerator"
+    with pytest.raises(ConfigError, match="CUDA_VISIBLE_DEVICES='7'"):
+        local_node([device(), T4])
 
 
-def test_accelerators_are_counted_by_the_names_of_their_device_files(driver):
-    driver("echo 'Tesla T4'", "echo 'NVIDIA A100-PCIE-40GB'", "echo 'Tesla T4'")
-    assert devices_here() == {"t4": 2, "a100_40": 1}
-
-
-def test_the_driver_is_asked_for_names_alone(driver):
-    driver('[ "$*" = "--query-gpu=name --format=csv,noheader" ] && echo "Tesla T4"')
-    assert devices_here() == {"t4": 1}
-
-
-def test_an_accelerator_that_no_device_file_names_is_not_counted(driver):
-    driver("echo 'Tesla T4'", "echo 'Tesla T40'", "echo 'Quadro'")
-    assert devices_here() == {"t4": 1}
-
-
-def test_a_driver_that_does_not_answer_has_no_accelerator(driver):
-    driver("echo 'Failed to initialize NVML: Driver/library version mismatch'", "exit 18")
-    assert devices_here() == {}
-
-
-@pytest.mark.skipif(
-    Path("/dev/accel0").exists() or Path("/dev/vfio/0").exists(),
-    reason="this host has chips that look like TPUs",
-)
-def test_a_host_without_chips_has_no_slice_whatever_its_environment_says(driver, monkeypatch):
+def test_a_host_without_chips_is_no_slice_whatever_its_environment_says(tmp_path, monkeypatch):
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
-    assert local_node([replace(_T4, driver_names=("v3-8",))]).devices == {}
+    assert slice_type_of(tmp_path) is None
 
 
-def test_the_processor_and_memory_are_those_of_this_process(driver):
+@pytest.mark.parametrize("chip", ["accel0", "vfio/0"])
+def test_a_host_with_chips_is_the_slice_that_its_environment_says(tmp_path, monkeypatch, chip):
+    (tmp_path / chip).parent.mkdir(exist_ok=True)
+    (tmp_path / chip).touch()
+    monkeypatch.setenv("TPU_ACCELERATOR_TYPE", "v3-8")
+    assert slice_type_of(tmp_path) == "v3-8"
+    monkeypatch.delenv("TPU_ACCELERATOR_TYPE")
+    assert slice_type_of(tmp_path) is None
+
+
+def test_the_processor_is_that_of_this_process():
     node = local_node([])
-    assert node.cpus == len(os.sched_getaffinity(0))
-    assert node.memory_bytes > 10**8
+    assert node.cpus == num_cores()
     assert node.host_cpu == f"{node.cpu_model} x{node.cpus}"

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from noop_trials import jobs
 
-from orchestrator.core.errors import TrialError, UnknownNameError
+from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train import loop
 from orchestrator.train.environment import cpu_model
@@ -75,8 +75,3 @@ def test_nan_is_a_loss_that_is_no_number_from_the_third_step_on(trainer):
 @pytest.mark.parametrize("fault", ["raise", "die", "hang", "nan"])
 def test_a_fault_strikes_on_the_last_rank_only(trainer, fault):
     assert train(trainer(fault, rank=0)).steps == 20
-
-
-def test_an_unknown_fault_is_told_with_the_known_ones(trainer):
-    with pytest.raises(UnknownNameError, match=r"^unknown trainer.fault 'dye'; did you mean 'die'\? known: "):
-        trainer("dye")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_values import A100, T4, TPU, device, node, point, tensorflow_like, torch_like
+from plan_values import A100, T4, TPU, device, held, node, point, tensorflow_like, torch_like
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.placement import Skipped
@@ -16,14 +16,14 @@ from orchestrator.plan.trials import trial_of
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
     here = here or node()
-    trial = trial_of(
-        asked_point, 0, trainer_version=1, data_ids={("mnist", "auto"): "synthetic:1"}, node=here
-    )
+    trainer = trainer or torch_like()
+    data_ids = {("mnist", "auto"): "synthetic:1"}
+    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=here)
     asked = Asked(
         trial=trial,
         trial_id=trial_id(trial),
         point=asked_point,
-        trainer=trainer or torch_like(),
+        trainer=trainer,
         start_method=start_method,
     )
     return place(asked, node=here, missing_device=missing_device)
@@ -54,21 +54,27 @@ def test_more_processes_than_cores_is_placed_with_a_warning():
 
 
 def test_a_gpu_trial_holds_its_devices_and_their_share_of_the_cores():
-    here = node(cpus=16, devices={"t4": 4})
+    here = node(cpus=16, devices={"t4": held(4)})
     found = placed(point(device=T4, num_workers=2), here=here)
     assert (found.kind, found.devices, found.cpus, found.num_processes, found.threads) == ("gpu", 2, 8, 2, 4)
     assert found.start_method == "spawn"  # a fork was shown to train on CPUs only
 
 
+def test_a_slice_of_four_chips_holds_all_cores_of_its_host_and_counts_as_four():
+    here = node(cpus=96, devices={"tpu_v3_8": held(1, kind="tpu", chips=4)})
+    found = placed(point(device=TPU, precision="bf16"), trainer=tensorflow_like(), here=here)
+    assert (found.kind, found.devices, found.chips, found.replicas, found.cpus) == ("tpu", 1, 4, 8, 96)
+
+
 def test_a_device_is_here_when_there_are_as_many_as_asked_for():
-    here = node(devices={"t4": 1})
+    here = node(devices={"t4": held(1)})
     assert is_here(point(device=T4), node=here)
     assert not is_here(point(device=T4, num_workers=2), node=here)
     assert is_here(point(device=device()), node=here)
 
 
 def test_a_rehearsal_says_all_that_it_substitutes():
-    found = placed(point(device=T4, precision="fp16"))
+    found = placed(point(device=T4, precision="fp16", num_workers=2))
     assert (found.provenance, found.kind, found.precision, found.cpus, found.threads) == (
         "rehearsed",
         "cpu",
@@ -76,7 +82,11 @@ def test_a_rehearsal_says_all_that_it_substitutes():
         1,
         1,
     )
-    assert found.substitutions == ("cpu for t4", "bf16 for fp16", "gloo for nccl")
+    assert found.substitutions == ("cpu for t4", "bf16 without loss scaling for fp16", "gloo for nccl")
+
+
+def test_a_rehearsal_in_one_process_claims_no_substitute_for_what_it_has_not():
+    assert placed(point(device=T4)).substitutions == ("cpu for t4",)
 
 
 def test_a_tpu_is_rehearsed_in_two_replicas_of_one_process_as_its_own_code_path_has_it():
@@ -93,7 +103,7 @@ def test_a_tpu_is_rehearsed_in_two_replicas_of_one_process_as_its_own_code_path_
 def test_an_odd_batch_is_rehearsed_in_one_replica():
     found = placed(point(device=T4, num_workers=3, global_batch_size=63))
     assert found.replicas == 1
-    assert "1 replica for 3" in found.substitutions
+    assert found.substitutions == ("cpu for t4", "1 replica for 3")
 
 
 @given(st.integers(1, 16), st.integers(1, 64))
@@ -111,7 +121,7 @@ def test_the_user_may_choose_how_workers_start(start_method, expected):
 
 
 def test_a_missing_device_is_skipped_with_what_is_here():
-    found = placed(point(device=T4), missing_device="skip", here=node(devices={"l4": 2}))
+    found = placed(point(device=T4), missing_device="skip", here=node(devices={"l4": held(2)}))
     assert isinstance(found, Skipped)
     assert (found.point, found.reason) == (
         "mnist_cnn t4 torch_ddp fp32",

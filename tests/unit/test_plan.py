@@ -2,7 +2,7 @@
 
 import pytest
 from builders import record
-from plan_values import T4, environment, node, planned, point
+from plan_values import T4, environment, held, node, planned, point
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.result import Failure
@@ -38,9 +38,9 @@ def test_an_impossible_point_is_skipped_once_with_its_reason():
 
 
 def test_a_missing_environment_skips_with_the_line_that_says_how_to_get_it():
-    absent = environment(missing="torch is not installed; get it with: pip install '.[torch]'")
+    absent = environment(missing="torch is not installed; get it with: pip install torch")
     (skipped,) = planned(point(), environments={"torch_ddp": absent}).skipped
-    assert skipped.reason == "torch is not installed; get it with: pip install '.[torch]'"
+    assert skipped.reason == "torch is not installed; get it with: pip install torch"
 
 
 def test_what_is_recorded_with_a_result_is_not_run_again():
@@ -77,13 +77,13 @@ def test_a_rehearsal_counts_while_the_device_is_missing_and_never_for_a_measurem
     known = [finished(rehearsal)]
     (cached,) = planned(point(device=T4), records=known).cached
     assert cached.provenance == "rehearsed"
-    found = planned(point(device=T4), records=known, node=node(devices={"t4": 1}))
+    found = planned(point(device=T4), records=known, node=node(devices={"t4": held(1)}))
     assert [each.provenance for each in found.placements] == ["measured"]
     assert not found.cached
 
 
 def test_a_measurement_made_elsewhere_counts_where_the_device_is_missing():
-    there = planned(point(device=T4), repeats=2, node=node(devices={"t4": 1})).placements
+    there = planned(point(device=T4), repeats=2, node=node(devices={"t4": held(1)})).placements
     found = planned(point(device=T4), repeats=2, records=[finished(each) for each in there])
     assert not found.placements
     assert [each.provenance for each in found.cached] == ["measured", "measured"]
@@ -98,7 +98,7 @@ def test_a_measurement_counts_even_where_its_environment_is_gone():
 
 
 def test_the_host_is_part_of_a_cpu_trial_and_of_no_other():
-    (on_cpu, on_gpu) = planned(point(), point(device=T4), node=node(devices={"t4": 1})).placements
+    (on_cpu, on_gpu) = planned(point(), point(device=T4), node=node(devices={"t4": held(1)})).placements
     assert (on_cpu.trial.host_cpu, on_gpu.trial.host_cpu) == ("Some CPU x4", None)
 
 

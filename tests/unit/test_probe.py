@@ -13,7 +13,7 @@ _HERE = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.mi
 
 
 def needing(*packages: str) -> TrainerInfo:
-    return replace(trainer_info("torch_ddp"), packages=packages, install="pip install '.[torch]'")
+    return replace(trainer_info("torch_ddp"), packages=packages, install="pip install torch")
 
 
 @pytest.fixture
@@ -43,28 +43,31 @@ def test_another_interpreter_is_asked_for_its_own_packages():
 
 def test_a_package_that_is_not_installed_is_named_with_its_cure():
     found = trainer_environment(needing("numpy", "torch_tpu"), python=sys.executable)
-    assert found.missing == "torch_tpu not installed; get it with: pip install '.[torch]'"
+    assert found.missing == "torch_tpu not installed; get it with: pip install torch"
     assert set(found.versions) == {"python", "numpy"}
 
 
 def test_all_packages_that_are_not_installed_are_named():
     found = trainer_environment(needing("torch_tpu", "torch_gpu"), python=None)
-    assert found.missing == "torch_tpu, torch_gpu not installed; get it with: pip install '.[torch]'"
+    assert found.missing == "torch_tpu, torch_gpu not installed; get it with: pip install torch"
 
 
 def test_an_interpreter_that_is_not_there_is_told_with_its_cure(tmp_path):
     python = str(tmp_path / "bin" / "python")
     found = trainer_environment(needing("numpy"), python=python)
-    assert found.missing == f"no Python at {python}; get it with: pip install '.[torch]'"
+    assert found.missing == f"no Python at {python}; get it with: pip install torch"
     assert (found.python, found.versions) == (python, {})
+
+
+def test_an_empty_name_leaves_a_trainer_out():
+    found = trainer_environment(needing("numpy"), python="")
+    assert found.missing == "trainer.python names none; get it with: pip install torch"
 
 
 def test_an_interpreter_that_fails_is_told_with_its_cure(program):
     python = program("exit 3")
     found = trainer_environment(needing("numpy"), python=python)
-    assert found.missing == (
-        f"{python} does not answer (CalledProcessError); get it with: pip install '.[torch]'"
-    )
+    assert found.missing == (f"{python} does not answer (CalledProcessError); get it with: pip install torch")
 
 
 def test_a_program_that_is_no_interpreter_is_told_with_its_cure(program):

@@ -1,16 +1,14 @@
 """Which attempt starts next, and which starts again."""
 
 from builders import placement, record, trial_spec
+from plan_values import held, node
 
-from orchestrator.core.device import Node
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure
 from orchestrator.execute.base import Attempt
 from orchestrator.execute.queue import Queue, next_startable
 
-_NODE = Node(
-    name="localhost", cpus=8, cpu_model="Some CPU", memory_bytes=8 * 10**9, devices={"t4": 2, "a100_40": 1}
-)
+_NODE = node(cpus=8, devices={"t4": held(2), "a100_40": held(1)})
 
 
 def on_gpus(count: int, *, device: str = "t4", cpus: int = 2, seed: int = 0) -> Placement:

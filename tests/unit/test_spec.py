@@ -6,6 +6,7 @@ import re
 import pytest
 from builders import trial_spec
 
+from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
 
@@ -20,6 +21,8 @@ _OTHER_VALUES = {
     "global_batch_size": 128,
     "steps": 130,
     "num_workers": 2,
+    "replicas": 8,
+    "process_model": "per_host",
     "seed": 1,
     "repeat": 1,
     "host_cpu": "Another CPU x2",
@@ -54,7 +57,7 @@ def test_a_trial_id_is_the_same_in_every_process_and_on_every_machine():
         steps=200,
         workload_options={"filters": (8, 16)},
     )
-    assert trial_id(spec) == "61d19e11b168ba34"  # another one means another SCHEMA_VERSION
+    assert trial_id(spec) == "63ad6794ed0c87b3"  # another one means another SCHEMA_VERSION
 
 
 def test_every_field_has_another_value_in_this_test():
@@ -84,6 +87,12 @@ def test_a_field_at_its_default_does_not_count_so_that_a_new_one_changes_no_id()
     assert trial_id(newer(**fields, added=8)) != trial_id(trial_spec())
 
 
+def test_a_trial_that_was_written_before_a_field_was_added_can_still_be_read():
+    written = to_plain(trial_spec())
+    del written["replicas"], written["process_model"]
+    assert from_plain(TrialSpec, written) == trial_spec()
+
+
 def test_the_order_of_options_does_not_matter():
     forwards, backwards = {"filters": (8, 16), "dense_units": 64}, {"dense_units": 64, "filters": (8, 16)}
     assert trial_id(trial_spec(workload_options=forwards)) == trial_id(trial_spec(workload_options=backwards))
@@ -108,6 +117,7 @@ def test_as_many_steps_as_the_protocol_needs_are_enough():
         ({"global_batch_size": 0}, "global_batch_size=0 must be at least 1"),
         ({"steps": -1}, "steps=-1 must be at least 1"),
         ({"num_workers": 0}, "num_workers=0 must be at least 1"),
+        ({"replicas": 0}, "replicas=0 must be at least 1"),
         ({"seed": -1}, "seed=-1 must not be negative"),
         ({"repeat": -2}, "repeat=-2 must not be negative"),
         (

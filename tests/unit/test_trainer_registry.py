@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,35 @@ def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
     assert trainer_info("torch_xla").process_model("cpu", {}) == "per_host"
 
 
-def test_an_unknown_strategy_is_told_those_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match=r"'mirorred'; did you mean 'mirrored'\? known: auto, mirr"):
-        trainer_info("tensorflow").process_model("cpu", {"strategy": "mirorred"})
+@pytest.mark.parametrize(
+    ("name", "kind", "replicas", "num_processes", "stand_ins"),
+    [
+        ("torch_ddp", "gpu", 1, 1, ()),
+        ("torch_ddp", "gpu", 2, 2, ("gloo for nccl",)),
+        ("tensorflow", "gpu", 1, 1, ()),
+        ("tensorflow", "gpu", 2, 1, ("logical CPU devices for GPUs",)),
+        ("tensorflow", "gpu", 2, 2, ("RING for NCCL",)),
+        ("tensorflow", "tpu", 1, 1, ("the default strategy for TPUStrategy",)),
+        ("tensorflow", "tpu", 2, 1, ("MirroredStrategy for TPUStrategy",)),
+        ("torch_xla", "tpu", 2, 1, ("PJRT's CPU devices for TPU chips",)),
+        ("noop", "gpu", 2, 2, ()),
+    ],
+)
+def test_a_rehearsal_names_only_the_stand_ins_that_it_has(
+    name, kind, replicas, num_processes, stand_ins
+) -> None:
+    found = trainer_info(name).rehearsed_with(kind, replicas=replicas, num_processes=num_processes)
+    assert found == stand_ins
+
+
+def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
+    assert set(trainer_info("tensorflow").single_replica) == {"fp16"}
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"), [("torch_ddp", "torch"), ("tensorflow", "tensorflow"), ("torch_xla", "xla")]
+)
+def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, extra: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in project["optional-dependencies"][extra]:
+        assert f"'{requirement}'" in trainer_info(name).install

@@ -1,0 +1,69 @@
+"""What Ray is told of this host, and which clusters trials may run on."""
+
+import os
+import secrets
+import socket
+import tempfile
+
+import pytest
+from builders import placement, trial_spec
+from noop_trials import Unwatched, mission, noop
+from plan_values import held, node
+from processes import family
+
+from orchestrator.core.errors import ConfigError
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A running cluster of one node."""
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # Ray reads it once in a process
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder, family(monkeypatch):
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        running = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        try:
+            yield running
+        finally:
+            running.shutdown()
+
+
+def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids(monkeypatch):
+    import ray
+
+    from orchestrator.execute import ray_cluster
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    here = node(cpus=2, devices={"t4": held(2), "tpu_v3_8": held(1, kind="tpu", chips=4)})
+    with ray_cluster.connected(here, address="local"):
+        assert ray_cluster.description() == "the cluster has 2 CPU, 2 GPU, 4 TPU"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+        ids = ray.remote(num_cpus=0, num_gpus=2)(ray.get_gpu_ids)
+        assert sorted(ray.get(ids.remote())) == ["id-0", "id-1"]
+
+
+def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster, tmp_path):
+    from orchestrator.execute.ray_tune import RayTuneExecutor
+
+    records = []
+    executor = RayTuneExecutor(node(cpus=2), address=cluster.address)
+    executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
+    assert [record.failure for record in records] == [None]
+    cluster.add_node(num_cpus=1)
+    with pytest.raises(ConfigError) as caught:
+        executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
+    here = socket.gethostname()
+    assert str(caught.value) == (
+        f"cluster.address={cluster.address!r} is a cluster of {here}, {here}; a record names the processor "
+        f"of this host, {here}, so it may be one whose only node is this host, or local"
+    )
+    assert len(records) == 1
+
+
+def test_a_trial_on_a_slice_asks_ray_for_its_chips():
+    from orchestrator.execute.ray_tune import _bundle_of
+
+    trial = placement(trial_spec(device="tpu_v3_8"), kind="tpu", cpus=96, devices=1, chips=4)
+    assert _bundle_of(trial) == {"CPU": 96.0, "TPU": 4.0}
+    assert _bundle_of(noop()) == {"CPU": 2.0}

@@ -1,0 +1,18 @@
+"""A point becomes a trial, whose id tells all that decides what is computed."""
+
+from plan_values import device, planned, point, torch_like
+
+from orchestrator.core.spec import trial_id
+
+
+def test_a_device_of_other_replicas_and_a_trainer_of_other_processes_are_other_trials():
+    other_device = point(device=device("cpu", replicas=2))
+    other_trainer = {"torch_ddp": torch_like(process_model=lambda *_: "per_host")}
+    plans = (planned(point()), planned(other_device), planned(point(), trainers=other_trainer))
+    trials = [each.placements[0].trial for each in plans]
+    assert [(each.replicas, each.process_model) for each in trials] == [
+        (1, "per_replica"),
+        (2, "per_replica"),
+        (1, "per_host"),
+    ]
+    assert len({trial_id(each) for each in trials}) == 3
