@@ -11,8 +11,8 @@ import subprocess
 import sys
 import traceback
 from functools import cache
-from itertools import accumulate
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,12 +23,12 @@ from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.spec import TimingSpec, TrialSpec
 from orchestrator.train.base import Trainer, WorkerJob
-from orchestrator.train.loop import phase_steps
 from orchestrator.train.registry import load_trainer, trainer_info
 from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.initial import initial_weights
 from workloads.registry import workload
+from workloads.spec import phase_steps
 
 ROOT = Path(__file__).parents[1]
 

@@ -43,7 +43,7 @@ def _initial(name: str, shape: Shape, layer: Layer, random: np.random.Generator)
     if not name.endswith("kernel"):
         return _initial_bias(shape, layer)
     # Uniform: a normal draw uses the C library's logarithm, whose last bit differs between machines.
-    limit = math.sqrt(3) * _deviation(name, shape, layer)
+    limit = math.sqrt(3) * _deviation(shape, layer)
     return random.uniform(-limit, limit, shape).astype(np.float32)
 
 
@@ -55,7 +55,7 @@ def _initial_bias(shape: Shape, layer: Layer) -> Array:
     return bias
 
 
-def _deviation(name: str, shape: Shape, layer: Layer) -> float:
+def _deviation(shape: Shape, layer: Layer) -> float:
     match layer:
         case Rbm():
             return _RBM_DEVIATION

@@ -30,7 +30,9 @@ class Network:
     def __post_init__(self) -> None:
         for index, node in enumerate(self.nodes):
             if not node.inputs or not all(INPUT <= each < index for each in node.inputs):
-                raise ValueError(f"node {index}, {node.layer}, takes {node.inputs}; it may take -1 to {index - 1}")
+                raise ValueError(
+                    f"node {index}, {node.layer}, takes {node.inputs}; it may take -1 to {index - 1}"
+                )
 
     @property
     def takes_tokens(self) -> bool:

@@ -1,4 +1,4 @@
-"""The step protocols: which losses a batch has, written once over the few operations that frameworks share."""
+"""The step protocols: which losses a batch has, told once over the few operations that frameworks share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -101,9 +101,7 @@ def _gibbs(ops: Operations, weights: Mapping[str, Any], visible: Any, *, thresho
     """One step of the chain: binary hidden states, then the visible units' probabilities."""
     hidden = ops.sigmoid(ops.product(visible, weights["kernel"]) + weights["bias"])
     states = ops.less(thresholds, hidden)
-    return ops.sigmoid(
-        ops.product(states, weights["kernel"], transposed=True) + weights["visible_bias"]
-    )
+    return ops.sigmoid(ops.product(states, weights["kernel"], transposed=True) + weights["visible_bias"])
 
 
 def _free_energy(ops: Operations, weights: Mapping[str, Any], visible: Any) -> Any:

@@ -35,7 +35,7 @@ def classification(logits: Logits, held_out: Batch) -> dict[str, float]:
 
 
 def graded(logits: Logits, held_out: Batch) -> dict[str, float]:
-    """Of [sample, grade] logits: `classification`, quadratic-weighted kappa, and AUC of the referable samples.
+    """Of [sample, grade] logits: `classification`, quadratic-weighted kappa, and AUC of referable samples.
 
     Referable is grade 2 and above, in truth as in the probability that is ranked.
     """

@@ -33,6 +33,7 @@ def workload(name: str, options: Mapping[str, Any]) -> WorkloadSpec:
     """Make a workload's spec, with options that are not named at their defaults.
 
     Raises:
+        UnsuitableInputError: an input of a size that the network cannot take.
         ValueError: unknown workload or option, an option of the wrong type, or a value that gives no network.
     """
     kind = options_class(name)
@@ -45,9 +46,16 @@ def workload(name: str, options: Mapping[str, Any]) -> WorkloadSpec:
         for option, value in options.items()
     }
     spec: WorkloadSpec = _module(name).make(kind(**typed))
-    for network in spec.networks.values():
-        shapes_of(network)  # refuses layers that leave nothing of their input
+    _require_shapes(spec)
     return spec
+
+
+def _require_shapes(spec: WorkloadSpec) -> None:
+    for network in spec.networks.values():
+        try:
+            shapes_of(network)
+        except ValueError as error:
+            raise type(error)(f"workload {spec.name!r}: {error}") from error
 
 
 def _module(name: str) -> ModuleType:

@@ -52,8 +52,8 @@ def shapes_of(network: Network) -> tuple[Shape, ...]:
             raise ValueError(f"layer {index}, {node.layer}, cannot take inputs of shape {inputs}") from error
         if not shape or min(shape) < 1:
             raise UnsuitableInputError(
-                f"layer {index}, {node.layer}, leaves nothing of its input {inputs[0]}; a larger input of the "
-                "network, or fewer or smaller layers are possible"
+                f"layer {index}, {node.layer}, leaves nothing of its input {inputs[0]}; "
+                "a larger input of the network, or fewer or smaller layers are possible"
             )
         shapes.append(shape)
     return tuple(shapes)
@@ -72,7 +72,8 @@ def parameters_of(layer: Layer, inputs: Shape) -> Mapping[str, Shape]:
 
     Kernels: convolution (height, width, input channel, filter), depthwise (height, width, channel, 1),
     transposed (height, width, filter, input channel), dense (input, unit), recurrent (input, gate * unit)
-    with the gates in the order input, forget, cell, output, or reset, update, new.
+    with the gates in the order input, forget, cell, output, or update, reset, new. The bias of an LSTM is one
+    row, that of a GRU two: of the input's product and of the recurrent one.
     """
     match layer:
         case Conv2d():
@@ -122,11 +123,14 @@ def _with_bias(has_bias: bool, size: int, kernel: Shape) -> dict[str, Shape]:
 
 
 def _recurrent_parameters(layer: Recurrent, inputs: int) -> dict[str, Shape]:
-    """An LSTM has one bias; a GRU one of the input's and one of the recurrent product."""
     width = GATES[layer.cell] * layer.units
-    shapes: dict[str, Shape] = {"kernel": (inputs, width), "recurrent_kernel": (layer.units, width)}
-    shapes |= {"bias": (width,)} | ({"recurrent_bias": (width,)} if layer.cell == "gru" else {})
-    return {f"{direction}_{name}": shape for direction in ("forward", "backward") for name, shape in shapes.items()}
+    bias: Shape = (width,) if layer.cell == "lstm" else (2, width)
+    shapes = {"kernel": (inputs, width), "recurrent_kernel": (layer.units, width), "bias": bias}
+    return {
+        f"{direction}_{name}": shape
+        for direction in ("forward", "backward")
+        for name, shape in shapes.items()
+    }
 
 
 def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:

@@ -1,6 +1,7 @@
 """What a workload is: networks, training, data and target, told once for every framework."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workloads.data.need import DataNeed, Noise
@@ -45,7 +46,9 @@ class Gan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContrastiveDivergence:
-    """CD-k for one `Rbm` layer (Hinton 2002, "Training Products of Experts by Minimizing Contrastive Divergence").
+    """CD-k for one `Rbm` layer.
+
+    Hinton 2002, "Training Products of Experts by Minimizing Contrastive Divergence".
 
     Attributes:
         node: index of the layer; what the layers below it make of `x` is its data.
@@ -73,6 +76,12 @@ class Phase:
     protocol: Protocol
     optimizers: Mapping[str, Optimizer]
     share: float = 1.0
+
+
+def phase_steps(phases: Sequence[Phase], steps: int) -> tuple[int, ...]:
+    """Steps of each phase: its share rounded down, at least 1; the last phase takes what is left."""
+    early = tuple(max(1, math.floor(phase.share * steps)) for phase in phases[:-1])
+    return (*early, steps - sum(early))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,7 @@ def train_step_bytes(spec: WorkloadSpec, global_batch_size: int, *, value_bytes:
         value_bytes: of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
     phase = spec.phases[-1]
-    values = sum(
-        passes * _values_moved(network) for network, passes in _networks_of(spec, phase)
-    )
+    values = sum(passes * _values_moved(network) for network, passes in _networks_of(spec, phase))
     weights = sum(
         _weight_moves(optimizer) * num_weights(spec.networks[name])
         for name, optimizer in phase.optimizers.items()

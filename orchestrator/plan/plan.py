@@ -14,7 +14,7 @@ from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.plan.answers import Answers, answers_of, stale
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, is_here, place
-from orchestrator.plan.trials import DataIds, trial_of
+from orchestrator.plan.trials import DataIds, trial_of, unsuitable
 
 Outcome = Placement | Cached | Skipped
 
@@ -84,6 +84,10 @@ def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
 
 
 def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
+    reason = unsuitable(point)
+    if reason:
+        yield Skipped(point=point.name, reason=reason)
+        return
     unanswered = []
     for asked in _asked(point, repeats, known=known):
         answer = _cached(asked, "measured", known=known)

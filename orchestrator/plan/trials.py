@@ -9,7 +9,8 @@ from orchestrator.core.spec import Option, TrialSpec
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from workloads.registry import workload
-from workloads.spec import WorkloadSpec
+from workloads.shapes import UnsuitableInputError
+from workloads.spec import WorkloadSpec, phase_steps
 
 DataIds = Mapping[tuple[str, str], str]
 """(data set, source as it was asked for) -> id of what it was resolved to."""
@@ -17,17 +18,30 @@ DataIds = Mapping[tuple[str, str], str]
 
 def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
     """The keys of `DataIds` that the sweep's trials need, each once."""
-    return tuple(dict.fromkeys((workload_of(each).data, each.data_source) for each in sweep.points))
+    possible = (each for each in sweep.points if unsuitable(each) is None)
+    return tuple(dict.fromkeys((workload_of(each).data.data_set, each.data_source) for each in possible))
+
+
+def unsuitable(point: Point) -> str | None:
+    """Why the workload cannot take inputs of the size that the point asks for; None if it can."""
+    try:
+        workload_of(point)
+    except UnsuitableInputError as error:
+        return str(error)
+    return None
 
 
 def workload_of(point: Point) -> WorkloadSpec:
     """The workload with the point's knobs.
 
     Raises:
+        UnsuitableInputError: an input of a size that the network cannot take.
         ConfigError: unknown workload, or knobs that give no network.
     """
     try:
         return _workload(point.workload, tuple(sorted(point.workload_options.items())))
+    except UnsuitableInputError:
+        raise
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
@@ -39,6 +53,7 @@ def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataI
         ConfigError: a value of the point that no trial can have.
     """
     spec = workload_of(point)
+    _require_steps(spec, point)
     return TrialSpec(
         workload=point.workload,
         workload_version=spec.version,
@@ -48,7 +63,7 @@ def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataI
         trainer_options=point.trainer_options,
         device=point.device.name,
         precision=point.precision,
-        data=data_ids[spec.data, point.data_source],
+        data=data_ids[spec.data.data_set, point.data_source],
         global_batch_size=point.global_batch_size,
         steps=point.steps,
         num_workers=point.num_workers,
@@ -59,6 +74,16 @@ def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataI
         host_cpu=node.host_cpu if point.device.kind == "cpu" else None,
         timing=point.timing,
     )
+
+
+def _require_steps(spec: WorkloadSpec, point: Point) -> None:
+    """The last of several phases is the one that is timed: it needs the protocol's steps for itself."""
+    *_, timed = phase_steps(spec.phases, point.steps)
+    if len(spec.phases) > 1 and timed < point.timing.least_steps:
+        raise ConfigError(
+            f"steps={point.steps} leave {timed} to phase {spec.phases[-1].name!r} of workload {spec.name!r}, "
+            f"below the {point.timing.least_steps} that the measurement protocol needs"
+        )
 
 
 @cache

@@ -43,8 +43,8 @@ class WorkerJob:
 class Trainer(Protocol):
     """One framework's data-parallel training. It never measures: one loop holds the clock for all.
 
-    A network's loss in a step is the mean over the global batch, and its gradient that of the mean, so that N workers on
-    a global batch give the weights of one worker on it.
+    A network's loss in a step is the mean over the global batch, and its gradient that of the mean, so that
+    N workers on a global batch give the weights of one worker on it.
     """
 
     samples: int

@@ -169,7 +169,7 @@ def _moving_loss(case: _Case) -> str | None:
 def _mfu(case: _Case) -> str | None:
     """Model FLOPs utilisation of the slowest rank's median block (PaLM, Chowdhery et al. 2022, app. B)."""
     result, peak, flops = case.result, case.peak_flops_per_second, case.result.flops_per_step
-    if peak is None or flops is None or _blocks(case) or _block_seconds(case):
+    if peak is None or _blocks(case) or _block_seconds(case):
         return None
     step_seconds = max(median_interval(each).median for each in result.block_seconds) / result.steps_per_block
     mfu = flops / (step_seconds * peak * case.placement.trial.num_workers)

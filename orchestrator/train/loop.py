@@ -10,7 +10,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.base import Trainer
-from workloads.spec import Phase
+from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
 LossCurve = tuple[tuple[int, float], ...]
@@ -40,12 +40,6 @@ class LoopTimes:
     network_losses: Mapping[str, LossCurve]
     cpu_seconds: float
     load_average: tuple[float, float]
-
-
-def phase_steps(phases: Sequence[Phase], steps: int) -> tuple[int, ...]:
-    """Steps of each phase: its share rounded down, at least 1; the last phase takes what is left."""
-    early = tuple(max(1, math.floor(phase.share * steps)) for phase in phases[:-1])
-    return (*early, steps - sum(early))
 
 
 def run(

@@ -47,7 +47,7 @@ class TorchDdpTrainer:
         self._workload = workload
         self._device = _device_of(job)
         self._networks = Networks(workload, job.trial.seed)
-        self._networks.to(self._device, memory_format=torch.channels_last)
+        self._networks.to(self._device)
         self._first_product = FirstProduct(self._networks)
         _join(job, device=self._device, listener=listener)
         self._autocast = _autocast(precision, self._device)

@@ -128,7 +128,9 @@ class TorchXlaTrainer:
         """Global batch `index`, split over the mesh; classes are int64 in PyTorch."""
         batch = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
         tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
-        return {name: self._split(tensor.long() if name == "y" else tensor) for name, tensor in tensors.items()}
+        return {
+            name: self._split(tensor.long() if name == "y" else tensor) for name, tensor in tensors.items()
+        }
 
     def _split(self, host: Tensor) -> Tensor:
         """Send a tensor to the devices, each the part of the leading axis that is its own."""

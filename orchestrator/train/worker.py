@@ -56,7 +56,11 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     spec = workload(job.trial.workload, job.trial.workload_options)
     batch_size = job.trial.global_batch_size
     data = batches.load(
-        Path(job.data_path), data=spec.data, global_batch_size=batch_size, seed=job.trial.seed, noise=spec.noise
+        Path(job.data_path),
+        data=spec.data,
+        global_batch_size=batch_size,
+        seed=job.trial.seed,
+        noise=spec.noise,
     )
     timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps

@@ -3,7 +3,7 @@
 import pytest
 from builders import placement, trial_spec
 from noop_trials import mission, run
-from trainer_runs import OPTIONS, python_of
+from trainer_runs import WORKLOADS, python_of
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TimingSpec
@@ -26,11 +26,15 @@ def train(tmp_path):
             pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
         trial = trial_spec(
             trainer=trainer,
-            workload_options=OPTIONS,
+            workload_options=WORKLOADS["mnist_cnn"],
             steps=8,
             timing=TimingSpec(steps_per_block=1, min_blocks=1, max_blocks=4, warmup_steps=3),
         )
-        data = {trial.data: str(resolve("mnist", "synthetic", cache=tmp_path, download=False).path)}
+        data = {
+            trial.data: str(
+                resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
+            )
+        }
         told = mission(tmp_path, pythons={trainer: str(python_of(trainer))}, data_paths=data)
         (record,) = run(told, placement(trial, replicas=1, num_processes=1, threads=1))
         return record

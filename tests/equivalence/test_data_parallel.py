@@ -6,7 +6,7 @@ from trainer_runs import BATCH, RUNS, STEPS, WORKLOADS, Outcome, initial_state, 
 
 TOLERANCES = {
     "mnist_cnn": 1e-4,  # float32 sums in another order: after 12 steps differences of up to 1.3e-5 were seen
-    "mnist_gan": 1e-3,  # Adam divides by the gradient's size: what is all rounding moves a weight by up to 1e-3
+    "mnist_gan": 1e-3,  # Adam divides by a gradient's size: one that is all rounding moves a weight by 1e-3
     "mnist_dbn": 3e-3,  # a last bit decides a hidden unit's state: one of 64 samples, times a rate of 0.1
 }
 

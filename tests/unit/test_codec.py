@@ -37,7 +37,7 @@ _PLAN = Plan(
 _VALUES = (
     trial_spec(workload_options={"filters": (8, 16), "bias": True, "rate": 0.5, "note": None}),
     placement(),
-    train_result(compile_counts=(3, 3), flops_per_step=None),
+    train_result(compile_counts=(3, 3), pipeline_samples_per_second=9.5),
     record(),
     record(failure=Failure(kind="diverged", message="the loss is nan", refused=train_result())),
     DeviceFacts(kind="gpu", name="Tesla T4", count=1, precision="fp16", peak_memory_bytes=10**12),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from workloads.initial import initial_weights
-from workloads.registry import workload
 from workloads.layers import BatchNorm, Dense, Rbm, Recurrent
 from workloads.network import sequential
+from workloads.registry import workload
 from workloads.shapes import network_parameters
 
 NETWORK = workload("mnist_cnn", {"filters": (4, 8), "dense_units": 32}).networks["model"]

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
-from orchestrator.train.loop import REHEARSAL, LoopTimes, phase_steps, run
-from workloads.spec import Phase, Supervised
+from orchestrator.train.loop import REHEARSAL, LoopTimes, run
+from workloads.spec import Phase, Supervised, phase_steps
 
 _LOSS_SECONDS = 1000.0
 _ONE_PHASE = (Phase(name="training", protocol=Supervised(), optimizers={}),)
@@ -52,7 +52,9 @@ class QueueTrainer:
         return max((count for step, count in self.compile_counts.items() if step <= self.taken), default=0)
 
 
-def timed(trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=_ONE_PHASE, **timing) -> LoopTimes:
+def timed(
+    trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=_ONE_PHASE, **timing
+) -> LoopTimes:
     """Run the loop with blocks of two steps, a warm-up of one and four blocks, unless told otherwise."""
     defaults = {
         "warmup_steps": 1,

@@ -23,12 +23,18 @@ def trainer(tmp_path):
     def make(fault: str = "none", *, rank: int = 1) -> NoopTrainer:
         job = jobs(tmp_path, workers=2)[rank]
         made = NoopTrainer()
+        spec = workload("mnist_cnn", {})
         made.setup(
-            workload("mnist_cnn", {}),
+            spec,
             replace(
                 job, trial=replace(job.trial, trainer_options={"fault": fault}), precision="bf16", replicas=4
             ),
-            load(tmp_path / "data.npz", global_batch_size=job.trial.global_batch_size, seed=0),
+            load(
+                tmp_path / "data.npz",
+                data=spec.data,
+                global_batch_size=job.trial.global_batch_size,
+                seed=0,
+            ),
         )
         return made
 
@@ -37,7 +43,8 @@ def trainer(tmp_path):
 
 def train(trained: NoopTrainer) -> loop.LoopTimes:
     timing = TimingSpec(steps_per_block=2, min_blocks=6, max_blocks=6)
-    return loop.run(trained, timing, steps=20, meet=lambda vote: vote, clock=time.perf_counter)
+    phases = workload("mnist_cnn", {}).phases
+    return loop.run(trained, phases, timing, steps=20, meet=lambda vote: vote, clock=time.perf_counter)
 
 
 def test_steps_and_this_ranks_samples_are_counted_and_the_loss_falls(trainer):

@@ -17,7 +17,7 @@ from orchestrator.plan.trials import trial_of
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
     here = here or node()
     trainer = trainer or torch_like()
-    data_ids = {("mnist", "auto"): "synthetic:1"}
+    data_ids = {("workloads.data.mnist:MNIST", "auto"): "synthetic:1"}
     trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=here)
     asked = Asked(
         trial=trial,

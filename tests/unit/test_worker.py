@@ -46,7 +46,7 @@ def test_an_unknown_option_of_a_workload_is_told_with_the_known_ones(job):
 
 
 def test_memory_that_cannot_be_had_is_classified(job, tmp_path):
-    with zipfile.ZipFile(tmp_path / "huge.npz", "w") as archive, archive.open("y_train.npy", "w") as file:
+    with zipfile.ZipFile(tmp_path / "huge.npz", "w") as archive, archive.open("x_train.npy", "w") as file:
         header = {"descr": "|u1", "fortran_order": False, "shape": (10**15,)}
         np.lib.format.write_array_header_1_0(file, header)
     _, said = outcome(replace(job, data_path=str(tmp_path / "huge.npz")))

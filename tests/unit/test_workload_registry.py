@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from workloads.layers import Conv2d
 from workloads.registry import options_class, workload, workload_names
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +29,11 @@ def test_every_workload_has_frozen_options_whose_defaults_give_a_network(name: s
 
 def test_options_reach_the_spec_and_a_whole_number_passes_as_a_float() -> None:
     spec = workload("mnist_cnn", {"filters": [4, 6], "learning_rate": 1})
-    assert [layer.filters for layer in spec.layers[:4:2]] == [4, 6]
-    assert spec.optimizer.learning_rate == 1.0
-    assert isinstance(spec.optimizer.learning_rate, float)
+    layers = [node.layer for node in spec.networks["model"].nodes]
+    assert [layer.filters for layer in layers if isinstance(layer, Conv2d)] == [4, 6]
+    optimizer = spec.phases[0].optimizers["model"]
+    assert optimizer.learning_rate == 1.0
+    assert isinstance(optimizer.learning_rate, float)
 
 
 def test_an_unknown_workload_is_told_with_the_nearest_one() -> None:
@@ -80,7 +83,7 @@ def test_an_option_out_of_range_is_refused(option: str, value: object, expected:
 
 def test_more_convolutions_than_the_image_has_room_for_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"'mnist_cnn': layer 6, Conv2d\(.*leaves nothing of its input \(1, 1, 4\)"
+        ValueError, match=r"'mnist_cnn': layer 9, Conv2d\(.*leaves nothing of its input \(1, 1, 4\)"
     ):
         workload("mnist_cnn", {"filters": [4, 4, 4, 4]})
 
@@ -91,7 +94,7 @@ import sys
 from workloads.flops import forward_flops
 from workloads.registry import workload, workload_names
 for name in workload_names():
-    forward_flops(workload(name, {}))
+    [forward_flops(network) for network in workload(name, {}).networks.values()]
 print({"torch", "tensorflow", "keras", "ray"} & set(sys.modules))
 """
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

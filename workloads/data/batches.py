@@ -67,15 +67,11 @@ class Batches:
         start = position * self.global_batch_size + rank * share
         chosen = self.order[start : start + share]
         batch = self.train.take(chosen, epoch=0 if self.staged else epoch)
-        return batch | self._drawn(chosen)
+        return batch | {each.name: noises.draw(each, chosen, seed=self.seed) for each in self.noise}
 
     def held_out(self, start: int, stop: int) -> Batch:
-        """Test samples from `start` to before `stop`, fewer at the end of the set; their noise is no training sample's."""
-        chosen = np.arange(start, min(stop, self.num_held_out))
-        return self.test.take(chosen, epoch=0) | self._drawn(len(self.train) + chosen)
-
-    def _drawn(self, samples: npt.NDArray[np.int64]) -> Batch:
-        return {each.name: noises.draw(each, samples, seed=self.seed) for each in self.noise}
+        """Test samples from `start` to before `stop`, fewer at the end of the set; without noise."""
+        return self.test.take(np.arange(start, min(stop, self.num_held_out)), epoch=0)
 
     def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
         """Begin to prepare this rank's shards of batches `first` to `last`; of no effect when staged."""

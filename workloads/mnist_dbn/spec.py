@@ -1,10 +1,10 @@
 """A deep belief network that reads MNIST's handwritten digits.
 
-After "Performance of Parallel Computing in Training Deep Learning Models" (SITITO, article 1043), of which the
-abstract is known: a DBN on MNIST among the networks. Layers and training are our assumption, after Hinton,
-Osindero, Teh 2006, "A fast learning algorithm for deep belief nets": restricted Boltzmann machines are learned one
-after the other by contrastive divergence, each on what the ones below make of the images; then classes are learned
-by back-propagation through all of them.
+After "Performance of Parallel Computing in Training Deep Learning Models" (SITITO, article 1043), of which
+the abstract is known: a DBN on MNIST among the networks. Layers and training are our assumption, after
+Hinton, Osindero, Teh 2006, "A fast learning algorithm for deep belief nets": restricted Boltzmann machines are
+learned one after the other by contrastive divergence, each on what the ones below make of the images; then
+classes are learned by back-propagation through all of them.
 """
 
 from dataclasses import dataclass

@@ -36,8 +36,8 @@ from workloads.with_keras.recurrent import BidirectionalCell
 Apply = Callable[..., Any]
 
 
-def keras_layer_of(layer: Layer, inputs: Shape, *, name: str, dtype: str | None) -> Any:
-    """Make the Keras layer that holds a layer's arrays, for inputs of that canonical shape.
+def keras_layer_of(layer: Layer, *, name: str, dtype: str | None) -> Any:
+    """Make the Keras layer that holds a layer's arrays.
 
     Args:
         dtype: a precision of its own; None is the global policy's.

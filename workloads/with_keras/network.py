@@ -10,6 +10,7 @@ from workloads.initial import State, initial_weights
 from workloads.network import INPUT, Network
 from workloads.shapes import input_shapes_of, parameters_of
 from workloads.with_keras.layers import keras_layer_of, padding_of
+from workloads.with_keras.recurrent import BidirectionalCell
 
 
 def build(network: Network, seed: int) -> Any:
@@ -19,13 +20,13 @@ def build(network: Network, seed: int) -> Any:
     """
     entry = keras.Input(network.input_shape, dtype="int32" if network.takes_tokens else "float32")
     values, last = {INPUT: entry}, len(network.nodes) - 1
-    for index, (node, shape) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
+    for index, node in enumerate(network.nodes):
         dtype = "float32" if index == last else None  # float32 at every precision
         inputs = [values[each] for each in node.inputs]
         padding = padding_of(node.layer)
         if padding is not None:
             inputs[0] = keras.layers.ZeroPadding2D(padding, dtype=dtype)(inputs[0])
-        values[index] = keras_layer_of(node.layer, shape, name=layer_name(index), dtype=dtype)(*inputs)
+        values[index] = keras_layer_of(node.layer, name=layer_name(index), dtype=dtype)(*inputs)
     model = keras.Model(entry, values[last])
     load_state(model, network, initial_weights(network, seed))
     return model
@@ -45,6 +46,8 @@ def named_variables(model: Any, network: Network) -> Iterator[tuple[str, Any]]:
 
 def variable_of(layer: Any, name: str) -> Any:
     """A Keras layer's variable by canonical name."""
+    if isinstance(layer, BidirectionalCell):
+        return layer.variable(name)
     own_names = {"kernel": "embeddings"} if isinstance(layer, keras.layers.Embedding) else {}
     return getattr(layer, own_names.get(name, name))
 

@@ -60,7 +60,7 @@ def _global_moments(features: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
 
 
 class _AllReduceMean(torch.autograd.Function):
-    """Mean over the processes. Each one's loss depends on it, so its gradient is the mean of their gradients."""
+    """Mean over the processes. Each one's loss depends on it, so its gradient is the mean of theirs."""
 
     @staticmethod
     def forward(_context: object, value: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class _AllReduceMean(torch.autograd.Function):
         return _mean_of_processes(value)
 
     @staticmethod
-    def backward(_context: object, gradient: Tensor) -> Tensor:  # type: ignore[override]  # torch: Any
+    def backward(_context: object, gradient: Tensor) -> Tensor:
         """The sum over processes of what each asks of the mean, over their number."""
         return _mean_of_processes(gradient)
 

@@ -32,7 +32,9 @@ class TorchNetwork(nn.Module):
         last = len(self.nodes) - 1
         values = self._values(inputs, last)
         with torch.autocast(inputs.device.type, enabled=False):  # float32 at every precision
-            output: Tensor = self.nodes[last](*(self._float(values[each]) for each in self.spec.nodes[last].inputs))
+            output: Tensor = self.nodes[last](
+                *(self._float(values[each]) for each in self.spec.nodes[last].inputs)
+            )
         return channels_last_of(output)
 
     def below(self, inputs: Tensor, node: int) -> Tensor:

@@ -27,16 +27,21 @@ class Networks(nn.ModuleDict):
 
     def state(self) -> dict[str, Any]:
         """`<network>.<node index>.<name>` -> array, in canonical layout."""
-        return {f"{name}.{key}": array for name, network in self.named() for key, array in state_of(network).items()}
+        return {
+            f"{name}.{key}": array
+            for name, network in self.named()
+            for key, array in state_of(network).items()
+        }
 
     def train_in(self, phase: Phase) -> dict[str, list[nn.Parameter]]:
         """Let gradients reach what the phase trains, and nothing else: its parameters, by network."""
         trained: dict[str, list[nn.Parameter]] = {}
         for name, network in self.named():
             chosen = {
-                id(weight.tensor)
+                id(tensor)
                 for key, weight in named_weights(network).items()
                 if name in phase.optimizers and trained_by(phase.protocol, name, key)
+                for tensor in weight.tensors
             }
             for parameter in network.parameters():
                 parameter.requires_grad_(id(parameter) in chosen)
