@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.report import render
-from orchestrator.analysis.timing import metrics_of
 from orchestrator.analysis.wording import counted
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import ConfigError, RecordError
