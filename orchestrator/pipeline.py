@@ -85,7 +85,7 @@ def look(settings: Settings, *, download: bool) -> Situation:
             (name, source): _data_of(name, source, download=download)
             for name, source in data_needed(settings.sweep)
         },
-        ledgers=read_ledgers(settings.outputs),
+        ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
     )
 
 
@@ -110,7 +110,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
     tracker = _tracker_of(settings)
     with ledger.lock(), _turn(settings, first, say=say):
         # Another driver may have ended between the look and the locks.
-        situation = replace(situation, ledgers=read_ledgers(settings.outputs))
+        situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, situation)
         _adopt(todo, situation, ledger=ledger)
         tracker.begin(settings.sweep.name)
