@@ -118,7 +118,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
             with watch(todo) as watcher:
                 _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
-            outcome = report_sweep(settings, todo)
+            outcome = _written(settings, todo)
         except BaseException:
             tracker.finish(None)
             raise
@@ -127,13 +127,11 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
 
 
 def report_sweep(settings: Settings, current: Plan) -> Outcome:
-    """Write the report of what is recorded."""
-    ledger = ledger_of(settings)
-    records = ledger.records()
-    page = ledger.path.with_name(REPORT_NAME)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
-    return Outcome(plan=current, records=records, report=page)
+    """Write the report of what is recorded, and show it where the sweep is tracked."""
+    outcome = _written(settings, current)
+    if outcome.records:
+        _tracker_of(settings).attach(outcome.report, sweep=settings.sweep.name)
+    return outcome
 
 
 def sync_sweep(settings: Settings) -> int:
@@ -164,6 +162,16 @@ def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager
         return nullcontext()
     path = default_cache() / f"sweep-on-{platform.node()}.lock"  # hosts may share a user's cache
     return own_turn(path, sweep=settings.sweep.name, say=say)
+
+
+def _written(settings: Settings, current: Plan) -> Outcome:
+    """The report, in the sweep's folder."""
+    ledger = ledger_of(settings)
+    records = ledger.records()
+    page = ledger.path.with_name(REPORT_NAME)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
+    return Outcome(plan=current, records=records, report=page)
 
 
 def _execute(
