@@ -101,7 +101,7 @@ def parse(arguments: Sequence[str]) -> Line:
 def _run(settings: Settings, _flags: frozenset[str]) -> int:
     _say(f"records: {_shown(pipeline.ledger_of(settings).path)}")
     situation = _look(settings, download=True)
-    outcome = pipeline.run_sweep(settings, situation, watch=_watch)
+    outcome = pipeline.run_sweep(settings, situation, watch=_watch, say=_say)
     return _conclude(outcome)
 
 

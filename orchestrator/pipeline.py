@@ -1,15 +1,16 @@
 """The story of a sweep on one page: look, plan, execute, record, analyse."""
 
 import importlib
+import platform
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.report import render
-from orchestrator.analysis.timing import metrics_of
 from orchestrator.analysis.wording import counted
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import ConfigError, RecordError
@@ -27,10 +28,14 @@ from orchestrator.plan.trials import data_needed
 from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
+from orchestrator.record.lock import own_turn
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.sources import DataRef, default_cache, resolve
 
 REPORT_NAME = "report.html"
+
+Say = Callable[[str], None]
+"""Tells a person one line."""
 
 Watch = Callable[[Plan], AbstractContextManager[Watcher]]
 """Opens what a person sees while a plan is carried out."""
@@ -80,7 +85,7 @@ def look(settings: Settings, *, download: bool) -> Situation:
             (name, source): _data_of(name, source, download=download)
             for name, source in data_needed(settings.sweep)
         },
-        ledgers=read_ledgers(settings.outputs),
+        ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
     )
 
 
@@ -98,14 +103,14 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
     )
 
 
-def run_sweep(settings: Settings, situation: Situation, *, watch: Watch) -> Outcome:
-    """Run what is missing, keep each record as it arrives, and report."""
-    plan_sweep(settings, situation)  # a request that cannot be carried out is refused before anything is made
+def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Say) -> Outcome:
+    """Run what is missing when it is this sweep's turn, keep each record as it arrives, and report."""
+    first = plan_sweep(settings, situation)  # what cannot be carried out is refused before anything is made
     ledger = ledger_of(settings)
     tracker = _tracker_of(settings)
-    with ledger.lock():
-        # Another driver may have ended between the look and the lock.
-        situation = replace(situation, ledgers=read_ledgers(settings.outputs))
+    with ledger.lock(), _turn(settings, first, say=say):
+        # Another driver may have ended between the look and the locks.
+        situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, situation)
         _adopt(todo, situation, ledger=ledger)
         tracker.begin(settings.sweep.name)
@@ -113,7 +118,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch) -> Outc
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
             with watch(todo) as watcher:
                 _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
-            outcome = report_sweep(settings, todo)
+            outcome = _written(settings, todo)
         except BaseException:
             tracker.finish(None)
             raise
@@ -122,13 +127,11 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch) -> Outc
 
 
 def report_sweep(settings: Settings, current: Plan) -> Outcome:
-    """Write the report of what is recorded."""
-    ledger = ledger_of(settings)
-    records = ledger.records()
-    page = ledger.path.with_name(REPORT_NAME)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
-    return Outcome(plan=current, records=records, report=page)
+    """Write the report of what is recorded, and show it where the sweep is tracked."""
+    outcome = _written(settings, current)
+    if outcome.records:
+        _tracker_of(settings).attach(outcome.report, sweep=settings.sweep.name)
+    return outcome
 
 
 def sync_sweep(settings: Settings) -> int:
@@ -151,6 +154,24 @@ def sync_sweep(settings: Settings) -> int:
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of a sweep, in the sweep's folder."""
     return Ledger(settings.outputs / settings.sweep.name / FILE_NAME)
+
+
+def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager[None]:
+    """This host for this sweep alone, if it runs anything here: a cluster knows itself what is free."""
+    if not todo.placements or (settings.executor == "ray" and settings.cluster_address != "local"):
+        return nullcontext()
+    path = default_cache() / f"sweep-on-{platform.node()}.lock"  # hosts may share a user's cache
+    return own_turn(path, sweep=settings.sweep.name, say=say)
+
+
+def _written(settings: Settings, current: Plan) -> Outcome:
+    """The report, in the sweep's folder."""
+    ledger = ledger_of(settings)
+    records = ledger.records()
+    page = ledger.path.with_name(REPORT_NAME)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
+    return Outcome(plan=current, records=records, report=page)
 
 
 def _execute(

@@ -1,5 +1,7 @@
 """Sweeps as a report meets them: records with their plan."""
 
+from dataclasses import replace
+
 from builders import placement, record, train_result, trial_spec
 
 from orchestrator.core.placement import Cached, Plan, Skipped
@@ -11,14 +13,21 @@ HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
 SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
 
 
-def measured(trainer="torch_ddp", *, step_seconds=None, placed=None, **changes):
-    """A trial of 15 blocks whose step takes about as long as that framework's, 1% around the median."""
-    spec = trial_spec(trainer=trainer, data=STANDIN, steps=300, timing=TimingSpec(), **changes)
-    step_seconds = step_seconds or SECONDS[trainer] * (0.8 if spec.precision == "bf16" else 1)
+def measured(trainer="torch_ddp", *, step_seconds=None, placed=None, versions=None, recorded=None, **changes):
+    """A trial of 15 blocks whose step takes about as long as that framework's, 1% around the median.
+
+    `placed` changes its placement, `recorded` its result, and `versions` what it ran with.
+    """
+    usual = {"trainer": trainer, "data": STANDIN, "steps": 300, "timing": TimingSpec()}
+    spec = trial_spec(**{**usual, **changes})
+    step_seconds = step_seconds or SECONDS.get(trainer, 0) * (0.8 if spec.precision == "bf16" else 1)
     blocks = tuple(10 * step_seconds * (0.99 + 0.02 * index / 14) for index in range(15))
     losses = tuple((step, round(2.3 / (1 + step / 18), 4)) for step in (1, *range(20, 301, 20)))
-    result = train_result(block_seconds=(blocks,), losses=losses, steps=300, samples=19200)
-    environment = {"orchestrator": "0.1.0", "python": "3.11.7", trainer: "2.9.0"}
+    result = train_result(
+        block_seconds=(blocks,), losses=losses, steps=300, samples=19200, cpu_seconds=(1.9 * sum(blocks),)
+    )
+    result = replace(result, **(recorded or {}))
+    environment = {"orchestrator": "0.1.0", "python": "3.11.7", trainer: "2.9.0", **(versions or {})}
     return record(placement=placement(spec, **(placed or {})), result=result, environment=environment)
 
 
@@ -29,6 +38,13 @@ def rehearsed(trainer="torch_ddp", *, device="t4", failure=None, **changes):
     if failure:
         return record(placement=place, failure=failure, log_path="logs/0123456789abcdef/attempt_1")
     return record(placement=place, result=train_result(block_seconds=(), losses=((1, 2.3), (2, 2.2))))
+
+
+def repeats(trainer="torch_ddp", *, rates, **changes):
+    """One measured trial for each rate in samples per second."""
+    return [
+        measured(trainer, repeat=index, step_seconds=64 / rate, **changes) for index, rate in enumerate(rates)
+    ]
 
 
 def plan_of(records, *, skipped=(), stale=None):

@@ -53,6 +53,18 @@ def ask(*words: str, cwd: Path, variables: Mapping[str, str] | None = None, seco
     return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
+def start(*words: str, cwd: Path) -> "subprocess.Popen[str]":
+    """Start a command; all that it says comes through its `stdout`."""
+    return subprocess.Popen(
+        command(*words),
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
 def records_in(folder: Path, sweep: str = "smoke") -> Sequence[Mapping[str, Any]]:
     """The lines of a sweep's ledger."""
     ledger = folder / "outputs" / sweep / "records.jsonl"

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.analysis.compare import Comparison, comparisons_of
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import Measured, measured_of
+from orchestrator.analysis.results import compared_table, measured_table
+from orchestrator.analysis.setting import names_in
 from orchestrator.analysis.tables import (
     Table,
     failed_table,
-    measured_table,
     rehearsed_table,
     skipped_table,
     stale_table,
@@ -23,8 +25,9 @@ class Findings:
     """What the records answer of a plan.
 
     Attributes:
-        records: the record that counts of each trial of the plan that has one.
+        records: the record that stands of each trial of the plan that has one.
         measured: results of the devices that were asked for, repeats together.
+        compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
         num_measured: trials that the measured results come from.
@@ -35,6 +38,7 @@ class Findings:
     plan: Plan
     records: tuple[TrialRecord, ...]
     measured: tuple[Measured, ...]
+    compared: tuple[tuple[Comparison, ...], ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
     num_measured: int
@@ -44,32 +48,36 @@ class Findings:
 
 def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
-    counting = latest(records)
+    standing = latest(records)
     asked = dict.fromkeys(
         (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
     )
-    found = tuple(counting[each] for each in asked if each in counting)
+    found = tuple(standing[each] for each in asked if each in standing)
     measured = measured_of(frame_of(found))
     return Findings(
         plan=plan,
         records=found,
         measured=measured,
+        compared=comparisons_of(measured),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
         num_measured=sum(each.num_repeats for each in measured),
         num_missing=len(asked) - len(found),
-        num_others=len(counting.keys() - asked.keys()),
+        num_others=len(standing.keys() - asked.keys()),
     )
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    """Measured, compared, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    plan = findings.plan
+    name_of = names_in(plan)
     tables = (
         measured_table(findings.measured),
-        warnings_table(findings.records),
-        failed_table(findings.failed),
+        compared_table([each for group in findings.compared for each in group]),
+        warnings_table(findings.records, name_of),
+        failed_table(findings.failed, name_of),
         rehearsed_table(findings.rehearsed),
-        skipped_table(findings.plan.skipped),
-        stale_table(findings.plan.cached),
+        skipped_table(plan.skipped),
+        stale_table(plan.cached, name_of),
     )
     return tuple(table for table in tables if table.rows)

@@ -1,49 +1,37 @@
 """Records -> a table with one row per trial, for tables, figures and notebooks."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 
 import pandas as pd
 
-from orchestrator.analysis.setting import setting_of
-from orchestrator.analysis.timing import metrics_of
-from orchestrator.core.result import TrainResult, TrialRecord, latest
+from orchestrator.analysis.metrics import METRICS, metrics_of
+from orchestrator.analysis.noise import noise_of
+from orchestrator.analysis.setting import Setting, setting_of
+from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
 from orchestrator.core.spec import trial_id
 
-COLUMNS: Mapping[str, str] = {
-    "trial_id": "name of what was computed",
-    "point": "trial_id without the repeat: equal in all repeats of one point",
-    "provenance": "measured or rehearsed",
-    "state": "done, or the class of the failure",
-    "workload": "name of the training task",
-    "device": "kind of device that was asked for",
-    "trainer": "framework's data-parallel training",
-    "precision": "label that was asked for",
-    "num_workers": "devices of that kind",
-    "global_batch_size": "samples per optimizer step, all replicas together",
-    "steps": "optimizer steps that were asked for",
-    "seed": "of initial weights and order of samples",
-    "repeat": "0, 1, …: the same again in a process of its own",
-    "options": "options of workload and trainer that differ from their defaults",
-    "host": "model and core count of the host where the device is its CPU, else empty",
-    "data": "id of the data set: real, stand-in or synthetic, with its hash or version",
-    "num_blocks": "timed blocks",
-    "step_seconds_median": "steady-state seconds per step: median over blocks, the slowest rank of each",
-    "step_seconds_low": "lower end of that median's interval",
-    "step_seconds_high": "upper end of that median's interval",
-    "steady_samples_per_second": "all replicas together, from the median",
-    "setup_seconds": "from the worker's first line to the first step: framework, rendezvous, data, model",
-    "first_step_seconds": "the first step, which traces and compiles: no part of the steady state",
-    "warmup_seconds": "the steps between the first and the steady state",
-    "training_seconds": "from the first step to the last, loss readings included",
-    "evaluation_seconds": "of the evaluation on held-out data",
-    "final_loss": "training loss of the last step, over the global batch",
-}
-"""Name and meaning of the columns that every frame has; after them comes one per quality metric."""
+COLUMNS: tuple[str, ...] = (
+    "trial_id",
+    "point",  # trial_id without the repeat: equal in all repeats of one point
+    "provenance",
+    "state",  # done, or the class of the failure
+    *(each.name for each in fields(Setting)),
+    "repeat",
+    "trains",
+    "versions",
+    "variables",
+    "noise",
+    "num_blocks",
+    *METRICS,
+)
+"""The columns that every frame has; after them comes one per quality metric: `quality.accuracy`."""
+
+_QUALITY = "quality."
 
 
 def frame_of(records: Iterable[TrialRecord]) -> pd.DataFrame:
-    """One row per trial, of the record that counts, in the order in which trials first appear.
+    """One row per trial, of the record that stands, in the order in which trials first appear.
 
     What was not measured is missing: a rehearsal has no times, and a failure no metrics.
     """
@@ -52,13 +40,16 @@ def frame_of(records: Iterable[TrialRecord]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*COLUMNS, *(name for name in names if name not in COLUMNS)])
 
 
-def quality_metrics(frame: pd.DataFrame) -> tuple[str, ...]:
-    """The columns that hold quality on held-out data."""
-    return tuple(name for name in frame.columns if name not in COLUMNS)
+def quality_columns(frame: pd.DataFrame) -> Mapping[str, str]:
+    """Quality on held-out data: what the workload calls it -> its column."""
+    return {name.removeprefix(_QUALITY): name for name in frame.columns if name not in COLUMNS}
 
 
 def _row_of(record: TrialRecord) -> dict[str, object]:
-    spec = record.spec
+    spec, result = record.spec, record.result
+    is_measured = record.provenance == "measured"
+    quality = result.quality if result and is_measured else {}
+    numbers = metrics_of(record)
     return {
         "trial_id": record.trial_id,
         "point": trial_id(replace(spec, repeat=0)),
@@ -66,9 +57,18 @@ def _row_of(record: TrialRecord) -> dict[str, object]:
         "state": record.failure.kind if record.failure else "done",
         **asdict(setting_of(spec)),
         "repeat": spec.repeat,
-        "num_blocks": _num_blocks_of(record.result),
-        **metrics_of(record),
+        "trains": record.placement.trains,
+        "versions": _listed(versions_of(record)),
+        "variables": _listed(variables_of(record)),
+        "noise": noise_of(record) if is_measured else "",
+        "num_blocks": _num_blocks_of(result),
+        **{name: numbers[name] for name in METRICS if name in numbers},
+        **{f"{_QUALITY}{name}": value for name, value in quality.items()},
     }
+
+
+def _listed(facts: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in facts.items())
 
 
 def _num_blocks_of(result: TrainResult | None) -> int:

@@ -1,19 +1,19 @@
 """What a sweep says, in the sentences that a reader needs first."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.measured import Measured, Spread
-from orchestrator.analysis.setting import DETAILS, varying
-from orchestrator.analysis.wording import counted, data_name, label_of, spread
+from orchestrator.analysis.results import verdict_of
+from orchestrator.analysis.wording import counted, ratio
 
-_IN_A_NAME = ("trainer", "precision", "device")
+_MOST_COMPARISONS = 6
 
 
 def headline_of(findings: Findings) -> tuple[str, ...]:
-    """Counts, the fastest of each workload on each data, then what failed and what is not measured."""
-    return (_counts_of(findings), *_fastest(findings.measured), *_caveats(findings))
+    """Counts, what the comparisons show, then what failed and what is not measured."""
+    return (_counts_of(findings), *_compared(findings.compared), *_caveats(findings))
 
 
 def _counts_of(findings: Findings) -> str:
@@ -28,28 +28,14 @@ def _counts_of(findings: Findings) -> str:
     return ", ".join([*counts, *missing]) + "."
 
 
-def _fastest(measured: Sequence[Measured]) -> Iterator[str]:
-    groups: dict[tuple[str, str], list[Measured]] = defaultdict(list)
-    for each in measured:
-        groups[each.setting.workload, each.setting.data].append(each)
-    for (workload, data), group in groups.items():
-        yield f"Fastest on {workload} with {data_name(data)} data: {_fastest_of(group)}"
-
-
-def _fastest_of(group: Sequence[Measured]) -> str:
-    names = (*_IN_A_NAME, *varying([each.setting for each in group], DETAILS))
-    first, *others = sorted(group, key=lambda each: -each.samples_per_second.median)
-    close = [each for each in others if _overlap(first.samples_per_second, each.samples_per_second)]
-    said = f"{label_of(first.setting, names)}, {spread(first.samples_per_second)} samples/s."
-    if not close:
-        return said
-    rivals = " and ".join(label_of(each.setting, names) for each in close[:2])
-    more = f" and {len(close) - 2} more" if len(close) > 2 else ""
-    return f"{said} Its interval overlaps that of {rivals}{more}: no difference shown."
-
-
-def _overlap(one: Spread, other: Spread) -> bool:
-    return one.low <= other.high and other.low <= one.high
+def _compared(groups: Sequence[Sequence[Comparison]]) -> Iterator[str]:
+    """The two fastest of each group."""
+    for fastest, *_ in groups[:_MOST_COMPARISONS]:
+        sides = f"{fastest.first} has {ratio(fastest.ratio)} the samples/s of {fastest.second}"
+        yield f"By {fastest.factor} on {fastest.where}: {sides} ({verdict_of(fastest)})."
+    if len(groups) > _MOST_COMPARISONS:
+        more = counted(len(groups) - _MOST_COMPARISONS, "comparison")
+        yield f"{more} more in the table of comparisons."
 
 
 def _caveats(findings: Findings) -> Iterator[str]:

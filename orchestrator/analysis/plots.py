@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 
 from orchestrator.analysis.measured import Measured
-from orchestrator.analysis.setting import DETAILS, setting_of, varying
-from orchestrator.analysis.wording import data_name, label_of
+from orchestrator.analysis.setting import DETAILS, label_of, setting_of, varying
+from orchestrator.analysis.wording import data_name
 from orchestrator.core.result import TrialRecord
 
 # Told apart by colour-blind readers; white text is readable on them, and they on white and on black.
@@ -30,9 +30,12 @@ class Figure:
 
 
 def throughput_figures(measured: Sequence[Measured]) -> tuple[Figure, ...]:
-    """Samples per second as bars, trainer by precision: one figure per workload and data."""
+    """Samples per second as bars, trainer by precision: one figure per workload and data.
+
+    A trainer that trains nothing has no bar: it would hide the others.
+    """
     groups: dict[tuple[str, str], list[Measured]] = defaultdict(list)
-    for each in measured:
+    for each in (each for each in measured if each.trains):
         groups[each.setting.workload, each.setting.data].append(each)
     return tuple(
         Figure(

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
-from orchestrator.analysis.environment import environment_table
 from orchestrator.analysis.findings import Findings, findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
-from orchestrator.analysis.method import STANDIN, method_of, uses_standin
+from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
 from orchestrator.analysis.wording import day_and_time
 from orchestrator.core.placement import Plan

@@ -1,31 +1,15 @@
-"""What a sweep found, as plain tables for the terminal and the page; units stand in their headers only."""
+"""What became of the trials of a sweep, as plain tables for the terminal and the page."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.measured import Measured
-from orchestrator.analysis.setting import Setting, setting_of, varying
-from orchestrator.analysis.wording import UNKNOWN, counted, data_name, number, spread
+from orchestrator.analysis.setting import DETAILS, Namer, label_of, setting_of, varying
+from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.core.placement import Cached, Skipped
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.spec import TrialSpec
 
 _MOST_NAMES = 6
-_ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
-_IF_VARYING = {
-    "workload": "workload",
-    "num_workers": "devices",
-    "global_batch_size": "batch",
-    "steps": "steps",
-    "seed": "seed",
-    "options": "options",
-    "data": "data",
-    "host": "host",
-}
-_COUNTS = ("num_workers", "global_batch_size", "steps", "seed")
-_TIMES = ("samples/s", "step ms", "first step s", "set-up s", "final loss")
-_DETAILS = _TIMES[2:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,59 +31,12 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def measured_table(measured: Sequence[Measured]) -> Table:
-    """One row per point; what is the same in all of them is told once, in the note."""
-    settings = [each.setting for each in measured]
-    others = varying(settings, _IF_VARYING)
-    named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
-    quality = tuple(dict.fromkeys(name for each in measured for name in each.quality))
-    columns = [Column(header=header, is_number=name in _COUNTS) for name, header in named.items()]
-    columns += [
-        Column(header=header, is_number=True, is_detail=header in _DETAILS) for header in (*_TIMES, *quality)
-    ]
-    return Table(
-        title="Measured",
-        note=(
-            "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
-            f"several repeats. {_same_in_all(settings, apart_from=others)}"
-        ),
-        columns=(*columns, Column(header="over")),
-        rows=tuple(_measured_row(each, named=named, quality=quality) for each in measured),
-    )
-
-
-def _measured_row(each: Measured, *, named: Iterable[str], quality: Iterable[str]) -> tuple[str, ...]:
-    return (
-        *(_shown(each.setting, name) for name in named),
-        spread(each.samples_per_second),
-        spread(each.step_seconds, factor=1000),
-        number(each.first_step_seconds.median),
-        number(each.setup_seconds.median),
-        spread(each.final_loss),
-        *(spread(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
-        counted(each.num_repeats, "repeat") if each.num_repeats > 1 else counted(each.num_blocks, "block"),
-    )
-
-
-def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:
-    if not settings:
-        return ""
-    first = settings[0]
-    names = [name for name in _IF_VARYING if name not in apart_from and getattr(first, name) != ""]
-    same = ", ".join(f"{_IF_VARYING[name]} {_shown(first, name)}" for name in names)
-    return f"The same in all rows: {same}."
-
-
-def _shown(setting: Setting, name: str) -> str:
-    value = getattr(setting, name)
-    return data_name(value) if name == "data" else str(value)
-
-
-def rehearsed_table(records: Iterable[TrialRecord]) -> Table:
+def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     """Devices that are not there: what stood in for them, and whether the code path passed. No times."""
+    named = ("workload", *varying([setting_of(each.spec) for each in records], DETAILS))
     precisions: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for each in records:
-        precisions[_rehearsal_of(each)].append(each.spec.precision)
+        precisions[_rehearsal_of(each, named=named)].append(each.spec.precision)
     return Table(
         title="Rehearsed",
         note=(
@@ -112,27 +49,27 @@ def rehearsed_table(records: Iterable[TrialRecord]) -> Table:
                 "workload",
                 "device",
                 "trainer",
-                "devices",
                 "precisions",
                 "outcome",
                 "in place of the device",
             )
         ),
         rows=tuple(
-            (*key[:4], ", ".join(dict.fromkeys(found)), *key[4:]) for key, found in precisions.items()
+            (*key[:3], ", ".join(dict.fromkeys(found)), *key[3:]) for key, found in precisions.items()
         ),
     )
 
 
-def _rehearsal_of(record: TrialRecord) -> tuple[str, ...]:
+def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ...]:
     """What is equal in the precisions that share a row."""
     spec = record.spec
+    workload = label_of(setting_of(spec), named)
     outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
     substitutions = "; ".join(record.placement.substitutions) or UNKNOWN
-    return spec.workload, spec.device, spec.trainer, str(spec.num_workers), outcome, substitutions
+    return workload, spec.device, spec.trainer, outcome, substitutions
 
 
-def failed_table(records: Iterable[TrialRecord]) -> Table:
+def failed_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """One row per trial whose last attempt failed."""
     return Table(
         title="Failed",
@@ -140,14 +77,14 @@ def failed_table(records: Iterable[TrialRecord]) -> Table:
         columns=tuple(
             Column(header=each) for each in ("trial", "provenance", "attempt", "class", "cause", "log")
         ),
-        rows=tuple(_failed_row(each) for each in records),
+        rows=tuple(_failed_row(each, name_of) for each in records),
     )
 
 
-def _failed_row(record: TrialRecord) -> tuple[str, ...]:
+def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
     assert record.failure is not None
     return (
-        trial_name(record.spec),
+        name_of(record.spec),
         record.provenance,
         str(record.attempt),
         record.failure.kind,
@@ -164,21 +101,21 @@ def skipped_table(skipped: Iterable[Skipped]) -> Table:
     return _grouped("points", by_reason, title="Skipped", note="Points that cannot run here, and why.")
 
 
-def stale_table(cached: Iterable[Cached]) -> Table:
+def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
     """Results from an environment that has changed since, one row per change."""
     by_change: dict[str, list[str]] = defaultdict(list)
     for each in cached:
         if each.stale is not None:
-            by_change[each.stale].append(trial_name(each.trial))
+            by_change[each.stale].append(name_of(each.trial))
     return _grouped("trials", by_change, title="Stale", note="Results that were made with other versions.")
 
 
-def warnings_table(records: Iterable[TrialRecord]) -> Table:
+def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """What a reader of the results must know, one row per warning."""
     by_warning: dict[str, list[str]] = defaultdict(list)
     for each in records:
         for warning in each.placement.warnings:
-            by_warning[warning].append(trial_name(each.spec))
+            by_warning[warning].append(name_of(each.spec))
     return _grouped("trials", by_warning, title="Warnings", note="What the plan said of these trials.")
 
 
@@ -199,12 +136,3 @@ def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title:
 def _some(names: Sequence[str]) -> str:
     more = [f"and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else []
     return "; ".join([*names[:_MOST_NAMES], *more])
-
-
-def trial_name(spec: TrialSpec) -> str:
-    """What tells a trial from the others of a sweep, in one line."""
-    words = [spec.workload, spec.device, spec.trainer, spec.precision, setting_of(spec).options]
-    words += [f"{spec.num_workers} devices"] if spec.num_workers > 1 else []
-    words += [f"seed {spec.seed}"] if spec.seed else []
-    words += [f"repeat {spec.repeat}"] if spec.repeat else []
-    return " ".join(word for word in words if word)

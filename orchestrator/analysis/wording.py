@@ -1,16 +1,23 @@
-"""Numbers and names as people read them: the one place where seconds become milliseconds."""
+"""Numbers and data as people read them."""
 
 import math
-from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from orchestrator.analysis.measured import Spread
-from orchestrator.analysis.setting import Setting
+from string import hexdigits
 
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
 _DATA_KINDS = {"real": "real", "standin": "stand-in", "synthetic": "synthetic"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A median between two ends; what lies between them, its owner says."""
+
+    median: float
+    low: float
+    high: float
 
 
 def number(value: float) -> str:
@@ -27,27 +34,17 @@ def spread(value: Spread, *, factor: float = 1.0) -> str:
     return f"{shown[0]} [{shown[1]}, {shown[2]}]"
 
 
+def ratio(value: Spread) -> str:
+    """`1.31x [1.27, 1.35]`; without brackets if there is no interval."""
+    ends = f" [{value.low:,.2f}, {value.high:,.2f}]" if value.low < value.high else ""
+    return f"{value.median:,.2f}x{ends}"
+
+
 def data_name(data: str) -> str:
     """`standin:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which."""
     kind, _, version = data.partition(":")
-    return f"{_DATA_KINDS.get(kind, kind)} {version[:8]}"
-
-
-def label_of(setting: Setting, names: Iterable[str]) -> str:
-    """A setting by some of its fields: `torch_ddp, bf16, cpu, 2 devices`."""
-    return ", ".join(_named(setting, name) for name in names if getattr(setting, name) != "")
-
-
-def _named(setting: Setting, name: str) -> str:
-    value = getattr(setting, name)
-    worded = {
-        "num_workers": lambda: counted(value, "device"),
-        "global_batch_size": lambda: f"batch {value}",
-        "steps": lambda: counted(value, "step"),
-        "seed": lambda: f"seed {value}",
-        "data": lambda: data_name(value),
-    }
-    return worded.get(name, lambda: str(value))()
+    is_hash = set(version) <= set(hexdigits)
+    return f"{_DATA_KINDS.get(kind, kind)} {version[:8] if is_hash else version}"
 
 
 def is_standin(data: str) -> bool:

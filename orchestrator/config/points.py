@@ -1,19 +1,30 @@
 """Combinations of options and values -> points; each part that points share is converted once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 from omegaconf import DictConfig
 
-from orchestrator.config import parts
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS
 from orchestrator.config.used import Options
 from orchestrator.config.values import assign, defaults_of, knows, plain_of
+from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
-from orchestrator.core.spec import Option
+from orchestrator.core.spec import Option, TimingSpec, require_positive
 from orchestrator.core.sweep import Point
 from orchestrator.plan.expand import Combination
+
+_START = tuple(each.name for each in fields(TrainerSettings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A workload or a trainer: its name, and its knobs that differ from their defaults."""
+
+    name: str
+    options: Mapping[str, Option]
 
 
 class PointMaker:
@@ -46,8 +57,8 @@ class PointMaker:
         return tuple(found.values())
 
     def _point(self, combination: Combination) -> Point:
-        workload: parts.Named = self._part("workload", combination)
-        trainer: parts.Named = self._part("trainer", combination)
+        workload: Named = self._part("workload", combination)
+        trainer: Named = self._part("trainer", combination)
         return Point(
             workload=workload.name,
             workload_options=workload.options,
@@ -86,7 +97,7 @@ class PointMaker:
         }
 
     def _start(self, plain: Mapping[str, Any]) -> None:
-        name, settings = plain["name"], parts.trainer_settings(plain)
+        name, settings = plain["name"], _settings_of(plain)
         if self.trainers.setdefault(name, settings) != settings:
             raise ConfigError(
                 f"trainer.python and trainer.start_method hold for the whole command; "
@@ -121,12 +132,36 @@ def _identity(point: Point) -> object:
     )
 
 
+def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> Named:
+    """A knob at its default is left out, so that a knob added later changes no trial_id."""
+    knobs = (key for key in plain if key not in ("name", *_START))
+    return Named(
+        name=plain["name"], options={key: plain[key] for key in knobs if plain[key] != defaults[key]}
+    )
+
+
+def _settings_of(plain: Mapping[str, Any]) -> TrainerSettings:
+    """How a trainer's workers are started, which is no part of a trial."""
+    return TrainerSettings(**{key: plain[key] for key in _START})
+
+
+def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
+    """Raises ConfigError unless it is named like its file and has chips and replicas."""
+    if plain["name"] != file_name:
+        raise ConfigError(
+            f"conf/device/{file_name}.yaml: device.name={plain['name']!r} must be {file_name!r}"
+        )
+    for key in ("chips", "replicas"):
+        require_positive(f"conf/device/{file_name}.yaml: device.{key}", plain[key])
+    return Device(**plain)
+
+
 _CONVERTED: Mapping[str, Callable[[Mapping[str, Any], DictConfig, str], Any]] = {
-    "workload": lambda plain, config, _: parts.named(plain, defaults=defaults_of(config)),
-    "trainer": lambda plain, config, _: parts.named(plain, defaults=defaults_of(config)),
-    "device": lambda plain, _, option: parts.device(plain, file_name=option),
+    "workload": lambda plain, config, _: named_of(plain, defaults=defaults_of(config)),
+    "trainer": lambda plain, config, _: named_of(plain, defaults=defaults_of(config)),
+    "device": lambda plain, _, option: device_of(plain, file_name=option),
     "precision": lambda plain, *_: plain["name"],
     "data": lambda plain, *_: plain["source"],
-    "measure": lambda plain, *_: parts.timing(plain),
+    "measure": lambda plain, *_: TimingSpec(**plain),
 }
 """Group -> what its part is made of: (plain values, their configuration, name of the option) -> part."""

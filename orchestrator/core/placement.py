@@ -26,6 +26,7 @@ class Placement:
         devices: accelerators of that machine that the trial holds.
         chips: what a cluster counts of those accelerators.
         start_method: how its worker processes begin: forked from a nursery or in a new interpreter.
+        trains: whether its trainer computes anything: the times of one that does not compare with nobody's.
         substitutions: what a rehearsal puts in place of what, for its record.
         warnings: what a reader of the result must know.
     """
@@ -43,6 +44,7 @@ class Placement:
     devices: int
     chips: int = 0
     start_method: StartMethod = "fork"
+    trains: bool = True
     substitutions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -1,6 +1,6 @@
 """What one trial left behind: raw times and facts, or one classified failure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
@@ -16,7 +16,7 @@ DRIVER_FACTS = (
     "git_commit",
     "git_dirty",
 )
-"""What a record's environment says of its driver; the rest are versions of what its workers ran with."""
+"""What a record's environment says of its driver; the rest is what its workers ran with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,17 @@ class TrialRecord:
 
 def versions_of(record: TrialRecord) -> dict[str, str]:
     """Versions of Python and of the packages that the attempt's workers ran with, by name."""
-    return {name: record.environment[name] for name in sorted(record.environment) if name not in DRIVER_FACTS}
+    return {name: value for name, value in _ran_with(record) if not name.isupper()}
+
+
+def variables_of(record: TrialRecord) -> dict[str, str]:
+    """Environment variables of the attempt's workers that may change their speed, by name."""
+    return {name: value for name, value in _ran_with(record) if name.isupper()}
+
+
+def _ran_with(record: TrialRecord) -> Iterator[tuple[str, str]]:
+    """Packages have lower-case names, and environment variables upper-case ones."""
+    return (each for each in sorted(record.environment.items()) if each[0] not in DRIVER_FACTS)
 
 
 def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:

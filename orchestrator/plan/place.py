@@ -80,6 +80,7 @@ def _measured(asked: Asked, *, node: Node) -> Placement:
         devices=devices,
         chips=devices * point.device.chips,
         start_method=_start_method(asked, kind=point.device.kind),
+        trains=asked.trainer.trains,
         warnings=_warnings(num_processes, cpus),
     )
 
@@ -102,6 +103,7 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
         cpus=1,
         devices=0,
         start_method=_start_method(asked, kind="cpu"),
+        trains=asked.trainer.trains,
         substitutions=(
             f"cpu for {point.device.name}",
             *_other_precision(point.precision, precision),

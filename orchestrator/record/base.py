@@ -29,6 +29,9 @@ class Tracker(Protocol):
     def finish(self, report: Path | None) -> None:
         """Send again what was missed, and close the sweep with its report; None when it was interrupted."""
 
+    def attach(self, report: Path, *, sweep: str) -> None:
+        """Put a report in the place of the sweep's former one; whether the sweep runs stays as it is."""
+
 
 class NoTracker:
     """`tracking=none`: the ledger is enough."""
@@ -47,3 +50,6 @@ class NoTracker:
 
     def finish(self, report: Path | None) -> None:
         """Nothing to close."""
+
+    def attach(self, report: Path, *, sweep: str) -> None:
+        """The report lies in the sweep's folder."""

@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -40,7 +41,7 @@ class Ledger:
         """
         lines = self._lines()
         for bad in lines.bad:
-            logger.warning("%s: line %d is left out: %s", self.path, bad.number, bad.cause)
+            _tell_once(f"{self.path}: line {bad.number} is left out: {bad.cause}")
         return lines.records
 
     def append(self, record: TrialRecord) -> None:
@@ -68,10 +69,10 @@ class Ledger:
             yield
 
     def _lines(self) -> Lines:
-        with self._refusal():
-            content = self.path.read_bytes() if self.path.exists() else b""
         try:
-            return lines_of(content)
+            return lines_of(self.path.read_bytes() if self.path.exists() else b"")
+        except OSError as error:
+            raise RecordError(f"{self.path} cannot be read: {error.strerror or error}") from error
         except RecordError as error:
             raise RecordError(f"{self.path}: {error}") from error
 
@@ -110,9 +111,30 @@ class Ledger:
             ) from error
 
 
-def read_ledgers(outputs: Path) -> dict[str, tuple[TrialRecord, ...]]:
-    """The records of every sweep under `outputs`, by its name. Raises RecordError as `records` does."""
-    return {path.parent.name: Ledger(path).records() for path in sorted(outputs.glob(f"*/{FILE_NAME}"))}
+def read_ledgers(outputs: Path, *, sweep: str) -> dict[str, tuple[TrialRecord, ...]]:
+    """The records of every sweep under `outputs`, by its name.
+
+    A ledger that cannot be read is left out and told, unless it is that of `sweep`: others have only results
+    that could have been reused.
+
+    Raises:
+        RecordError: the ledger of `sweep` cannot be read, or a later version wrote to it.
+    """
+    found = {}
+    for ledger in (Ledger(path) for path in sorted(outputs.glob(f"*/{FILE_NAME}"))):
+        try:
+            found[ledger.sweep] = ledger.records()
+        except RecordError as error:
+            if ledger.sweep == sweep:
+                raise
+            _tell_once(f"{error}; sweep {ledger.sweep!r} is left out, and nothing of it is reused")
+    return found
+
+
+@cache
+def _tell_once(warning: str) -> None:
+    """A command reads its ledgers several times, and one warning says enough."""
+    logger.warning("%s", warning)
 
 
 def _joined(lines: Iterable[bytes]) -> bytes:

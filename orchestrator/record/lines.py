@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.errors import RecordError
@@ -40,7 +41,10 @@ def lines_of(content: bytes) -> Lines:
     records: list[TrialRecord] = []
     bad: list[BadLine] = []
     for number, text in enumerate(content.split(b"\n"), start=1):
-        record = _record_or_cause(text, number=number) if text else None
+        try:
+            record = _record_or_cause(text) if text else None
+        except RecordError as error:
+            raise RecordError(f"line {number} {error}") from error
         if isinstance(record, str):
             bad.append(BadLine(number=number, text=text, cause=record))
         elif record is not None:
@@ -54,7 +58,9 @@ def lines_of(content: bytes) -> Lines:
     )
 
 
-def _record_or_cause(text: bytes, *, number: int) -> TrialRecord | str:
+@cache
+def _record_or_cause(text: bytes) -> TrialRecord | str:
+    """Once a process for each line: a command reads its ledgers several times, and lines never change."""
     try:
         plain = json.loads(text)
     except ValueError as error:
@@ -62,7 +68,7 @@ def _record_or_cause(text: bytes, *, number: int) -> TrialRecord | str:
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise RecordError(
-            f"line {number} has schema_version {version}; this version reads up to {SCHEMA_VERSION}: "
+            f"has schema_version {version}; this version reads up to {SCHEMA_VERSION}: "
             "use the version that wrote it, or move the file away"
         )
     try:

@@ -1,10 +1,11 @@
-"""One driver at a time: a lock that ends with the process that holds it, however that process ends."""
+"""One at a time: locks that end with the process that holds them, however that process ends."""
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from orchestrator.core.errors import RecordError
 
@@ -18,14 +19,47 @@ def exclusive(path: Path, *, sweep: str) -> Iterator[None]:
         OSError: the file cannot be written.
     """
     with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _took(file):
             holder = path.read_text() or "that has just begun"
-            raise RecordError(
-                f"sweep {sweep!r} is being run by process {holder}; wait for it or end it"
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+            raise RecordError(f"sweep {sweep!r} is being run by process {holder}; wait for it or end it")
+        _sign(file, str(os.getpid()))
         yield
+
+
+@contextmanager
+def own_turn(path: Path, *, sweep: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold `path`, and wait for that as long as others do.
+
+    Args:
+        say: told once whom there is to wait for.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
+    except OSError as error:
+        raise RecordError(f"lock {str(path)!r} cannot be had: {error.strerror}") from error
+    with file:
+        if not _took(file):
+            holder = path.read_text() or "another sweep"
+            say(f"waiting for {holder}: on one host two sweeps would disturb each other's measurements")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        _sign(file, f"sweep {sweep!r}, run by process {os.getpid()}")
+        yield
+
+
+def _took(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _sign(file: TextIO, text: str) -> None:
+    """Tell who holds it."""
+    file.truncate(0)
+    file.write(text)
+    file.flush()

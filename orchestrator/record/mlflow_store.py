@@ -100,6 +100,16 @@ class MlflowStore:
                 without_secrets(self._uri),
             )
 
+    def attach(self, report: Path, *, sweep: str) -> None:
+        """Attach a report to the sweep's parent run, made and ended here if there is none yet."""
+        with self._survivable():
+            experiment_id = self._experiment_of(sweep)
+            run_id = self._parent_in(experiment_id)
+            if run_id is None:
+                run_id = self._new_parent(experiment_id, sweep)
+                self._client.set_terminated(run_id)
+            self._client.log_artifact(run_id, str(report))
+
     def _mirror(self, record: TrialRecord, metrics: Mapping[str, float]) -> bool:
         """Whether this call wrote the record's run."""
         if not self._is_down:
@@ -160,7 +170,7 @@ class MlflowStore:
         """The sweep on the server, found or made at the first call."""
         if self._sweep is None:
             experiment_id = self._experiment_of(self._name)
-            parent_id = self._parent_in(experiment_id)
+            parent_id = self._running_parent_in(experiment_id)
             children = self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'")
             self._sweep = _Sweep(
                 experiment_id=experiment_id,
@@ -177,12 +187,21 @@ class MlflowStore:
             self._client.restore_experiment(experiment.experiment_id)
         return str(experiment.experiment_id)
 
-    def _parent_in(self, experiment_id: str) -> str:
+    def _running_parent_in(self, experiment_id: str) -> str:
         """The sweep's run, RUNNING."""
-        for run in self._search(experiment_id, "tags.role = 'sweep'"):
-            self._client.update_run(run.info.run_id, status="RUNNING")
-            return str(run.info.run_id)
-        run = self._client.create_run(experiment_id, tags={"role": "sweep"}, run_name=self._name)
+        run_id = self._parent_in(experiment_id)
+        if run_id is None:
+            return self._new_parent(experiment_id, self._name)
+        self._client.update_run(run_id, status="RUNNING")
+        return run_id
+
+    def _parent_in(self, experiment_id: str) -> str | None:
+        """The sweep's run as it is, if it has one."""
+        runs = self._search(experiment_id, "tags.role = 'sweep'")
+        return next((str(run.info.run_id) for run in runs), None)
+
+    def _new_parent(self, experiment_id: str, sweep: str) -> str:
+        run = self._client.create_run(experiment_id, tags={"role": "sweep"}, run_name=sweep)
         return str(run.info.run_id)
 
     def _search(self, experiment_id: str, condition: str) -> "Iterator[Run]":

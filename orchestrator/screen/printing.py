@@ -6,7 +6,8 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from orchestrator.analysis.tables import Column, Table, skipped_table, trial_name
+from orchestrator.analysis.setting import Namer, names_in
+from orchestrator.analysis.tables import Column, Table, skipped_table
 from orchestrator.core.placement import Cached, Placement, Plan, Skipped
 from orchestrator.screen.fitting import fitted, widths_of
 
@@ -51,9 +52,10 @@ def totals_of(plan: Plan) -> str:
 
 
 def _listed(plan: Plan) -> Table:
+    name_of = names_in(plan)
     rows = [
-        *(_placed_row(each) for each in plan.placements),
-        *(_cached_row(each) for each in plan.cached),
+        *(_placed_row(each, name_of) for each in plan.placements),
+        *(_cached_row(each, name_of) for each in plan.cached),
         *(_skipped_row(each) for each in plan.skipped),
     ]
     headers = ("", "point", "where, or why not", "trial")
@@ -65,19 +67,19 @@ def _listed(plan: Plan) -> Table:
     )
 
 
-def _placed_row(placement: Placement) -> tuple[str, ...]:
+def _placed_row(placement: Placement, name_of: Namer) -> tuple[str, ...]:
     processes = f"{placement.num_processes} x {placement.threads} threads"
     where = f"{placement.node}, {processes}, {placement.start_method}"
     notes = "; ".join([where, *placement.substitutions, *placement.warnings])
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
-    return state, trial_name(placement.trial), notes, placement.trial_id
+    return state, name_of(placement.trial), notes, placement.trial_id
 
 
-def _cached_row(cached: Cached) -> tuple[str, ...]:
+def _cached_row(cached: Cached, name_of: Namer) -> tuple[str, ...]:
     note = f"{cached.provenance} before"
     if cached.stale is not None:
         note += f", stale: {cached.stale}"
-    return "cached", trial_name(cached.trial), note, cached.trial_id
+    return "cached", name_of(cached.trial), note, cached.trial_id
 
 
 def _skipped_row(skipped: Skipped) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.analysis.tables import trial_name
-from orchestrator.analysis.timing import metrics_of
+from orchestrator.analysis.metrics import metrics_of
+from orchestrator.analysis.setting import namer
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.base import Attempt, Watcher
@@ -27,6 +27,7 @@ class PlainWatcher:
     def __init__(self, console: Console, placements: Sequence[Placement]) -> None:
         self._console = console
         self._progress = Progress(placements)
+        self._name_of = namer(each.trial for each in placements)
 
     def started(self, attempt: Attempt) -> None:
         """Nothing is said yet."""
@@ -35,7 +36,9 @@ class PlainWatcher:
     def ended(self, record: TrialRecord) -> None:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
-        line = f"{state_of(record):<9}  {trial_name(record.spec)}  {_told(record)}  [{self._progress.line()}]"
+        line = (
+            f"{state_of(record):<9}  {self._name_of(record.spec)}  {_told(record)}  [{self._progress.line()}]"
+        )
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -45,6 +48,7 @@ class LiveWatcher:
     def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
         self._live = live
         self._progress = Progress(placements)
+        self._name_of = namer(each.trial for each in placements)
         self._ended: list[TrialRecord] = []
         self._since: dict[str, str] = {}
         self._draw()
@@ -74,11 +78,11 @@ class LiveWatcher:
             table.add_column(no_wrap=is_whole)
         for record in self._ended[-room:]:
             took = f"{record.ended_at - record.started_at:.1f} s"
-            _add_row(table, state_of(record), trial_name(record.spec), took, _told(record))
+            _add_row(table, state_of(record), self._name_of(record.spec), took, _told(record))
         for attempt in running:
             since = f"since {self._since[attempt.placement.trial_id]}"
             again = f"attempt {attempt.number}" if attempt.number > 1 else ""
-            _add_row(table, "running", trial_name(attempt.placement.trial), since, again)
+            _add_row(table, "running", self._name_of(attempt.placement.trial), since, again)
         self._live.update(Group(table, Text(self._progress.line())), refresh=True)
 
 

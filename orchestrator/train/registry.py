@@ -123,6 +123,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.alone,
                 preload=("orchestrator.train.noop_trainer", "numpy.random"),
                 fork_proven=("cpu",),
+                trains=False,
                 options={"fault": ("none", "raise", "die", "hang", "nan")},
             ),
         )

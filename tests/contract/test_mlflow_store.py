@@ -121,6 +121,7 @@ def test_both_trackers_keep_the_contract(database):
         assert tracker.sync([]) == 0
         tracker.keep(record(), METRICS)
         tracker.finish(None)
+        tracker.attach(Path(__file__), sweep="contract")
         assert tracker.missed == 0
 
 
@@ -212,6 +213,35 @@ def test_the_sweep_runs_from_begin_to_finish_and_a_killed_driver_s_is_taken_up(u
     (again,), _ = runs_of(uri, sweep)
     assert (again.info.run_id, again.info.status) == (parent.info.run_id, "FINISHED")
     assert [each.path for each in MlflowClient(uri).list_artifacts(again.info.run_id)] == ["report.html"]
+
+
+def test_a_later_report_takes_the_place_of_the_first_and_the_sweep_s_state_stays(uri, sweep, tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("first")
+    finish_sweep(MlflowStore(uri), sweep, report=report)
+    MlflowStore(uri).begin(sweep)  # another driver runs the sweep
+    report.write_text("second")
+    MlflowStore(uri).attach(report, sweep=sweep)
+    (parent,), _ = runs_of(uri, sweep)
+    assert parent.info.status == "RUNNING"
+    shown = MlflowClient(uri).download_artifacts(parent.info.run_id, "report.html", str(tmp_path / "shown"))
+    assert Path(shown).read_text() == "second"
+
+
+def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left_running(
+    uri, sweep, tmp_path
+):
+    report = tmp_path / "report.html"
+    report.write_text("a report")
+    MlflowStore(uri).attach(report, sweep=sweep)
+    (parent,), children = runs_of(uri, sweep)
+    assert (parent.info.status, children) == ("FINISHED", [])
+    assert [each.path for each in MlflowClient(uri).list_artifacts(parent.info.run_id)] == ["report.html"]
+
+
+def test_a_report_that_cannot_be_attached_is_told_and_no_error(sweep, tmp_path, caplog):
+    MlflowStore(f"http://127.0.0.1:{free_port()}").attach(tmp_path / "report.html", sweep=sweep)
+    assert "MLflow at http://127.0.0.1:" in caplog.text
 
 
 def test_an_interrupted_sweep_is_killed_until_it_is_taken_up(uri, sweep):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shell import NOOP, ask, command, environment, records_in
+from shell import NOOP, ask, command, environment, records_in, start
 
 
 def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> None:
@@ -173,6 +173,28 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
     assert driver.returncode == 130
     assert err.strip() == "error: interrupted; what has finished is kept, and the same command runs the rest"
     assert len(records_in(tmp_path)) == 1
+
+
+def test_a_second_sweep_waits_for_its_turn_on_the_host_and_gets_it_when_the_first_is_killed(
+    tmp_path: Path,
+) -> None:
+    first = start(*NOOP, "trainer.fault=none,hang", "sweep.name=first", cwd=tmp_path)
+    assert first.stdout is not None
+    assert any(line.startswith("measured") for line in first.stdout), "the first trial finishes"
+    second = start(*NOOP, "seed=1", "sweep.name=second", cwd=tmp_path)
+    assert second.stdout is not None
+    waiting = next(line for line in second.stdout if not line.startswith(("records:", "data:")))
+    assert waiting == (
+        f"waiting for sweep 'first', run by process {first.pid}: "
+        "on one host two sweeps would disturb each other's measurements\n"
+    )
+    finished = ask(*NOOP, "sweep.name=third", cwd=tmp_path)
+    assert finished.code == 0, "a sweep whose trials are all done waits for nobody"
+    first.kill()
+    first.communicate()
+    out, _ = second.communicate(timeout=60)
+    assert (second.returncode, out.count("measured  ")) == (0, 1)
+    assert len(records_in(tmp_path, "second")) == 1
 
 
 BLOCKER = """

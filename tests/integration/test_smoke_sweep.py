@@ -13,7 +13,7 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from processes import family
-from shell import Answer, ask, command, environment, records_in
+from shell import Answer, ask, records_in, start
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"  # mlflow 3.17
@@ -101,14 +101,7 @@ def test_typed_again_it_runs_nothing_and_the_other_verbs_agree(smoke: tuple[Path
 
 @contextlib.contextmanager
 def driving(words: tuple[str, ...], folder: Path) -> Iterator["subprocess.Popen[str]"]:
-    driver = subprocess.Popen(
-        command(*words),
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    driver = start(*words, cwd=folder)
     try:
         yield driver
     finally:

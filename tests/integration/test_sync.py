@@ -36,6 +36,14 @@ def test_sync_sends_each_record_once(swept):
         assert (told.code, told.err) == (0, "")
 
 
+def test_a_report_is_shown_in_mlflow_too(swept):
+    folder, _ = swept
+    told = ask("report", *NOOP, "tracking=mlflow", cwd=folder)
+    assert (told.code, told.err) == (0, "")
+    page = (folder / "outputs" / "smoke" / "report.html").read_bytes()
+    assert [each.read_bytes() for each in (folder / "mlruns").rglob("report.html")] == [page]
+
+
 def test_no_password_is_shown_or_kept(swept):
     folder, told = swept
     again = ask("sync", *NOOP, "tracking=mlflow", AWAY, cwd=folder)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config import parts
 from orchestrator.config.compose import Composer
 from orchestrator.config.load import load
+from orchestrator.config.points import device_of, named_of
 from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
 from orchestrator.config.values import defaults_of, plain_of
 from orchestrator.train.environment import tpu_name
@@ -41,7 +41,7 @@ def test_a_file_is_complete_and_named_like_what_it_is(nodes, group, option):
 
 @pytest.mark.parametrize("option", OPTIONS["device"])
 def test_a_device_file_gives_a_device_with_its_source(nodes, option):
-    found = parts.device(plain_of(nodes["device", option], group="device"), file_name=option)
+    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
     assert found.source
     assert bool(found.driver_names) == (found.kind != "cpu")
     assert bool(found.slice_type) == (found.kind == "tpu")
@@ -59,13 +59,13 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     ],
 )
 def test_replicas_are_cores_on_old_tpus_and_chips_elsewhere(nodes, option, chips, replicas, bf16):
-    found = parts.device(plain_of(nodes["device", option], group="device"), file_name=option)
+    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
     assert (found.chips, found.replicas, found.peak_flops_per_second.get("bf16")) == (chips, replicas, bf16)
 
 
 @pytest.mark.parametrize("option", [each for each in OPTIONS["device"] if each.startswith("tpu")])
 def test_the_number_in_a_slices_type_counts_its_chips_or_two_cores_of_each(nodes, option):
-    found = parts.device(plain_of(nodes["device", option], group="device"), file_name=option)
+    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
     generation, _, number = found.slice_type.partition("-")
     cores = 1 if generation in ("v5litepod", "v6e") else 2
     assert int(number) == found.chips * cores
@@ -80,7 +80,7 @@ def test_every_trainer_and_every_precision_has_a_file():
 @pytest.mark.parametrize("option", OPTIONS["workload"])
 def test_a_workload_file_gives_a_workload(nodes, option):
     config = nodes["workload", option]
-    named = parts.named(plain_of(config, group="workload"), defaults=defaults_of(config))
+    named = named_of(plain_of(config, group="workload"), defaults=defaults_of(config))
     assert workload(named.name, named.options).name == named.name
 
 

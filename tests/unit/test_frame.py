@@ -5,15 +5,15 @@ import pytest
 from builders import record, train_result, trial_spec
 from report_cases import measured, rehearsed
 
-from orchestrator.analysis.frame import COLUMNS, frame_of, quality_metrics
+from orchestrator.analysis.frame import COLUMNS, frame_of, quality_columns
 from orchestrator.analysis.measured import measured_of
 from orchestrator.core.result import Failure
 
 
 def test_every_documented_column_is_there_and_quality_comes_after():
     frame = frame_of([record()])
-    assert list(frame.columns) == [*COLUMNS, "accuracy"]
-    assert quality_metrics(frame) == ("accuracy",)
+    assert list(frame.columns) == [*COLUMNS, "quality.accuracy"]
+    assert quality_columns(frame) == {"accuracy": "quality.accuracy"}
 
 
 def test_no_records_are_an_empty_frame_with_its_columns():
@@ -60,6 +60,36 @@ def test_different_data_is_never_one_row():
     assert [each.setting.data for each in measured_of(frame_of(records))] == ["real:ab", "synthetic:1"]
 
 
+def test_repeats_made_with_other_versions_are_a_row_of_their_own_that_says_so():
+    records = [measured(repeat=index, versions={"torch": version}) for index, version in enumerate("223")]
+    found = measured_of(frame_of(records))
+    assert {(each.setting.ran_with, each.num_repeats) for each in found} == {("torch 2", 2), ("torch 3", 1)}
+
+
+def test_a_variable_that_was_set_for_some_repeats_alone_keeps_them_apart():
+    found = measured_of(
+        frame_of([measured(repeat=0), measured(repeat=1, versions={"OMP_PROC_BIND": "spread"})])
+    )
+    assert {each.setting.ran_with for each in found} == {"", "OMP_PROC_BIND spread"}
+
+
+def test_versions_that_differ_between_trainers_are_not_told():
+    found = measured_of(frame_of([measured("torch_ddp"), measured("tensorflow")]))
+    assert {each.setting.ran_with for each in found} == {""}
+
+
+def test_repeats_from_another_host_or_another_commit_are_still_repeats():
+    elsewhere = {"hostname": "another", "git_commit": "abc"}
+    (only,) = measured_of(frame_of([measured(repeat=0), measured(repeat=1, versions=elsewhere)]))
+    assert only.num_repeats == 2
+
+
+def test_what_trains_nothing_comes_last():
+    idle = measured("noop", step_seconds=1e-6, placed={"trains": False})
+    found = measured_of(frame_of([idle, measured()]))
+    assert [(each.setting.trainer, each.trains) for each in found] == [("torch_ddp", True), ("noop", False)]
+
+
 def test_only_measured_results_are_measured():
     failed = record(spec=trial_spec(seed=1), failure=Failure(kind="oom", message="killed"))
     assert measured_of(frame_of([rehearsed(), failed])) == ()
@@ -68,6 +98,13 @@ def test_only_measured_results_are_measured():
 def test_the_fastest_comes_first():
     frame = frame_of([measured(each) for each in ("torch_xla", "torch_ddp", "tensorflow")])
     assert [each.setting.trainer for each in measured_of(frame)] == ["torch_ddp", "tensorflow", "torch_xla"]
+
+
+def test_a_quality_called_precision_is_not_the_precision_of_the_arithmetic():
+    frame = frame_of([record(result=train_result(quality={"precision": 0.8}))])
+    assert list(frame["precision"]) == ["fp32"]
+    (only,) = measured_of(frame)
+    assert (only.setting.precision, only.quality["precision"].median) == ("fp32", 0.8)
 
 
 def test_a_trial_without_loss_or_quality_is_measured_all_the_same():

@@ -149,11 +149,46 @@ def test_the_ledgers_of_all_sweeps_are_read_by_name(tmp_path):
     for sweep in ("b", "a"):
         Ledger(tmp_path / sweep / "records.jsonl").append(record(sweep=sweep))
     (tmp_path / "without_records").mkdir()
-    assert {name: records[0].sweep for name, records in read_ledgers(tmp_path).items()} == {
+    assert {name: records[0].sweep for name, records in read_ledgers(tmp_path, sweep="a").items()} == {
         "a": "a",
         "b": "b",
     }
 
 
 def test_no_outputs_are_no_records(tmp_path):
-    assert read_ledgers(tmp_path / "outputs") == {}
+    assert read_ledgers(tmp_path / "outputs", sweep="a") == {}
+
+
+@pytest.fixture
+def outputs(tmp_path):
+    """Two sweeps; a later version has written to the one that is called `newer`."""
+    Ledger(tmp_path / "mine" / "records.jsonl").append(record())
+    Ledger(tmp_path / "newer" / "records.jsonl").append(replace(record(), schema_version=99))
+    return tmp_path
+
+
+def test_another_sweep_s_ledger_of_a_later_version_is_left_out_and_told_once(outputs, caplog):
+    for _ in range(2):
+        assert list(read_ledgers(outputs, sweep="mine")) == ["mine"]
+    (told,) = caplog.messages
+    assert told.startswith(f"{outputs}/newer/records.jsonl: line 1 has schema_version 99; this version reads")
+    assert told.endswith("sweep 'newer' is left out, and nothing of it is reused")
+
+
+def test_the_sweep_s_own_ledger_of_a_later_version_is_an_error(outputs):
+    with pytest.raises(RecordError, match=r"newer/records\.jsonl: line 1 has schema_version 99"):
+        read_ledgers(outputs, sweep="newer")
+
+
+def test_a_ledger_that_cannot_be_read_says_so(outputs, caplog):
+    (outputs / "folder" / "records.jsonl").mkdir(parents=True)
+    assert "mine" in read_ledgers(outputs, sweep="mine")
+    assert "folder/records.jsonl cannot be read: Is a directory; sweep 'folder' is left out" in caplog.text
+    with pytest.raises(RecordError, match="cannot be read: Is a directory"):
+        read_ledgers(outputs, sweep="folder")
+
+
+def test_a_line_is_decoded_once_however_often_it_is_read(ledger):
+    ledger.append(record())
+    (first,), (again,) = ledger.records(), Ledger(ledger.path).records()
+    assert first is again

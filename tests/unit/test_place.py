@@ -53,6 +53,12 @@ def test_more_processes_than_cores_is_placed_with_a_warning():
     assert found.warnings == ("8 worker processes share 4 cores",)
 
 
+def test_a_placement_tells_a_trainer_that_trains_nothing():
+    idle = torch_like(trains=False)
+    assert [placed(point(device=each), trainer=idle).trains for each in (device(), T4)] == [False, False]
+    assert placed(point()).trains
+
+
 def test_a_gpu_trial_holds_its_devices_and_their_share_of_the_cores():
     here = node(cpus=16, devices={"t4": held(4)})
     found = placed(point(device=T4, num_workers=2), here=here)

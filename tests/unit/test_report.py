@@ -9,7 +9,7 @@ import pytest
 from builders import record, trial_spec
 from report_cases import HOSTILE, hostile, plan_of, rehearsed, tpu_vs_gpu
 
-from orchestrator.analysis.environment import environment_table
+from orchestrator.analysis.method import environment_table
 from orchestrator.analysis.report import plotly, render
 
 OURS = {

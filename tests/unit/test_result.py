@@ -4,7 +4,7 @@ import pytest
 from builders import record, train_result
 
 from orchestrator.core.errors import RecordError
-from orchestrator.core.result import Failure, versions_of
+from orchestrator.core.result import Failure, variables_of, versions_of
 
 
 def test_a_record_has_a_result_or_a_failure():
@@ -29,5 +29,6 @@ def test_a_failure_of_no_known_kind_is_refused():
 
 
 def test_what_workers_ran_with_is_told_apart_from_where_they_were_driven_from():
-    environment = {"torch": "2.13.0", "python": "3.11.7", "hostname": "laptop", "git_commit": "abc"}
+    environment = {"torch": "2.13.0", "python": "3.11.7", "hostname": "laptop", "OMP_NUM_THREADS": "2"}
     assert versions_of(record(environment=environment)) == {"python": "3.11.7", "torch": "2.13.0"}
+    assert variables_of(record(environment=environment)) == {"OMP_NUM_THREADS": "2"}

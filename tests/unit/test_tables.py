@@ -1,7 +1,7 @@
 """Measured, rehearsed, failed, skipped and stale, kept apart."""
 
-from builders import record, trial_spec
-from report_cases import measured, plan_of, rehearsed, tpu_vs_gpu
+from builders import record, train_result, trial_spec
+from report_cases import measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
@@ -27,6 +27,7 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     records, plan = tpu_vs_gpu()
     assert [each.title for each in tables_of(findings_of(records, plan))] == [
         "Measured",
+        "Compared",
         "Failed",
         "Rehearsed",
         "Skipped",
@@ -52,14 +53,14 @@ def test_a_measured_row_has_its_numbers_with_units_in_the_headers():
 def test_what_is_the_same_in_all_rows_is_told_once():
     note = tables([record()])["Measured"].note
     assert (
-        "workload mnist_cnn, devices 1, batch 64, steps 120, seed 0, data synthetic 1, host Some CPU x2."
-        in note
+        "workload mnist_cnn, workers 1, batch 64, steps 120, seed 0, timing measure.max_blocks=6, "
+        "data synthetic 1, host Some CPU x2." in note
     )
 
 
 def test_what_differs_is_a_column():
     records = [measured(seed=0, num_workers=1), measured(seed=7, num_workers=2)]
-    assert {(row["seed"], row["devices"]) for row in rows_of(tables(records)["Measured"])} == {
+    assert {(row["seed"], row["workers"]) for row in rows_of(tables(records)["Measured"])} == {
         ("0", "1"),
         ("7", "2"),
     }
@@ -71,6 +72,17 @@ def test_a_rehearsal_has_no_times_and_says_what_stood_in():
     assert row["outcome"] == "passed"
     assert row["in place of the device"] == "cpu for t4; gloo for nccl"
     assert not any(header.endswith((" s", " ms", "/s")) for header in row)
+
+
+def test_rehearsals_that_differ_in_more_than_their_precision_have_a_row_each():
+    rows = rows_of(
+        tables([rehearsed(), rehearsed(num_workers=2, replicas=2), rehearsed(seed=3)])["Rehearsed"]
+    )
+    assert [row["workload"] for row in rows] == [
+        "mnist_cnn, 1 worker, seed 0",
+        "mnist_cnn, 2 workers, seed 0",
+        "mnist_cnn, 1 worker, seed 3",
+    ]
 
 
 def test_a_failed_rehearsal_is_a_failure_and_a_rehearsal():
@@ -106,25 +118,66 @@ def test_the_headline_counts_every_point_once():
     )
 
 
-def test_the_headline_names_the_fastest_with_its_interval():
-    fastest = headline([measured("torch_ddp"), measured("torch_xla")])[1]
-    assert fastest.startswith("Fastest on mnist_cnn with stand-in 1f2e3d4c data: torch_ddp, fp32, cpu, ")
-    assert fastest.endswith(" 5,818 [5,785, 5,852] samples/s.")
+def test_repeats_that_differ_are_a_verdict_with_its_interval():
+    records = repeats("torch_ddp", rates=(1300, 1310, 1290)) + repeats("tensorflow", rates=(1000, 1010, 990))
+    said = "By trainer on mnist_cnn: torch_ddp has 1.30x [1.26, 1.34] the samples/s of tensorflow (faster)."
+    assert headline(records)[1:] == (said,)
+    (row,) = rows_of(tables(records)["Compared"])
+    assert row == {
+        "by": "trainer",
+        "where": "mnist_cnn",
+        "first": "torch_ddp",
+        "second": "tensorflow",
+        "ratio": "1.30x [1.26, 1.34]",
+        "verdict": "faster",
+    }
 
 
-def test_a_fastest_that_others_overlap_is_not_sold_as_faster():
-    close = [measured("torch_ddp", step_seconds=0.01), measured("tensorflow", step_seconds=0.0101)]
-    assert headline(close)[1].endswith(
-        "Its interval overlaps that of tensorflow, fp32, cpu: no difference shown."
+def test_one_repeat_each_is_no_verdict():
+    assert headline([measured("torch_ddp"), measured("torch_xla")])[1:] == (
+        "By trainer on mnist_cnn: torch_ddp has 2.18x the samples/s of torch_xla "
+        "(one repeat each: no verdict).",
     )
 
 
-def test_results_on_different_data_have_a_fastest_each():
-    records = [measured(), record(spec=trial_spec(data="synthetic:1"))]
-    assert [each.split(":")[0] for each in headline(records)[1:]] == [
-        "Fastest on mnist_cnn with stand-in 1f2e3d4c data",
-        "Fastest on mnist_cnn with synthetic 1 data",
+def test_what_differs_in_two_things_is_not_compared():
+    records = [measured(), measured("tensorflow", precision="bf16"), record(spec=trial_spec(seed=1))]
+    assert headline(records)[1:] == ()
+    assert "Compared" not in tables(records)
+
+
+def test_a_headline_says_six_comparisons_and_how_many_there_are():
+    records = [
+        measured(precision=precision, seed=seed) for seed in range(8) for precision in ("fp32", "bf16")
     ]
+    told = headline(records)[1:]
+    assert len(told) == 7
+    assert told[-1] == "2 comparisons more in the table of comparisons."
+
+
+def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
+    busy = {"load_average": (9.0, 9.0)}
+    records = [measured(repeat=0), measured(repeat=1, recorded=busy), measured("tensorflow", recorded=busy)]
+    found = tables(records)
+    assert [row["over"] for row in rows_of(found["Measured"])] == ["2 repeats, 1 noisy", "15 blocks, noisy"]
+    assert (
+        "Noisy: the host's load average was above 1.25 times the trial's own cores" in found["Measured"].note
+    )
+    assert rows_of(found["Compared"])[0]["verdict"].endswith("no verdict, noisy")
+    assert "oisy" not in tables([measured()])["Measured"].note
+
+
+def test_a_trainer_that_trains_nothing_is_shown_and_wins_nothing():
+    records = [measured(), measured("noop", step_seconds=1e-6, placed={"trains": False})]
+    assert [row["trainer"] for row in rows_of(tables(records)["Measured"])] == ["torch_ddp", "noop"]
+    assert "Trains nothing, and is compared with nothing: noop." in tables(records)["Measured"].note
+    assert headline(records)[1:] == ()
+
+
+def test_any_quality_has_a_column_that_no_other_column_is_called():
+    quality = {"accuracy": 0.9, "precision": 0.8, "kappa": 0.7}
+    (row,) = rows_of(tables([record(result=train_result(quality=quality))])["Measured"])
+    assert (row["precision"], row["precision (quality)"], row["kappa"]) == ("fp32", "0.8000", "0.7000")
 
 
 def test_the_headline_tells_failures_and_devices_that_are_not_here():

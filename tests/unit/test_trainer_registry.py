@@ -46,6 +46,10 @@ def test_the_name_in_the_table_is_the_name_of_the_trainer() -> None:
     assert all(info.name == name for name, info in trainers().items())
 
 
+def test_one_trainer_trains_nothing_and_says_so() -> None:
+    assert [name for name, info in trainers().items() if not info.trains] == ["noop"]
+
+
 def test_a_trainer_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch_xla", None)
     monkeypatch.setitem(sys.modules, "torch", None)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from orchestrator.analysis.measured import Spread
-from orchestrator.analysis.wording import counted, data_name, day_and_time, number, spread
+from orchestrator.analysis.wording import Spread, counted, data_name, day_and_time, number, ratio, spread
 
 
 @pytest.mark.parametrize(
@@ -32,6 +31,11 @@ def test_one_value_has_no_brackets():
     assert spread(Spread(median=6400, low=6400, high=6400)) == "6,400"
 
 
+def test_a_ratio_has_two_decimals_and_its_interval_if_it_has_one():
+    assert ratio(Spread(median=1.314, low=1.271, high=1.349)) == "1.31x [1.27, 1.35]"
+    assert ratio(Spread(median=2, low=2, high=2)) == "2.00x"
+
+
 def test_unknown_is_a_dash():
     nan = float("nan")
     assert spread(Spread(median=nan, low=nan, high=nan)) == "\N{EN DASH}"
@@ -43,6 +47,7 @@ def test_unknown_is_a_dash():
         ("standin:1f2e3d4c5b", "stand-in 1f2e3d4c"),
         ("real:0123456789", "real 01234567"),
         ("synthetic:1", "synthetic 1"),
+        ("synthetic:outlines of clothes, 2", "synthetic outlines of clothes, 2"),
     ],
 )
 def test_data_says_its_kind_first(data, name):

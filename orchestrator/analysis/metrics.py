@@ -1,0 +1,199 @@
+"""The numbers that stand for an attempt in tables, in MLflow and in `docs/metrics.md`: one table of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from orchestrator.core.interval import Interval, median_interval
+from orchestrator.core.result import TrainResult, TrialRecord
+
+_IN_A_REHEARSAL = ("final_loss",)
+_CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A number of an attempt.
+
+    Attributes:
+        unit: SI; `1` is a number without one.
+        meaning: what it is, and of a time: from what to what. All times but `launch_seconds` are of
+            `time.perf_counter` in a worker, from idle device to idle device.
+        of: (global batch, result) -> value; None where it is not known.
+        header: what tables call it, with the unit that they show; empty where they do not show it.
+    """
+
+    key: str
+    unit: str
+    meaning: str
+    of: Callable[[int, TrainResult], float | None]
+    header: str = ""
+
+
+def step_seconds_of(result: TrainResult) -> Interval | None:
+    """Steady-state seconds of one optimizer step: median and interval over blocks; None if none was timed.
+
+    A block takes as long as its slowest rank, for the others wait for that one.
+    """
+    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    if not slowest:
+        return None
+    return median_interval([seconds / result.steps_per_block for seconds in slowest])
+
+
+def metrics_of(record: TrialRecord) -> dict[str, float]:
+    """Named numbers of one attempt, its quality after the others; nothing that could mislead a comparison.
+
+    A rehearsal has only the loss that it ended with, and a failure nothing.
+    """
+    result = record.result
+    if result is None:
+        return {}
+    keys = _IN_A_REHEARSAL if record.provenance == "rehearsed" else tuple(METRICS)
+    known = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
+    return {
+        **{key: value for key, value in known.items() if value is not None},
+        **(_quality_of(result) if record.provenance == "measured" else {}),
+    }
+
+
+def _quality_of(result: TrainResult) -> dict[str, float]:
+    """Whatever a workload calls its quality; a name that is taken stays told apart."""
+    taken = {*METRICS, *_CURVES}
+    return {f"quality.{name}" if name in taken else name: value for name, value in result.quality.items()}
+
+
+def _samples_per_second(batch: int, result: TrainResult) -> float | None:
+    steady = step_seconds_of(result)
+    return batch / steady.median if steady else None
+
+
+def _steady(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], float | None]:
+    """A part of the interval of the steady state."""
+
+    def of(_batch: int, result: TrainResult) -> float | None:
+        steady = step_seconds_of(result)
+        return part(steady) if steady else None
+
+    return of
+
+
+def _peak_device_bytes(_batch: int, result: TrainResult) -> float | None:
+    known = [each.peak_memory_bytes for each in result.devices if each.peak_memory_bytes is not None]
+    return max(known, default=None)
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.key: metric
+        for metric in (
+            Metric(
+                key="steady_samples_per_second",
+                unit="1/s",
+                meaning="samples of all replicas together: global batch over the median of a step",
+                of=_samples_per_second,
+                header="samples/s",
+            ),
+            Metric(
+                key="step_seconds_median",
+                unit="s",
+                meaning="one optimizer step in the steady state, first step and warm-up left out: median "
+                "over timed blocks of (slowest rank's block / steps per block)",
+                of=_steady(lambda steady: steady.median),
+                header="step ms",
+            ),
+            Metric(
+                key="step_seconds_low",
+                unit="s",
+                meaning="lower end of the interval of that median over the blocks of this one trial",
+                of=_steady(lambda steady: steady.low),
+            ),
+            Metric(
+                key="step_seconds_high",
+                unit="s",
+                meaning="upper end of that interval",
+                of=_steady(lambda steady: steady.high),
+            ),
+            Metric(
+                key="launch_seconds",
+                unit="s",
+                meaning="what a trial waits for before it can train, on the supervisor's monotonic clock: "
+                "from the request for workers until the last of them is set up; contains their set-up",
+                of=lambda _batch, result: result.launch_seconds,
+            ),
+            Metric(
+                key="setup_seconds",
+                unit="s",
+                meaning="from a worker's first line to its first step, slowest rank: framework, rendezvous, "
+                "data, model",
+                of=lambda _batch, result: result.setup_seconds,
+                header="set-up s",
+            ),
+            Metric(
+                key="first_step_seconds",
+                unit="s",
+                meaning="the first optimizer step alone, which traces and compiles; slowest rank",
+                of=lambda _batch, result: result.first_step_seconds,
+                header="first step s",
+            ),
+            Metric(
+                key="warmup_seconds",
+                unit="s",
+                meaning="all steps between the first and the first timed block; slowest rank",
+                of=lambda _batch, result: result.warmup_seconds,
+            ),
+            Metric(
+                key="training_seconds",
+                unit="s",
+                meaning="from the first step to the last, loss readings included; slowest rank",
+                of=lambda _batch, result: result.training_seconds,
+            ),
+            Metric(
+                key="evaluation_seconds",
+                unit="s",
+                meaning="the evaluation on held-out data, after the last step; slowest rank",
+                of=lambda _batch, result: result.evaluation_seconds,
+            ),
+            Metric(
+                key="final_loss",
+                unit="1",
+                meaning="training loss of the last step over its global batch, read outside the timed part",
+                of=lambda _batch, result: result.losses[-1][1] if result.losses else None,
+                header="final loss",
+            ),
+            Metric(
+                key="flops_per_step",
+                unit="1",
+                meaning="floating-point operations of one optimizer step, all replicas together; analytic: "
+                "`workloads/flops.py`",
+                of=lambda _batch, result: result.flops_per_step,
+            ),
+            Metric(
+                key="cpu_seconds",
+                unit="s",
+                meaning="CPU time of all worker processes together while blocks were timed (`os.times`)",
+                of=lambda _batch, result: sum(result.cpu_seconds),
+            ),
+            Metric(
+                key="load_average",
+                unit="1",
+                meaning="the host's one-minute load average before the timed blocks or after them, whichever "
+                "is higher",
+                of=lambda _batch, result: max(result.load_average),
+            ),
+            Metric(
+                key="peak_host_bytes",
+                unit="B",
+                meaning="largest resident set of a worker process; of the rank that needed most",
+                of=lambda _batch, result: max(result.peak_host_bytes, default=None),
+            ),
+            Metric(
+                key="peak_device_bytes",
+                unit="B",
+                meaning="most memory that the framework held on an accelerator, of the rank that needed "
+                "most; absent where the framework cannot say",
+                of=_peak_device_bytes,
+            ),
+        )
+    }
+)

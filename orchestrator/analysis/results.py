@@ -1,0 +1,128 @@
+"""Measurements and what their comparison shows, as tables; units stand in their headers only."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from orchestrator.analysis.compare import Comparison
+from orchestrator.analysis.measured import Measured
+from orchestrator.analysis.metrics import METRICS
+from orchestrator.analysis.noise import NOISY
+from orchestrator.analysis.setting import DETAILS, IMPLIED, Setting, varying
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN, counted, data_name, number, ratio, spread
+
+SHOWN = (
+    "steady_samples_per_second",
+    "step_seconds_median",
+    "first_step_seconds",
+    "setup_seconds",
+    "final_loss",
+)
+"""Metrics that have a column in the table of measurements."""
+
+_DETAILS = SHOWN[2:]
+_ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
+_IF_VARYING = {"workload": "workload", **DETAILS}
+
+
+def measured_table(measured: Sequence[Measured]) -> Table:
+    """One row per point; what is the same in all of them is told once, in the note."""
+    settings = [each.setting for each in measured]
+    others = varying(settings, _IF_VARYING)
+    named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
+    quality = tuple(dict.fromkeys(name for each in measured for name in each.quality))
+    columns = [
+        *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
+        *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
+    ]
+    headers = [each.header for each in columns]
+    columns += [
+        Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0]) for name in quality
+    ]
+    return Table(
+        title="Measured",
+        note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
+        columns=(*columns, Column(header="over")),
+        rows=tuple(_measured_row(each, named=named, quality=quality) for each in measured),
+    )
+
+
+def _is_count(settings: Sequence[Setting], name: str) -> bool:
+    return all(isinstance(getattr(each, name), int) for each in settings)
+
+
+def _apart(metric: str, headers: Sequence[str]) -> str:
+    """A workload may call its quality `precision`, as others call the arithmetic."""
+    return f"{metric} (quality)" if metric in headers else metric
+
+
+def _measured_notes(measured: Sequence[Measured], *, same: str) -> Iterator[str]:
+    yield (
+        "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
+        "several repeats."
+    )
+    if any(each.num_noisy for each in measured):
+        yield f"Noisy: {NOISY}."
+    idle = dict.fromkeys(each.setting.trainer for each in measured if not each.trains)
+    if idle:
+        yield f"Trains nothing, and is compared with nothing: {', '.join(idle)}."
+    yield same
+
+
+def _measured_row(each: Measured, *, named: Iterable[str], quality: Iterable[str]) -> tuple[str, ...]:
+    return (
+        *(_shown(each.setting, name) for name in named),
+        spread(each.samples_per_second),
+        spread(each.step_seconds, factor=1000),
+        number(each.first_step_seconds.median),
+        number(each.setup_seconds.median),
+        spread(each.final_loss),
+        *(spread(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
+        _basis_of(each),
+    )
+
+
+def _basis_of(each: Measured) -> str:
+    """What the numbers come from: `3 repeats, 1 noisy`, `15 blocks`."""
+    if each.num_repeats == 1:
+        return counted(each.num_blocks, "block") + (", noisy" if each.num_noisy else "")
+    return counted(each.num_repeats, "repeat") + (f", {each.num_noisy} noisy" if each.num_noisy else "")
+
+
+def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:
+    if not settings:
+        return ""
+    first = settings[0]
+    untold = (*apart_from, *IMPLIED)
+    names = [name for name in _IF_VARYING if name not in untold and getattr(first, name) != ""]
+    same = ", ".join(f"{_IF_VARYING[name]} {_shown(first, name)}" for name in names)
+    return f"The same in all rows: {same}."
+
+
+def _shown(setting: Setting, name: str) -> str:
+    value = getattr(setting, name)
+    return data_name(value) if name == "data" else str(value)
+
+
+def compared_table(comparisons: Iterable[Comparison]) -> Table:
+    """One row per pair of measurements that differ in one factor."""
+    return Table(
+        title="Compared",
+        note=(
+            "Pairs that differ in one thing alone. The ratio is that of samples/s, over repeats, with its "
+            "95% interval; a difference is shown where that interval lies above 1."
+        ),
+        columns=(
+            *(Column(header=each) for each in ("by", "where", "first", "second")),
+            Column(header="ratio", is_number=True),
+            Column(header="verdict"),
+        ),
+        rows=tuple(
+            (each.factor, each.where, each.first, each.second, ratio(each.ratio), verdict_of(each))
+            for each in comparisons
+        ),
+    )
+
+
+def verdict_of(each: Comparison) -> str:
+    """The verdict, with a mark where a side was disturbed."""
+    return f"{each.verdict}, noisy" if each.is_noisy else each.verdict

@@ -1,0 +1,43 @@
+"""A turn on a host: one holder at a time, and who waits is told for whom."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from orchestrator.core.errors import RecordError
+from orchestrator.record.lock import own_turn
+
+_WAITS = """
+import sys, pathlib
+from orchestrator.record.lock import own_turn
+say = lambda line: print(line, flush=True)
+with own_turn(pathlib.Path(sys.argv[1]), sweep="second", say=say):
+    say("held")
+"""
+
+
+def test_who_waits_is_told_for_whom_and_has_the_next_turn(tmp_path):
+    path = tmp_path / "cache" / "host.lock"
+    with own_turn(path, sweep="first", say=pytest.fail):
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", _WAITS, str(path)], stdout=subprocess.PIPE, text=True
+        )
+        assert waiting.stdout.readline() == (
+            f"waiting for sweep 'first', run by process {os.getpid()}: "
+            "on one host two sweeps would disturb each other's measurements\n"
+        )
+        assert waiting.poll() is None
+    assert waiting.communicate(timeout=30) == ("held\n", None)
+    with own_turn(path, sweep="third", say=pytest.fail):
+        assert path.read_text() == f"sweep 'third', run by process {os.getpid()}"
+
+
+def test_a_lock_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "cache").touch()
+    with (
+        pytest.raises(RecordError, match=r"^lock '.*/cache/host.lock' cannot be had: File exists$"),
+        own_turn(tmp_path / "cache" / "host.lock", sweep="any", say=pytest.fail),
+    ):
+        pass

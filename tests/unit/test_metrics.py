@@ -1,0 +1,113 @@
+"""The numbers that stand for a trial: worked out by hand, and said in the documentation as in the code."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import placement, record, train_result, trial_spec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.analysis.metrics import METRICS, metrics_of, step_seconds_of
+from orchestrator.core.result import Failure
+
+
+def test_ten_steps_in_a_tenth_of_a_second_are_ten_milliseconds_a_step():
+    assert step_seconds_of(train_result()).median == pytest.approx(0.01)
+
+
+def test_the_slowest_rank_of_each_block_counts():
+    result = train_result(block_seconds=((0.1, 0.4, 0.1), (0.2, 0.1, 0.3)))
+    step_seconds = step_seconds_of(result)  # blocks of 0.2, 0.4 and 0.3 s
+    assert (step_seconds.low, step_seconds.median, step_seconds.high) == pytest.approx((0.02, 0.03, 0.04))
+
+
+def test_no_block_is_no_steady_state():
+    assert step_seconds_of(train_result(block_seconds=())) is None
+    assert step_seconds_of(train_result(block_seconds=((), ()))) is None
+
+
+def test_batch_64_at_10_milliseconds_is_6400_samples_a_second():
+    metrics = metrics_of(record())
+    assert metrics["steady_samples_per_second"] == pytest.approx(6400)
+    assert metrics["step_seconds_median"] == pytest.approx(0.01)
+
+
+def test_a_measurement_has_its_times_its_last_loss_and_its_quality():
+    assert {name: metrics_of(record())[name] for name in ("setup_seconds", "first_step_seconds")} == {
+        "setup_seconds": 0.5,
+        "first_step_seconds": 0.2,
+    }
+    assert metrics_of(record())["final_loss"] == 0.1
+    assert metrics_of(record())["accuracy"] == 0.97
+
+
+def test_a_rehearsal_has_nothing_that_could_be_compared():
+    assert metrics_of(record(placement=placement(provenance="rehearsed"))) == {"final_loss": 0.1}
+
+
+def test_a_failure_has_no_metrics():
+    assert metrics_of(record(failure=Failure(kind="oom", message="killed", refused=train_result()))) == {}
+
+
+def test_a_trial_that_read_no_loss_has_none():
+    assert "final_loss" not in metrics_of(record(result=train_result(losses=())))
+
+
+def test_a_measurement_has_every_metric_that_its_framework_can_say():
+    assert list(metrics_of(record())) == [*(key for key in METRICS if key != "peak_device_bytes"), "accuracy"]
+
+
+def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
+    devices = [replace(train_result().devices[0], peak_memory_bytes=each) for each in (10**9, 2 * 10**9)]
+    metrics = metrics_of(
+        record(
+            result=train_result(
+                block_seconds=((0.1,) * 6,) * 2,
+                cpu_seconds=(0.5, 0.25),
+                load_average=(0.5, 3.5),
+                peak_host_bytes=(400_000_000, 500_000_000),
+                devices=tuple(devices),
+                launch_seconds=0.7,
+                flops_per_step=2e9,
+            )
+        )
+    )
+    assert (metrics["cpu_seconds"], metrics["load_average"]) == (0.75, 3.5)
+    assert (metrics["peak_host_bytes"], metrics["peak_device_bytes"]) == (500_000_000, 2 * 10**9)
+    assert (metrics["launch_seconds"], metrics["flops_per_step"]) == (0.7, 2e9)
+
+
+def test_a_model_without_a_count_of_operations_has_none():
+    assert "flops_per_step" not in metrics_of(record(result=train_result(flops_per_step=None)))
+
+
+def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
+    quality = {"accuracy": 0.9, "precision": 0.8, "recall": 0.7, "kappa": 0.6, "loss": 0.5, "final_loss": 0.4}
+    metrics = metrics_of(record(result=train_result(quality=quality)))
+    found = {name: metrics[name] for name in list(metrics)[-len(quality) :]}
+    assert found == {
+        "accuracy": 0.9,
+        "precision": 0.8,
+        "recall": 0.7,
+        "kappa": 0.6,
+        "quality.loss": 0.5,
+        "quality.final_loss": 0.4,
+    }
+    assert metrics["final_loss"] == 0.1
+
+
+def test_the_documentation_says_what_the_code_says():
+    documented = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", documented, re.MULTILINE)
+    assert rows == [(each.key, each.unit, each.meaning) for each in METRICS.values()]
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20), st.integers(1, 10_000))
+def test_throughput_is_the_batch_over_the_step(blocks, batch):
+    spec = trial_spec(global_batch_size=batch)
+    metrics = metrics_of(record(spec=spec, result=train_result(block_seconds=(tuple(blocks),))))
+    assert math.isclose(metrics["steady_samples_per_second"] * metrics["step_seconds_median"], batch)
+    assert metrics["step_seconds_low"] <= metrics["step_seconds_median"] <= metrics["step_seconds_high"]

@@ -1,0 +1,90 @@
+"""What tells trials apart, and names of which no two are alike."""
+
+from dataclasses import fields, replace
+
+import pytest
+from builders import trial_spec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.analysis.setting import label_of, namer, setting_of
+from orchestrator.core.spec import TimingSpec, TrialSpec
+
+OTHERS = {
+    "workload": ["vgg16"],
+    "workload_version": [2],
+    "trainer": ["tensorflow"],
+    "trainer_version": [2],
+    "device": ["t4"],
+    "precision": ["bf16"],
+    "data": ["real:0123456789abcdef", "standin:1"],
+    "global_batch_size": [128],
+    "steps": [300],
+    "num_workers": [2],
+    "replicas": [2, 8],
+    "process_model": ["per_host"],
+    "seed": [7],
+    "repeat": [1],
+    "host_cpu": [None, "Another CPU x8"],
+    "workload_options": [{"width": 2}, {"width": 3}, {"width": 2, "depth": 1}],
+    "trainer_options": [{"width": 2}, {"strategy": "mirrored"}],
+    "timing": [TimingSpec(), TimingSpec(max_blocks=20), TimingSpec(warmup_steps=5)],
+}
+"""Other values than the builder's, of every field."""
+
+
+def test_every_field_of_a_trial_is_changed_here():
+    assert set(OTHERS) == {each.name for each in fields(TrialSpec)}
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "repeat"])
+def test_trials_that_differ_have_different_settings(name):
+    for value in OTHERS[name]:
+        assert setting_of(trial_spec(**{name: value})) != setting_of(trial_spec())
+
+
+def test_repeats_have_the_same_setting():
+    assert setting_of(trial_spec(repeat=1)) == setting_of(trial_spec())
+
+
+changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]) for name in OTHERS})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(changes, min_size=2, max_size=4))
+def test_no_two_different_trials_of_a_sweep_share_a_name(several):
+    trials = [trial_spec(**each) for each in several]
+    name_of = namer(trials)
+    for one in trials:
+        assert [name_of(other) == name_of(one) for other in trials] == [other == one for other in trials]
+
+
+def test_a_name_is_short_where_nothing_else_differs():
+    trial = trial_spec()
+    assert namer([trial])(trial) == "mnist_cnn cpu torch_ddp fp32"
+
+
+def test_a_name_says_what_is_unusual_and_what_differs():
+    trial = trial_spec(num_workers=2, seed=7, repeat=1, trainer_options={"strategy": "mirrored"})
+    shorter = replace(trial, steps=100, timing=TimingSpec(warmup_steps=1))
+    assert namer([trial])(trial) == (
+        "mnist_cnn cpu torch_ddp fp32 2 workers seed 7 trainer.strategy=mirrored repeat 1"
+    )
+    assert namer([trial, shorter])(shorter) == (
+        "mnist_cnn cpu torch_ddp fp32 2 workers 100 steps seed 7 trainer.strategy=mirrored "
+        "measure.warmup_steps=1 repeat 1"
+    )
+
+
+def test_what_follows_from_the_trainer_is_told_only_where_nothing_else_differs():
+    ddp = trial_spec()
+    xla = trial_spec(trainer="torch_xla", trainer_version=3, process_model="per_host")
+    assert namer([ddp, xla])(xla) == "mnist_cnn cpu torch_xla fp32"
+    newer = replace(xla, trainer_version=4)
+    assert namer([ddp, xla, newer])(newer) == "mnist_cnn cpu torch_xla fp32 trainer version 4"
+
+
+def test_a_label_says_the_fields_that_it_is_asked_for():
+    setting = setting_of(trial_spec(num_workers=1, data="standin:1f2e3d4c5b"))
+    names = ("trainer", "num_workers", "global_batch_size", "data", "trainer_options")
+    assert label_of(setting, names) == "torch_ddp, 1 worker, batch 64, stand-in 1f2e3d4c"
