@@ -64,7 +64,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     )
     timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
-    data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps)
+    data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps - 1)
     trainer.setup(spec, job, data)
     setup_seconds = time.perf_counter() - started
     channel.send({"event": "training"})

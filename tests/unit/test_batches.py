@@ -1,5 +1,6 @@
 """Which samples make up which batch: a function of seed and index, cut alike for any number of ranks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -61,14 +62,17 @@ def test_images_are_float32_in_0_to_1_and_stay_with_their_labels(prepared: Path)
     assert np.allclose(images[:, 0, 0, 0] * 255, labels)
 
 
-def test_held_out_samples_end_with_the_set_and_have_no_noise(prepared: Path) -> None:
+def test_held_out_samples_end_with_the_set_and_have_noise_of_their_own(prepared: Path) -> None:
     batches = load(prepared, data=NUMBERS, global_batch_size=16, seed=0, noise=(LATENT,))
     assert batches.num_held_out == 10
     assert batches.held_out(0, 4)["y"].tolist() == [50, 51, 52, 53]
     assert {name: array.shape for name, array in batches.held_out(8, 12).items()} == {
         "x": (2, 2, 2, 1),
         "y": (2,),
+        "latent": (2, 3),
     }
+    seen = together(replace(batches, order=np.arange(50)), 0, name="latent")
+    assert not np.isin(batches.held_out(0, 10)["latent"], seen).any()
 
 
 def test_noise_belongs_to_the_sample_and_the_seed_whatever_the_batch(prepared: Path) -> None:

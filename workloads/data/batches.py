@@ -1,16 +1,17 @@
 """Which training samples make up which batch on which rank, whatever the data set is."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from workloads.data import noise as noises
-from workloads.data.arrays import ArraySplit
 from workloads.data.need import DataNeed, Noise
+from workloads.data.pipeline import Order, Pipeline
 from workloads.data.split import Batch, Split
+from workloads.data.splits import read_splits
 
 STAGED_BYTES = 512 * 2**20
 """Most bytes of inputs, all ranks together, that are put on the devices before the first step."""
@@ -36,6 +37,10 @@ class Batches:
     noise: tuple[Noise, ...] = ()
     seed: int = 0
     staged: bool = True
+    _pipeline: Pipeline = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_pipeline", Pipeline(self.train))
 
     @property
     def num_batches(self) -> int:
@@ -49,35 +54,60 @@ class Batches:
 
     @property
     def wait_seconds(self) -> float:
-        """Seconds that `shard` has waited for the input pipeline."""
-        return 0.0
+        """Seconds that `shard` has kept its callers waiting; 0 when staged."""
+        return self._pipeline.wait_seconds
 
     @property
     def samples_per_second(self) -> float | None:
-        """Rate of the input pipeline while it was busy; None when staged."""
-        return None
+        """Samples that the input pipeline made in a second in which it was at work; None when staged."""
+        return self._pipeline.samples_per_second
 
     def shard(self, index: int, *, rank: int, world_size: int) -> Batch:
         """A rank's part of global batch `index`: contiguous, global_batch_size / world_size samples.
 
-        `index // num_batches` is the epoch; of staged batches there is epoch 0 alone.
+        `index // num_batches` is the epoch; of staged batches there is epoch 0 alone. When not staged, it
+        waits for the input pipeline if that has been started with this part or a larger one.
+
+        Raises:
+            ValueError: a sample cannot be read.
         """
+        wanted = self._order_of(index, rank=rank, world_size=world_size)
+        if self.staged:
+            batch = self.train.take(wanted.samples, epoch=0)
+        else:
+            batch = self._pipeline.batch(wanted)
+        return batch | self._drawn(wanted.samples)
+
+    def held_out(self, start: int, stop: int) -> Batch:
+        """Test samples from `start` to before `stop`, fewer at the end of the set.
+
+        Their noise is no training sample's.
+        """
+        chosen = np.arange(start, min(stop, self.num_held_out))
+        return self._pipeline.take(self.test, chosen, epoch=0) | self._drawn(len(self.train) + chosen)
+
+    def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
+        """Begin to make this rank's shards of batches `first` to `last`, both included.
+
+        To be asked for in that order; a process with several replicas starts the part of all of them.
+        When staged there is nothing to begin.
+        """
+        if not self.staged:
+            indices = range(first, last + 1)
+            self._pipeline.start(self._order_of(index, rank=rank, world_size=world_size) for index in indices)
+
+    def close(self) -> None:
+        """End the input pipeline; what `shard` is asked for later it makes itself."""
+        self._pipeline.close()
+
+    def _drawn(self, samples: npt.NDArray[np.int64]) -> Batch:
+        return {each.name: noises.draw(each, samples, seed=self.seed) for each in self.noise}
+
+    def _order_of(self, index: int, *, rank: int, world_size: int) -> Order:
         epoch, position = divmod(index, self.num_batches)
         share = self.global_batch_size // world_size
         start = position * self.global_batch_size + rank * share
-        chosen = self.order[start : start + share]
-        batch = self.train.take(chosen, epoch=0 if self.staged else epoch)
-        return batch | {each.name: noises.draw(each, chosen, seed=self.seed) for each in self.noise}
-
-    def held_out(self, start: int, stop: int) -> Batch:
-        """Test samples from `start` to before `stop`, fewer at the end of the set; without noise."""
-        return self.test.take(np.arange(start, min(stop, self.num_held_out)), epoch=0)
-
-    def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
-        """Begin to prepare this rank's shards of batches `first` to `last`; of no effect when staged."""
-
-    def close(self) -> None:
-        """End the input pipeline."""
+        return Order(index=index, start=rank * share, samples=self.order[start : start + share], epoch=epoch)
 
 
 def load(
@@ -86,40 +116,28 @@ def load(
     """Read a prepared data set in the form that a workload needs.
 
     Args:
-        seed: decides the order of the training samples and their noise.
+        seed: decides the order of the training samples, their noise and their augmentation.
 
     Raises:
-        ValueError: a batch is larger than the training set.
+        ValueError: a batch is larger than the training set, or `data` lacks what this kind of data needs.
     """
-    train, test = _splits(path, data)
+    train, test, staged = read_splits(path, data, seed=seed)
     if global_batch_size > len(train):
         raise ValueError(f"global_batch_size={global_batch_size} is above the {len(train)} training samples")
     order = np.random.default_rng(seed).permutation(len(train))
+    if staged:
+        order = order[: max(global_batch_size, STAGED_BYTES // _sample_bytes(train, noise))]
     return Batches(
         train=train,
         test=test,
-        order=order[: global_batch_size * _staged_batches(train, noise, global_batch_size)],
+        order=order,
         global_batch_size=global_batch_size,
         noise=noise,
         seed=seed,
+        staged=staged,
     )
 
 
-def _splits(path: Path, data: DataNeed) -> tuple[Split, Split]:
-    with np.load(path, allow_pickle=False) as arrays:
-        train, test = (
-            ArraySplit(
-                samples=arrays[f"x_{part}"],
-                labels=arrays[f"y_{part}"].astype(np.int32),
-                image_size=data.image_size,
-            )
-            for part in ("train", "test")
-        )
-    return train, test
-
-
-def _staged_batches(train: Split, noise: tuple[Noise, ...], global_batch_size: int) -> int:
+def _sample_bytes(train: Split, noise: tuple[Noise, ...]) -> int:
     sample = train.take(np.zeros(1, dtype=np.int64), epoch=0)
-    sample_bytes = sum(array.nbytes for array in sample.values())
-    sample_bytes += sum(4 * math.prod(each.shape) for each in noise)
-    return max(1, min(len(train), STAGED_BYTES // sample_bytes) // global_batch_size)
+    return sum(array.nbytes for array in sample.values()) + sum(4 * math.prod(each.shape) for each in noise)
