@@ -57,17 +57,19 @@ class WorkerGroup:
 
         A rank whose connection ends without its exit status says `{"event": "exited", "code": None}`.
         """
-        rank = self._next_rank(until)
-        if rank is None:
-            return None
-        try:
-            message = self._channels[rank].receive()
-        except ChannelClosedError:
-            self._kill(rank)  # its nursery is gone, which would have ended what the worker had started
-            message = {"event": "exited", "code": None}
-        if message["event"] == "exited":
-            self._channels.pop(rank).close()
-        return rank, message
+        while time.monotonic() < until:
+            for rank, channel in self._channels.items():
+                if (message := channel.take()) is not None:
+                    return self._heard(rank, message)
+            for rank in self._readable(until):
+                try:
+                    self._channels[rank].read()
+                except ChannelClosedError:
+                    self._kill(
+                        rank
+                    )  # its nursery is gone, which would have ended what the worker had started
+                    return self._heard(rank, {"event": "exited", "code": None})
+        return None
 
     def answer(self, message: Message) -> None:
         """Send a message to every rank that lives. A rank that is gone says so by its own event."""
@@ -99,16 +101,19 @@ class WorkerGroup:
         connection.settimeout(None)
         self._pids[job.rank] = reply["pid"]
 
-    def _next_rank(self, until: float) -> int | None:
-        for rank, channel in self._channels.items():
-            if channel.has_line():
-                return rank
+    def _heard(self, rank: int, message: Message) -> tuple[int, Message]:
+        if message["event"] == "exited":
+            self._channels.pop(rank).close()
+        return rank, message
+
+    def _readable(self, until: float) -> Sequence[int]:
+        """The ranks that have something to say, if only half of a message; none when `until` comes first."""
         poll = select.poll()
         ranks = {channel.fileno(): rank for rank, channel in self._channels.items()}
         for descriptor in ranks:
             poll.register(descriptor, select.POLLIN)
         ready = poll.poll(max(0.0, until - time.monotonic()) * 1000)
-        return ranks[ready[0][0]] if ready else None
+        return [ranks[descriptor] for descriptor, _ in ready]
 
     def _end(self) -> None:
         """Kill what still lives, and wait until all are gone. The nursery's last message says that one is."""

@@ -1,5 +1,6 @@
 """JSON lines over a local socket: how a supervisor, a nursery and a worker talk."""
 
+import contextlib
 import json
 import socket
 from typing import Any
@@ -23,25 +24,32 @@ class Channel:
         return self._connection.fileno()
 
     def send(self, message: Message) -> None:
-        """Send one object. Raises ChannelClosedError if nobody is there."""
+        """Send one object. Raises ChannelClosedError if nobody is there.
+
+        It begins on a line of its own, for a nursery speaks after a worker that may have died in mid-line.
+        """
         try:
-            self._connection.sendall(json.dumps(message).encode() + b"\n")
+            self._connection.sendall(b"\n" + json.dumps(message).encode() + b"\n")
         except OSError as error:
             raise ChannelClosedError(str(error)) from error
 
     def receive(self) -> Message:
         """Wait for one object. Raises ChannelClosedError at the end of the stream."""
-        while b"\n" not in self._buffer:
-            self._read()
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        message: Message = json.loads(line)
+        while (message := self.take()) is None:
+            self.read()
         return message
 
-    def has_line(self) -> bool:
-        """Whether `receive` would return at once, without reading the socket."""
-        return b"\n" in self._buffer
+    def take(self) -> Message | None:
+        """The next object that is here already, or None. What a sender left unfinished is passed over."""
+        while b"\n" in self._buffer:
+            line, _, self._buffer = self._buffer.partition(b"\n")
+            with contextlib.suppress(ValueError):
+                message: Message = json.loads(line)
+                return message
+        return None
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """Wait for some bytes, of which `take` makes objects. Raises ChannelClosedError at the end."""
         try:
             chunk = self._connection.recv(65536)
         except OSError as error:

@@ -56,6 +56,19 @@ def forked(connection):
 
 sys.modules["orchestrator.train.worker"] = types.SimpleNamespace(main=forked)
 """
+_SAYS_HALF_A_MESSAGE = """
+import os, signal, sys, types
+from orchestrator.train.channel import Channel
+
+def forked(connection):
+    channel = Channel(connection)
+    channel.receive()
+    channel.send({{"event": "training"}})
+    connection.sendall(b'{{"event": "rep')
+    {then}
+
+sys.modules["orchestrator.train.worker"] = types.SimpleNamespace(main=forked)
+"""
 _FAILS_TO_IMPORT = """
 import sys
 
@@ -180,6 +193,20 @@ def test_a_result_of_another_device_is_refused_and_kept(tmp_path):
     assert record.failure.kind == "device_mismatch"
     assert record.failure.message.startswith("trial asks for cpu, which its driver calls 'Another CPU'")
     assert record.failure.refused.steps == 20
+
+
+def test_a_worker_that_hangs_in_the_middle_of_a_message_is_timed_out(tmp_path):
+    python = python_with(tmp_path / "half", _SAYS_HALF_A_MESSAGE.format(then="signal.pause()"))
+    (record,) = run(mission(tmp_path, pythons={"noop": python}, deadlines=_SHORT), noop())
+    assert record.failure.kind == "timeout"
+    assert record.failure.message == "no result 1 s after training began (executor.run_seconds=1)"
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_message_is_lost(tmp_path):
+    code = _SAYS_HALF_A_MESSAGE.format(then="os.kill(os.getpid(), signal.SIGKILL)")
+    python = python_with(tmp_path / "half", code)
+    (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
+    assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 was killed")
 
 
 def test_a_python_that_is_not_there_fails_the_trial_with_the_way_to_get_it(tmp_path):

@@ -28,9 +28,8 @@ def test_messages_arrive_in_order_and_one_by_one(ends):
     one.send({"number": 1})
     one.send({"number": 2})
     assert other.receive() == {"number": 1}
-    assert other.has_line()
-    assert other.receive() == {"number": 2}
-    assert not other.has_line()
+    assert other.take() == {"number": 2}
+    assert other.take() is None
 
 
 def test_a_message_in_pieces_is_put_together(ends):
@@ -38,7 +37,7 @@ def test_a_message_in_pieces_is_put_together(ends):
         ends[0].sendall(piece)
     other = Channel(ends[1])
     assert [other.receive(), other.receive()] == [{"a": "é"}, {"b": 2}]
-    assert not other.has_line()
+    assert other.take() is None
 
 
 def test_what_was_said_before_the_end_is_heard(ends):
@@ -55,6 +54,20 @@ def test_half_a_message_at_the_end_is_no_message(ends):
     ends[0].close()
     with pytest.raises(ChannelClosedError, match=r"^the other end closed$"):
         Channel(ends[1]).receive()
+
+
+def test_half_a_message_is_read_without_waiting_for_the_rest(ends):
+    ends[0].sendall(b'{"event": "rep')
+    other = Channel(ends[1])
+    other.read()
+    assert other.take() is None
+
+
+@pytest.mark.parametrize("half", [b'{"event": "rep', b'{"message": "\xc3', b"{", b'{"event": "report"'])
+def test_what_a_dead_sender_left_unfinished_does_not_spoil_what_is_said_after_it(ends, half):
+    ends[0].sendall(half)
+    Channel(ends[0]).send({"event": "exited", "code": -9})
+    assert Channel(ends[1]).receive() == {"event": "exited", "code": -9}
 
 
 def test_sending_to_nobody_says_so(ends):
