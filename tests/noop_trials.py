@@ -100,7 +100,10 @@ def group(
 ) -> WorkerGroup:
     """The workers of `noop()`, not started yet."""
     logs = [folder / f"rank{rank}.log" for rank in range(workers)]
-    return WorkerGroup(address, jobs(folder, workers=workers), start_method=start_method, logs=logs)
+    until = time.monotonic() + 20.0
+    return WorkerGroup(
+        address, jobs(folder, workers=workers), start_method=start_method, logs=logs, until=until
+    )
 
 
 def wait_until_training(started: WorkerGroup, *, workers: int = 1) -> None:

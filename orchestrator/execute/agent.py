@@ -5,16 +5,20 @@ import json
 import os
 import secrets
 import select
+import socket
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.code import link_code
+from orchestrator.train.channel import Channel
 from orchestrator.train.variables import without_hidden_settings
 
+_ANSWER_SECONDS = 5.0  # a nursery forks in milliseconds; a busy host may take longer
 _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
 
 
@@ -41,17 +45,18 @@ class Agent:
         link_code(Path(self._folder.name) / "code")
 
     def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
-        """The address of a living nursery for this trainer, started if there is none.
+        """The address of a nursery for this trainer that answers, started if there is none.
 
         Raises:
             TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.
         """
+        until = time.monotonic() + start_seconds
         known = self._nurseries.get((info.name, python))
-        if known is not None and known.process.poll() is not None:
-            _end(known.process)
+        if known is not None and not _answers(known.address, seconds=min(_ANSWER_SECONDS, start_seconds / 2)):
+            _kill(known.process)
             known = None
         if known is None:
-            known = self._start(info, python=python, start_seconds=start_seconds)
+            known = self._start(info, python=python, start_seconds=until - time.monotonic())
             self._nurseries[info.name, python] = known
         return known.address
 
@@ -68,8 +73,7 @@ class Agent:
         try:
             _greet(process, address, seconds=start_seconds)
         except OSError as error:  # TimeoutError and ConnectionError are kinds of it
-            process.kill()  # it may hang in an import, and has no workers yet
-            _end(process)
+            _kill(process)  # it may hang in an import
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
             message = f"trainer {info.name!r}: {python} did not start: {'; '.join([str(error), *last])}"
             raise TrialError("environment", message) from error
@@ -118,9 +122,29 @@ def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds
     process.stdin.write(address.token + "\n")
     process.stdin.flush()
     if not select.select([process.stdout], [], [], seconds)[0]:
-        raise TimeoutError(f"not ready after {seconds:g} s")
+        raise TimeoutError(f"not ready after {seconds:.3g} s")
     if process.stdout.readline() != "ready\n":
         raise ConnectionError("it ended at once")
+
+
+def _answers(address: NurseryAddress, *, seconds: float) -> bool:
+    """Whether a nursery is there and awake: it refuses at once what does not tell its token."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(seconds)
+        channel = Channel(connection)
+        try:
+            connection.connect(address.path)
+            channel.send({})
+            channel.receive()
+        except OSError:  # TimeoutError and ChannelClosedError are kinds of it
+            return False
+    return True
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """End a nursery that does not listen. Its workers die with it."""
+    process.kill()
+    _end(process)
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

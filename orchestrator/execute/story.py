@@ -20,14 +20,14 @@ class Story:
 
     Attributes:
         now: when its workers are asked for, on the clock that `hear` is told.
-        until: when patience ends, on that clock.
+        until: when patience ends, on that clock; at first, when every rank must be set up.
         launch_seconds: from `now` until the last rank was set up.
     """
 
     num_ranks: int
     deadlines: Deadlines
     now: float
-    until: float = field(init=False)
+    until: float
     launch_seconds: float = 0.0
     _reports: dict[int, WorkerReport] = field(default_factory=dict)
     _errors: list[TrialError] = field(default_factory=list)
@@ -36,9 +36,6 @@ class Story:
     _training: set[int] = field(default_factory=set)
     _gone: set[int] = field(default_factory=set)
     _is_timed_out: bool = False
-
-    def __post_init__(self) -> None:
-        self.until = self.now + self.deadlines.start_seconds
 
     @property
     def is_complete(self) -> bool:

@@ -72,6 +72,7 @@ def _story_of(
 ) -> Story:
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     placement = attempt.placement
+    until = time.monotonic() + mission.deadlines.start_seconds
     jobs = _jobs_of(placement, mission, device_ids=device_ids)
     info = trainer_info(placement.trial.trainer)
     address = nursery_of(
@@ -81,8 +82,8 @@ def _story_of(
     log.mkdir(parents=True, exist_ok=True)
     logs = [log / f"rank{job.rank}.log" for job in jobs]
     oom_kills = num_oom_kills()
-    story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic())
-    with WorkerGroup(address, jobs, start_method=placement.start_method, logs=logs) as group:
+    story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic(), until=until)
+    with WorkerGroup(address, jobs, start_method=placement.start_method, logs=logs, until=until) as group:
         while not story.is_told:
             _take_turn(story, group)
         if story.is_complete:

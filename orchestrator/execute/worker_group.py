@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from orchestrator.core import codec
-from orchestrator.core.errors import TrialError
+from orchestrator.core.errors import FailureKind, TrialError
 from orchestrator.execute.agent import NurseryAddress
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.channel import Channel, ChannelClosedError, Message
@@ -21,15 +21,26 @@ _END_SECONDS = 10.0  # from SIGKILL to the end of a process
 
 
 class WorkerGroup:
-    """The workers of one trial, rank by rank. Leaving the context ends them all, however it is left."""
+    """The workers of one trial, rank by rank. Leaving the context ends them all, however it is left.
+
+    Args:
+        until: when the nursery must have started them, on the monotonic clock.
+    """
 
     def __init__(
-        self, address: NurseryAddress, jobs: Sequence[WorkerJob], *, start_method: str, logs: Sequence[Path]
+        self,
+        address: NurseryAddress,
+        jobs: Sequence[WorkerJob],
+        *,
+        start_method: str,
+        logs: Sequence[Path],
+        until: float,
     ) -> None:
         self._address = address
         self._jobs = jobs
         self._start_method = start_method
         self._logs = logs
+        self._until = until
         self._channels: dict[int, Channel] = {}  # of the ranks that live
         self._pids: dict[int, int] = {}
 
@@ -41,7 +52,8 @@ class WorkerGroup:
                 self._channels[job.rank].send(codec.to_plain(job))
         except (OSError, ChannelClosedError) as error:
             self._end()
-            raise TrialError("environment", f"the nursery does not answer: {error}") from error
+            kind: FailureKind = "worker_lost" if time.monotonic() < self._until else "timeout"
+            raise TrialError(kind, f"the nursery does not answer: {error}") from error
         except TrialError:
             self._end()
             raise
@@ -83,7 +95,8 @@ class WorkerGroup:
 
     def _start(self, job: WorkerJob) -> None:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(_ANSWER_SECONDS)
+        patience = min(_ANSWER_SECONDS, self._until - time.monotonic())
+        connection.settimeout(max(patience, 0.001))  # 0 would mean never to wait
         channel = Channel(connection)
         self._channels[job.rank] = channel
         connection.connect(self._address.path)

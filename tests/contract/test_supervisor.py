@@ -366,4 +366,45 @@ def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, ag
         group(address, tmp_path),
     ):
         pass
-    assert caught.value.kind == "environment"
+    assert caught.value.kind == "worker_lost"
+
+
+def test_a_nursery_that_does_not_answer_is_ended_with_its_workers_and_replaced(tmp_path, family, agent):
+    first = nursery(agent)
+    (pid,) = family.pids()
+    with group(first, tmp_path) as workers:
+        wait_until_training(workers)
+        (worker,) = family.pids() - {pid}
+        os.kill(pid, signal.SIGSTOP)
+        second = agent.nursery(trainer_info("noop"), python=sys.executable, start_seconds=2.0)
+        assert second != first
+        assert processes.has_ended(pid)
+        assert processes.has_ended(worker)
+    attempt = Attempt(placement=noop(), number=1)
+    assert record_of(attempt, mission(tmp_path), nursery_of=agent.nursery, device_ids=()).failure is None
+
+
+def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_deadline(
+    tmp_path, family, agent
+):
+    def stopped(info, *, python, start_seconds):
+        address = agent.nursery(info, python=python, start_seconds=20.0)
+        for pid in family.pids():
+            os.kill(pid, signal.SIGSTOP)
+        return address
+
+    deadlines = Deadlines(resources_seconds=20.0, start_seconds=2.0, run_seconds=20.0)
+    told = mission(tmp_path, deadlines=deadlines)
+    record = record_of(Attempt(placement=noop(), number=1), told, nursery_of=stopped, device_ids=())
+    assert record.failure.kind == "timeout"
+    assert record.failure.message == "the nursery does not answer: timed out"
+
+
+def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agent):
+    def slow(info, *, python, start_seconds):
+        return agent.nursery(info, python=python, start_seconds=20.0)
+
+    deadlines = Deadlines(resources_seconds=20.0, start_seconds=0.01, run_seconds=20.0)
+    told = mission(tmp_path, deadlines=deadlines)
+    record = record_of(Attempt(placement=noop(), number=1), told, nursery_of=slow, device_ids=())
+    assert record.failure.kind == "timeout"

@@ -16,9 +16,9 @@ _KILLED = {"event": "exited", "code": -signal.SIGKILL}
 
 
 def story(num_ranks: int = 2) -> Story:
-    """A story that began at 100 s, with 30 s for the start and 600 s for the run."""
+    """Workers are asked for at 100 s, and have to be set up by 130 s; 600 s for the run."""
     deadlines = Deadlines(resources_seconds=1.0, start_seconds=30.0, run_seconds=600.0)
-    return Story(num_ranks=num_ranks, deadlines=deadlines, now=100.0)
+    return Story(num_ranks=num_ranks, deadlines=deadlines, now=100.0, until=130.0)
 
 
 def tell(told: Story, *events: tuple[int, dict], now: float = 101.0) -> Story:
