@@ -1,0 +1,17 @@
+"""ResNet-34 on CIFAR-10's images.
+
+What is known of it and what is chosen here is in workloads/families/resnet.py.
+"""
+
+from workloads.families.classifier import ImageOptions, image_classifier
+from workloads.families.resnet import SMALLEST, resnet
+from workloads.spec import WorkloadSpec
+
+VERSION = 1
+Options = ImageOptions
+
+
+def make(options: ImageOptions) -> WorkloadSpec:
+    """Spell the task out."""
+    network = resnet(options.image_size, options.num_classes, width=options.width, blocks=(3, 4, 6, 3))
+    return image_classifier("resnet34", options, network, version=VERSION, smallest=SMALLEST)

@@ -1,0 +1,17 @@
+"""VGG16, configuration D, on CIFAR-10's images.
+
+What is known of it and what is chosen here is in workloads/families/vgg.py.
+"""
+
+from workloads.families.classifier import ImageOptions, image_classifier
+from workloads.families.vgg import SMALLEST, vgg
+from workloads.spec import WorkloadSpec
+
+VERSION = 1
+Options = ImageOptions
+
+
+def make(options: ImageOptions) -> WorkloadSpec:
+    """Spell the task out."""
+    network = vgg(options, convolutions=(2, 2, 3, 3, 3))
+    return image_classifier("vgg16", options, network, version=VERSION, smallest=SMALLEST)
