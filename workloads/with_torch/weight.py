@@ -1,4 +1,4 @@
-"""A tensor of a PyTorch module, and how its axes lie in canonical layout."""
+"""The tensors of a PyTorch module that make one parameter, and how they lie in canonical layout."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,26 @@ class Weight:
 
     Attributes:
         axes: the module's axes in the order of the canonical layout; None where both are one.
+        below: a second tensor of the same shape, which is the second row of the canonical array.
+        gates: where the last canonical axis holds gates of one size side by side, the module's index of each
+            canonical gate; None where both orders are one.
     """
 
     tensor: Tensor
     axes: tuple[int, ...] | None = None
+    below: Tensor | None = None
+    gates: tuple[int, ...] | None = None
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The module's own."""
+        return (self.tensor,) if self.below is None else (self.tensor, self.below)
 
     def canonical(self) -> Tensor:
-        """A view in canonical layout, through which gradients flow."""
-        return self.tensor if self.axes is None else self.tensor.permute(self.axes)
+        """The values in canonical layout, through which gradients flow."""
+        whole = self.tensor if self.below is None else torch.stack(self.tensors)
+        laid = whole if self.axes is None else whole.permute(self.axes)
+        return laid if self.gates is None else _reordered(laid, self.gates)
 
     def array(self) -> npt.NDArray[np.float32]:
         """A copy in canonical layout."""
@@ -29,5 +41,21 @@ class Weight:
 
     def load(self, array: npt.NDArray[np.float32]) -> None:
         """Overwrite it with an array in canonical layout."""
+        laid = torch.from_numpy(array)
+        if self.gates is not None:
+            laid = _reordered(laid, _inverse(self.gates))
+        whole = laid if self.axes is None else laid.permute(_inverse(self.axes))
         with torch.no_grad():
-            self.canonical().copy_(torch.from_numpy(array))
+            for tensor, values in zip(
+                self.tensors, whole[None] if self.below is None else whole, strict=True
+            ):
+                tensor.copy_(values)
+
+
+def _reordered(values: Tensor, gates: tuple[int, ...]) -> Tensor:
+    parts = values.chunk(len(gates), -1)
+    return torch.cat([parts[index] for index in gates], -1)
+
+
+def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(order.index(index) for index in range(len(order)))
