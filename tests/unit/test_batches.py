@@ -102,7 +102,7 @@ def test_a_staged_pass_is_cut_to_what_fits_and_has_at_least_one_batch(
     sample_bytes = 4 * (2 * 2 + 1 + 3)  # pixels, label, latent
     monkeypatch.setattr(module, "STAGED_BYTES", 40 * sample_bytes)
     cut = load(prepared, data=NUMBERS, global_batch_size=16, seed=0, noise=(LATENT,))
-    assert (cut.num_batches, len(cut.order)) == (2, 32)
+    assert (cut.num_batches, len(cut.order)) == (2, 40)
     assert together(cut, 2).tolist() == together(cut, 0).tolist()
     whole = load(prepared, data=NUMBERS, global_batch_size=50, seed=0, noise=(LATENT,))
     assert whole.num_batches == 1

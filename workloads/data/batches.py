@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from workloads.data import noise as noises
+from workloads.data.noise import noise_of
 from workloads.data.need import DataNeed, Noise
 from workloads.data.pipeline import Order, Pipeline
 from workloads.data.split import Batch, Split
@@ -22,7 +22,7 @@ class Batches:
     """A data set and the seeded order in which it is trained on: the same for every framework and world size.
 
     Attributes:
-        order: training samples of one pass, in their order; when staged no more than STAGED_BYTES hold.
+        order: in which training samples are taken; when staged no more of them than STAGED_BYTES hold.
         global_batch_size: samples per step, all replicas together.
         noise: random inputs of each training sample.
         seed: of `order` and `noise`.
@@ -72,11 +72,8 @@ class Batches:
             ValueError: a sample cannot be read.
         """
         wanted = self._order_of(index, rank=rank, world_size=world_size)
-        if self.staged:
-            batch = self.train.take(wanted.samples, epoch=0)
-        else:
-            batch = self._pipeline.batch(wanted)
-        return batch | self._drawn(wanted.samples)
+        take = self._take_staged if self.staged else self._pipeline.batch
+        return take(wanted) | self._drawn(wanted.samples)
 
     def held_out(self, start: int, stop: int) -> Batch:
         """Test samples from `start` to before `stop`, fewer at the end of the set.
@@ -100,8 +97,11 @@ class Batches:
         """End the input pipeline; what `shard` is asked for later it makes itself."""
         self._pipeline.close()
 
+    def _take_staged(self, wanted: Order) -> Batch:
+        return self.train.take(wanted.samples, epoch=0)
+
     def _drawn(self, samples: npt.NDArray[np.int64]) -> Batch:
-        return {each.name: noises.draw(each, samples, seed=self.seed) for each in self.noise}
+        return {each.name: noise_of(each, samples, seed=self.seed) for each in self.noise}
 
     def _order_of(self, index: int, *, rank: int, world_size: int) -> Order:
         epoch, position = divmod(index, self.num_batches)

@@ -1,51 +1,94 @@
 """What a data set must tell about itself: the files it is read from and the program that imitates it."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-Arrays = Mapping[str, npt.NDArray[np.uint8]]
-"""x_train, x_test: [sample, height, width, channel] in 0..255; y_train, y_test: [sample] class indices."""
+Arrays = Mapping[str, npt.NDArray[Any]]
+"""y_train, y_test: [sample] class indices; x_train, x_test, one of
+- images, uint8 [sample, height, width, channel] in 0..255;
+- rows of features, float32 [sample, ...];
+- texts, uint16 token ids of all samples in one row, beside lengths_train, lengths_test: [sample];
+- photographs, names [sample] as bytes, relative to `folder`, which is one string.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFile:
-    """A published file, recognised by its hash.
+class PublishedFile:
+    """A file that is recognised by its hash wherever it lies.
 
     Attributes:
-        name: of the file.
-        description: what it holds, in one line for the screen.
-        sha256: of the whole file.
+        name: under which a download is kept.
+        digest: `sha256:<hex>`; or `md5:<hex>` where its publisher gives nothing better.
         places: () -> where it may already lie.
-        url: None where it cannot be downloaded.
-        cure: how a user gets it.
-        read: path -> the data set.
+        url: where to download it, or how to find that out; None where it cannot be downloaded.
+        packed: the file may be gzip-compressed, and the digest is that of what it holds: files that were
+            packed by different programs differ.
     """
 
     name: str
-    description: str
-    sha256: str
+    digest: str
     places: Callable[[], tuple[Path, ...]]
-    url: str | None
+    url: str | Callable[[], str] | None = None
+    packed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Files that together hold a data set.
+
+    Attributes:
+        description: what they hold, in one line for the screen.
+        cure: how a user gets them.
+        read: paths in the order of `files` -> the data set.
+    """
+
+    description: str
+    files: tuple[PublishedFile, ...]
     cure: str
+    read: Callable[[Sequence[Path]], Arrays]
+
+    @property
+    def identity(self) -> str:
+        """Hash of the one file, or of the digests of several."""
+        if len(self.files) == 1:
+            return self.files[0].digest.removeprefix("sha256:")
+        return hashlib.sha256("\n".join(file.digest for file in self.files).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFolder:
+    """A folder that the user gives, for nobody may publish what is in it.
+
+    Attributes:
+        description: what it holds, for the screen.
+        cure: what to do where no folder is given.
+        identify: folder -> hash of its content.
+        read: folder -> the data set; ValueError where the folder is not in the layout that is expected.
+    """
+
+    description: str
+    cure: str
+    identify: Callable[[Path], str]
     read: Callable[[Path], Arrays]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthetic:
-    """Images drawn by a program.
+    """Samples made by a program.
 
     Attributes:
-        version: raised when `draw` gives other images.
-        draw: () -> the data set, the same each time.
+        version: raised when `make` gives other samples.
+        make: cache -> the data set, the same each time; what it puts into the cache it guards itself.
     """
 
     description: str
     version: int
-    draw: Callable[[], Arrays]
+    make: Callable[[Path], Arrays]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +96,14 @@ class DataSet:
     """One data set and its declared substitutes.
 
     Attributes:
+        name: of prepared files in the cache.
         version: raised when the same files are read or split in another way; part of a prepared file's name.
-        standin: fewer but real data for machines without internet.
+        real: the forms in which it is published, the preferred one first, or the folder that a user gives.
+        standin: fewer but real data for machines without internet; None where there are none.
     """
 
     name: str
     version: int
-    real: SourceFile
-    standin: SourceFile
+    real: tuple[Published, ...] | UserFolder
+    standin: Published | None
     synthetic: Synthetic

@@ -1,52 +1,14 @@
-"""Files that are whole and right or not there: recognised by hash, written beside and renamed, downloaded."""
+"""Files that are whole or not there, that one process makes at a time, and that are known by their hash."""
 
+import fcntl
+import gzip
 import hashlib
 import shutil
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPException
 from pathlib import Path
-
-from workloads.data.dataset import SourceFile
-
-DOWNLOAD_TIMEOUT_SECONDS = 5.0
-"""Longest wait for a connection and for each piece of the answer."""
-
-
-class MissingFileError(ValueError):
-    """A published file that cannot be had.
-
-    Attributes:
-        tried: where it was looked for, and what is wrong there.
-    """
-
-    def __init__(self, file: SourceFile, tried: str) -> None:
-        super().__init__(f"{file.description}: {tried}; {file.cure}")
-        self.tried = tried
-
-
-def find(file: SourceFile, *, cache: Path, download: bool) -> Path:
-    """Return where a published file lies, after downloading it to `cache` if that is wanted and needed.
-
-    Raises:
-        MissingFileError: it is in none of its places with the right content.
-    """
-    tried: list[str] = []
-    for path in (*file.places(), cache / file.name):
-        trouble = _trouble_with(path, file.sha256)
-        if trouble is None:
-            return path
-        tried.append(trouble)
-    if download and file.url is not None:
-        try:
-            _download(file.url, cache / file.name, sha256=file.sha256)
-        except (OSError, HTTPException, ValueError) as error:
-            tried.append(f"download of {file.url} failed: {error}")
-        else:
-            return cache / file.name
-    raise MissingFileError(file, ", ".join(tried))
+from typing import IO, cast
 
 
 @contextmanager
@@ -64,29 +26,39 @@ def written_whole(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def _trouble_with(path: Path, sha256: str) -> str | None:
-    """Why `path` is not the file with that hash, or None if it is."""
+@contextmanager
+def folder_written_whole(path: Path) -> Iterator[Path]:
+    """Do the same as `written_whole` with a folder, which must not be there yet."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    partial.mkdir()
     try:
-        found = _sha256_of(path)
-    except FileNotFoundError:
-        return f"no {path}"
-    except OSError as error:
-        return f"{path} cannot be read ({error.strerror})"
-    return None if found == sha256 else f"{path} has sha256 {found[:12]}…, expected {sha256[:12]}…"
+        yield partial
+        partial.replace(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
-def _download(url: str, path: Path, *, sha256: str) -> None:
-    with written_whole(path) as partial:
-        with (
-            urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT_SECONDS) as answer,
-            partial.open("wb") as file,
-        ):
-            shutil.copyfileobj(answer, file)
-        found = _sha256_of(partial)
-        if found != sha256:
-            raise ValueError(f"sha256 {found[:12]}…, expected {sha256[:12]}…")
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes that lock `path` waiting; the lock dies with its process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
-def _sha256_of(path: Path) -> str:
+def unpacked(path: Path) -> IO[bytes]:
+    """Open what a file holds, gzip-compressed or not."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        compressed = file.read(2) == b"\x1f\x8b"
+    return cast("IO[bytes]", gzip.open(path, "rb")) if compressed else path.open("rb")
+
+
+def digest_of(path: Path, algorithm: str, *, packed: bool = False) -> str:
+    """Hash of a file, or of what it holds if it may be `packed`."""
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    with unpacked(path) if packed else path.open("rb") as file:
+        while piece := file.read(2**20):
+            digest.update(piece)
+    return digest.hexdigest()

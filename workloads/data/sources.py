@@ -1,16 +1,16 @@
 """Where a data set comes from: real files, a declared stand-in, or a program; which one is always said."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from zipfile import BadZipFile
 
-import numpy as np
-
-from workloads.data.dataset import Arrays, DataSet, SourceFile
-from workloads.data.files import MissingFileError, find, written_whole
+from workloads.data.dataset import Arrays, DataSet, Published, UserFolder
+from workloads.data.download import Progress
+from workloads.data.prepared import prepared
+from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
 
 
@@ -19,7 +19,7 @@ class DataRef:
     """A data set that is ready to be trained on.
 
     Attributes:
-        id: `real:<sha256>`, `standin:<sha256>` or `synthetic:<version>`; the hash is that of the source file.
+        id: `real:<sha256>`, `standin:<sha256>` or `synthetic:<version>`; the hash is that of the source.
         path: `.npz` that `batches.load` reads.
         description: what it is, and what it is not, in one line for the screen.
     """
@@ -37,19 +37,49 @@ def default_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "orchestrator"
 
 
-def resolve(data_set: str, source: str, *, cache: Path, download: bool) -> DataRef:
+def resolve(
+    data_set: str,
+    source: str,
+    *,
+    cache: Path,
+    download: bool,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> DataRef:
     """Make a data set ready and say what it is.
 
     Args:
         data_set: `module:attribute` of a `DataSet`.
-        source: `real`, `standin`, `synthetic`, or `auto`: the real one if it can be had, else the stand-in.
+        source: `real`, `standin`, `synthetic`, or `auto`: the real one if it can be had, else a stand-in of
+            real data, else the synthetic one.
         cache: folder for downloaded and prepared files; several processes may share it.
-        download: try the internet, for a few seconds, where the real file is not on this machine.
+        download: try the internet where a file is not on this machine.
+        folder: of a data set that its user brings.
+        progress: told of downloads as they go on.
 
     Raises:
         ValueError: unknown data set or source, or files that are missing or wrong; says what is possible.
     """
-    return prepare(_data_set_at(data_set), source, cache=cache, download=download)
+    means = Means(cache=cache, download=download, folder=folder, progress=progress)
+    return prepare(_data_set_at(data_set), source, means)
+
+
+def prepare(data_set: DataSet, source: str, means: Means) -> DataRef:
+    """Do the same as `resolve`, for a data set that is given as a value."""
+    ways: dict[str, Callable[[DataSet, Means], DataRef]] = {
+        "auto": _auto,
+        "real": _real,
+        "standin": _standin,
+        "synthetic": _synthetic,
+    }
+    if source not in ways:
+        raise unknown_name("data.source", source, known=ways)
+    try:
+        return ways[source](data_set, means)
+    except OSError as error:
+        raise ValueError(
+            f"data cache {str(means.cache)!r} cannot be used: {error}; set ORCHESTRATOR_CACHE"
+        ) from error
 
 
 def _data_set_at(path: str) -> DataSet:
@@ -62,79 +92,99 @@ def _data_set_at(path: str) -> DataSet:
     return found
 
 
-def prepare(data_set: DataSet, source: str, *, cache: Path, download: bool) -> DataRef:
-    """Do the same as `resolve`, for a data set that is given as a value."""
-    prepared: dict[str, Callable[[], DataRef]] = {
-        "auto": lambda: _auto(data_set, cache=cache, download=download),
-        "real": lambda: _from_file(data_set, data_set.real, kind="real", cache=cache, download=download),
-        "standin": lambda: _from_file(
-            data_set, data_set.standin, kind="standin", cache=cache, download=False
-        ),
-        "synthetic": lambda: _synthetic(data_set, cache=cache),
-    }
-    if source not in prepared:
-        raise unknown_name("data.source", source, known=prepared)
+def _auto(data_set: DataSet, means: Means) -> DataRef:
     try:
-        return prepared[source]()
-    except OSError as error:
+        return _real(data_set, means)
+    except MissingDataError as error:
+        missing = f"not the real data: {', '.join(error.tried)}"
+    if data_set.standin is not None:
+        try:
+            return _but(_standin(data_set, means), missing)
+        except MissingDataError as error:
+            missing += f"; nor its stand-in: {', '.join(error.tried)}"
+    return _but(_synthetic(data_set, means), missing)
+
+
+def _but(ref: DataRef, what_it_is_not: str) -> DataRef:
+    return replace(ref, description=f"{ref.description}; {what_it_is_not}")
+
+
+def _real(data_set: DataSet, means: Means) -> DataRef:
+    if isinstance(data_set.real, UserFolder):
+        return _from_folder(data_set, data_set.real, means)
+    if means.folder is not None:
+        raise ValueError(f"data set {data_set.name!r} is not read from a folder, so leave data.folder out")
+    missing: list[MissingDataError] = []
+    for attempt in (replace(means, download=False), means):
+        missing.clear()
+        for form in data_set.real:
+            try:
+                return _from_files(data_set, form, attempt, kind="real")
+            except MissingDataError as error:
+                missing.append(error)
+    raise _all_of(missing, data_set)
+
+
+def _all_of(missing: list[MissingDataError], data_set: DataSet) -> MissingDataError:
+    """Where the preferred form was looked for, and what is wrong with files of the others."""
+    if not missing:
+        return MissingDataError(
+            f"data set {data_set.name!r}",
+            tried=("there are no real files",),
+            wrong=(),
+            cure="set data.source=synthetic",
+        )
+    first, *others = missing
+    wrong = tuple(trouble for error in others for trouble in error.wrong)
+    return MissingDataError(first.description, tried=(*first.tried, *wrong), wrong=wrong, cure=first.cure)
+
+
+def _standin(data_set: DataSet, means: Means) -> DataRef:
+    if data_set.standin is None:
         raise ValueError(
-            f"data cache {str(cache)!r} cannot be used: {error}; set ORCHESTRATOR_CACHE"
-        ) from error
+            f"data set {data_set.name!r} has no stand-in of real data; set data.source=synthetic"
+        )
+    return _from_files(data_set, data_set.standin, means, kind="standin")
 
 
-def _auto(data_set: DataSet, *, cache: Path, download: bool) -> DataRef:
-    try:
-        return _from_file(data_set, data_set.real, kind="real", cache=cache, download=download)
-    except MissingFileError as error:
-        no_real = error
-    try:
-        standin = _from_file(data_set, data_set.standin, kind="standin", cache=cache, download=False)
-    except MissingFileError as no_standin:
-        raise ValueError(f"data set {data_set.name!r} cannot be had: {no_real}; {no_standin}") from no_standin
-    return replace(standin, description=f"{standin.description}; not the full set: {no_real.tried}")
-
-
-def _from_file(data_set: DataSet, file: SourceFile, *, kind: str, cache: Path, download: bool) -> DataRef:
-    def read() -> Arrays:
-        return file.read(find(file, cache=cache, download=download))
-
-    identity = f"{kind}:{file.sha256}"
-    return DataRef(
-        id=identity,
-        path=_prepared(data_set, identity, cache=cache, read=read),
-        description=file.description,
+def _from_files(data_set: DataSet, published: Published, means: Means, *, kind: str) -> DataRef:
+    path = prepared(
+        data_set,
+        f"{kind}-{published.identity}",
+        cache=means.cache,
+        make=lambda: _read(published, find(published, means)),
     )
+    return DataRef(id=f"{kind}:{published.identity}", path=path, description=published.description)
 
 
-def _synthetic(data_set: DataSet, *, cache: Path) -> DataRef:
-    identity = f"synthetic:{data_set.synthetic.version}"
-    return DataRef(
-        id=identity,
-        path=_prepared(data_set, identity, cache=cache, read=data_set.synthetic.draw),
-        description=data_set.synthetic.description,
-    )
-
-
-def _prepared(data_set: DataSet, identity: str, *, cache: Path, read: Callable[[], Arrays]) -> Path:
-    """The prepared file, made by `read` unless a readable one is there."""
-    path = cache / f"{data_set.name}-v{data_set.version}-{identity.replace(':', '-')}.npz"
-    if not _is_readable(path):
-        arrays = read()
-        with written_whole(path) as partial, partial.open("wb") as file:
-            np.savez(
-                file,
-                x_train=arrays["x_train"],
-                y_train=arrays["y_train"],
-                x_test=arrays["x_test"],
-                y_test=arrays["y_test"],
-            )
-    return path
-
-
-def _is_readable(path: Path) -> bool:
-    """Whether all arrays are there and pass the checksums that the archive holds."""
+def _read(published: Published, paths: tuple[Path, ...]) -> Arrays:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return all(arrays[name].size for name in ("x_train", "y_train", "x_test", "y_test"))
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return False
+        return published.read(paths)
+    except Exception as error:  # a broken file raises almost anything
+        raise ValueError(f"{published.description}: {paths[0]} cannot be read: {error}") from error
+
+
+def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef:
+    if means.folder is None:
+        raise MissingDataError(layout.description, tried=("no folder is given",), wrong=(), cure=layout.cure)
+    folder = means.folder.resolve()
+    identity = layout.identify(folder)
+    place = hashlib.sha256(os.fsencode(folder)).hexdigest()  # the prepared file names the folder
+    path = prepared(
+        data_set,
+        f"real-{identity}-{place[:12]}",
+        cache=means.cache,
+        make=lambda: layout.read(folder),
+    )
+    return DataRef(id=f"real:{identity}", path=path, description=f"{layout.description} in {folder}")
+
+
+def _synthetic(data_set: DataSet, means: Means) -> DataRef:
+    version = data_set.synthetic.version
+    path = prepared(
+        data_set,
+        f"synthetic-{version}",
+        cache=means.cache,
+        make=lambda: data_set.synthetic.make(means.cache),
+    )
+    return DataRef(id=f"synthetic:{version}", path=path, description=data_set.synthetic.description)

@@ -1,0 +1,114 @@
+"""Folders of graded fundus photographs as Kaggle hands them out: images beside a table of their grades."""
+
+import csv
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from workloads.data.dataset import Arrays
+
+_GRADES = ("0", "1", "2", "3", "4")
+_TEST_IN = 5
+"""One photograph in so many is for testing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where a publisher puts what.
+
+    Attributes:
+        table: file with a line for each photograph.
+        name, grade: its columns.
+        images: folder.
+        suffix: of images.
+    """
+
+    table: str
+    name: str
+    grade: str
+    images: str
+    suffix: str
+
+
+_APTOS = _Layout(table="train.csv", name="id_code", grade="diagnosis", images="train_images", suffix=".png")
+_EYEPACS = _Layout(table="trainLabels.csv", name="image", grade="level", images="train", suffix=".jpeg")
+
+
+def identify(folder: Path) -> str:
+    """sha256 over the table and over name and size of each photograph in it.
+
+    Raises:
+        ValueError: neither layout is there, or a photograph is missing.
+    """
+    layout = _layout_of(folder)
+    digest = hashlib.sha256((folder / layout.table).read_bytes())
+    for name, _ in _rows(folder, layout):
+        digest.update(f"\n{name} {_size_of(folder / name)}".encode())
+    return digest.hexdigest()
+
+
+def read(folder: Path) -> Arrays:
+    """Names and grades; the hash of a patient's name decides about training or testing, and the order.
+
+    Raises:
+        ValueError: a table that cannot be used, says where.
+    """
+    drawn = sorted((_draw(name), name, grade) for name, grade in _rows(folder, _layout_of(folder)))
+    parts = {
+        "train": [row for row in drawn if row[0][0] % _TEST_IN],
+        "test": [row for row in drawn if not row[0][0] % _TEST_IN],
+    }
+    found: Arrays = {"folder": np.array(os.fsencode(folder))}
+    for part, rows in parts.items():
+        found = {
+            **found,
+            f"x_{part}": np.array([os.fsencode(name) for _, name, _ in rows], dtype=np.bytes_),
+            f"y_{part}": np.array([grade for *_, grade in rows], dtype=np.uint8),
+        }
+    return found
+
+
+def _layout_of(folder: Path) -> _Layout:
+    for layout in (_APTOS, _EYEPACS):
+        if (folder / layout.table).is_file():
+            return layout
+    raise ValueError(
+        f"{str(folder)!r} holds no graded photographs; expected {_told(_APTOS)}, or {_told(_EYEPACS)}"
+    )
+
+
+def _told(layout: _Layout) -> str:
+    return f"{layout.table} with {layout.name} and {layout.grade} beside {layout.images}/*{layout.suffix}"
+
+
+def _rows(folder: Path, layout: _Layout) -> Iterator[tuple[str, int]]:
+    """(path of the image in `folder`, grade) for each line of the table."""
+    path = folder / layout.table
+    with path.open(newline="", encoding="utf-8-sig") as table:
+        for row in csv.DictReader(table):
+            name, grade = row.get(layout.name), row.get(layout.grade)
+            if not name or "/" in name or grade not in _GRADES:
+                raise ValueError(
+                    f"{path}: a line has {layout.name}={name!r} and {layout.grade}={grade!r}, "
+                    "expected the name of an image and a grade from 0 to 4"
+                )
+            yield f"{layout.images}/{name}{layout.suffix}", int(grade)
+
+
+def _size_of(image: Path) -> int:
+    try:
+        return image.stat().st_size
+    except OSError as error:
+        raise ValueError(f"graded photograph {str(image)!r} cannot be read: {error.strerror}") from error
+
+
+def _draw(name: str) -> tuple[int, int]:
+    """Numbers that look random: of the patient, one for both eyes, and of the photograph."""
+    stem = Path(name).stem
+    patient = stem.removesuffix("_left").removesuffix("_right")
+    of_patient, of_photograph = (hashlib.sha256(each.encode()).digest() for each in (patient, stem))
+    return int.from_bytes(of_patient), int.from_bytes(of_photograph)

@@ -1,0 +1,54 @@
+"""Prepared data sets: one small `.npz` in the cache, checked before it is written and before it is read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from workloads.data.dataset import Arrays, DataSet
+from workloads.data.files import locked, written_whole
+
+_NEEDED = ("x_train", "y_train", "x_test", "y_test")
+
+
+def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Arrays]) -> Path:
+    """The prepared file `name` of a data set, written with what `make` gives unless a readable one is there.
+
+    One process at a time makes files of a data set; others wait and find them.
+
+    Raises:
+        ValueError: what `make` gives is not a data set.
+    """
+    path = cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
+    if not _is_readable(path):
+        with locked(cache / f".{data_set.name}.lock"):
+            if not _is_readable(path):
+                _write(_checked(make(), data_set.name), path)
+    return path
+
+
+def _write(arrays: Arrays, path: Path) -> None:
+    with written_whole(path) as partial, partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _checked(arrays: Arrays, name: str) -> Arrays:
+    for part in ("train", "test"):
+        labels = arrays[f"y_{part}"]
+        samples = len(arrays.get(f"lengths_{part}", arrays[f"x_{part}"]))
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or not 0 < len(labels) == samples:
+            raise ValueError(
+                f"data set {name!r} has {samples} {part} samples and {labels.dtype} labels of shape "
+                f"{labels.shape}, expected one integer for each sample and at least one sample"
+            )
+    return arrays
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether all arrays are there and pass the checksums that the archive holds."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return all(arrays[name].size for name in {*_NEEDED, *arrays})
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return False

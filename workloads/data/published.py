@@ -1,0 +1,95 @@
+"""Published files: found by their hash in the usual places, or downloaded to the cache."""
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from workloads.data.dataset import Published, PublishedFile
+from workloads.data.download import DownloadError, Progress, download
+from workloads.data.files import digest_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """How data may be come by.
+
+    Attributes:
+        cache: folder for downloaded and prepared files; several processes may share it.
+        download: whether the internet may be tried.
+        folder: that the user gives for data sets which nobody publishes.
+        progress: told of downloads as they go on.
+    """
+
+    cache: Path
+    download: bool
+    folder: Path | None = None
+    progress: Progress | None = None
+
+
+class MissingDataError(ValueError):
+    """Data that cannot be had.
+
+    Attributes:
+        description: of the data.
+        tried: where it was looked for, and what is wrong there.
+        wrong: of those the files that are there and are not what they should be.
+        cure: what a user can do.
+    """
+
+    def __init__(
+        self, description: str, *, tried: tuple[str, ...], wrong: tuple[str, ...], cure: str
+    ) -> None:
+        super().__init__(f"{description}: {', '.join(tried)}; {cure}")
+        self.description, self.tried, self.wrong, self.cure = description, tried, wrong, cure
+
+
+def find(published: Published, means: Means) -> tuple[Path, ...]:
+    """Where the files of a data set lie; what is missing is downloaded to the cache if it may be.
+
+    Raises:
+        MissingDataError: one of them is in none of its places with the right content.
+    """
+    return tuple(_found(file, published, means) for file in published.files)
+
+
+def _found(file: PublishedFile, published: Published, means: Means) -> Path:
+    kept = means.cache / file.name
+    absent: list[Path] = []
+    wrong: list[str] = []
+    for path in (*file.places(), kept):
+        if not path.exists():
+            absent.append(path)
+        elif trouble := _trouble_with(path, file):
+            wrong.append(trouble)
+        else:
+            return path
+    tried = [*wrong, *_none_of(absent)]
+    if means.download and file.url is not None:
+        try:
+            url = file.url() if callable(file.url) else file.url
+            download(url, kept, trouble_with=lambda part: _trouble_with(part, file), progress=means.progress)
+        except DownloadError as error:
+            tried.append(str(error))
+        else:
+            return kept
+    raise MissingDataError(published.description, tried=tuple(tried), wrong=tuple(wrong), cure=published.cure)
+
+
+def _none_of(absent: list[Path]) -> tuple[str, ...]:
+    """Names the place that a user would best put the file to, and counts the others."""
+    if len(absent) < 3:
+        return tuple(f"no {path}" for path in absent)
+    return (f"no {absent[0]} (nor in {len(absent) - 1} other places)",)
+
+
+def _trouble_with(path: Path, file: PublishedFile) -> str | None:
+    """Why what lies at `path` is not that file, or None if it is."""
+    algorithm, _, expected = file.digest.partition(":")
+    try:
+        found = digest_of(path, algorithm, packed=file.packed)
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        return f"{path} is not a whole gzip file"
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    return None if found == expected else f"{path} has {algorithm} {found[:12]}…, expected {expected[:12]}…"
