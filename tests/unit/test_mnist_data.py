@@ -62,7 +62,7 @@ def content_of(ref: DataRef) -> dict[str, np.ndarray]:
 def test_the_stand_in_has_400_digits_of_each_class_to_train_on_and_100_to_test(tmp_path: Path) -> None:
     ref = resolve("mnist", "standin", cache=tmp_path, download=False)
     arrays = content_of(ref)
-    assert ref.id == f"standin:{MNIST.standin.sha256}"
+    assert ref.id == f"standin:mnist-v1:{MNIST.standin.sha256}"
     assert ref.description.startswith("stand-in for MNIST, 5,000 of its digits")
     assert (arrays["x_train"].shape, arrays["x_train"].dtype) == ((4000, 28, 28, 1), np.uint8)
     assert np.bincount(arrays["y_train"]).tolist() == [400] * 10
@@ -73,7 +73,7 @@ def test_the_stand_in_has_400_digits_of_each_class_to_train_on_and_100_to_test(t
 
 def test_drawn_digits_are_the_same_each_time_and_a_linear_rule_learns_them(tmp_path: Path) -> None:
     ref = resolve("mnist", "synthetic", cache=tmp_path, download=False)
-    assert (ref.id, ref.description[:10]) == ("synthetic:1", "synthetic:")
+    assert (ref.id, ref.description[:10]) == ("synthetic:mnist-v1:1", "synthetic:")
     assert hashlib.sha256(content_of(ref)["x_train"].tobytes()).hexdigest().startswith("88562e83f67e05b5")
     data = load(ref.path, global_batch_size=64, seed=0)
     train, test = (
@@ -89,7 +89,7 @@ def test_a_real_file_in_its_usual_place_is_taken_without_a_download(
     put_in_the_usual_place(published.read_bytes(), tmp_path)
     unreachable = replace(mnist, real=replace(mnist.real, url="file:///nowhere/mnist.npz"))
     ref = prepare(unreachable, "auto", cache=tmp_path / "cache", download=True)
-    assert ref.id == f"real:{mnist.real.sha256}"
+    assert ref.id == f"real:mnist-v1:{mnist.real.sha256}"
     assert content_of(ref)["x_train"].shape == (20, 28, 28, 1)
     assert ref.description == "MNIST, 60,000 digits to train on and 10,000 to test"
 
@@ -141,7 +141,7 @@ def test_auto_takes_the_stand_in_where_there_is_no_real_file_and_says_so(
     mnist: DataSet, tmp_path: Path
 ) -> None:
     ref = prepare(replace(mnist, real=without(mnist.real)), "auto", cache=tmp_path, download=True)
-    assert ref.id == f"standin:{MNIST.standin.sha256}"
+    assert ref.id == f"standin:mnist-v1:{MNIST.standin.sha256}"
     assert "1,000 to test; not the full set: no " in ref.description
     assert "mnist.npz, download of file:///nowhere/mnist.npz failed: " in ref.description
 

@@ -19,7 +19,8 @@ class DataRef:
     """A data set that is ready to be trained on.
 
     Attributes:
-        id: `real:<sha256>`, `standin:<sha256>` or `synthetic:<version>`; the hash is that of the source.
+        id: `<kind>:<data set>-v<version>:<content>`: the content is the hash of the source, or the version of
+            the program that draws. Two refs of one id hold the same samples.
         path: `.npz` that `batches.load` reads.
         description: what it is, and what it is not, in one line for the screen.
     """
@@ -154,7 +155,8 @@ def _from_files(data_set: DataSet, published: Published, means: Means, *, kind: 
         cache=means.cache,
         make=lambda: _read(published, find(published, means)),
     )
-    return DataRef(id=f"{kind}:{published.identity}", path=path, description=published.description)
+    identity = _id_of(data_set, kind, content=published.identity)
+    return DataRef(id=identity, path=path, description=published.description)
 
 
 def _read(published: Published, paths: tuple[Path, ...]) -> Arrays:
@@ -176,7 +178,11 @@ def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef
         cache=means.cache,
         make=lambda: layout.read(folder),
     )
-    return DataRef(id=f"real:{identity}", path=path, description=f"{layout.description} in {folder}")
+    return DataRef(
+        id=_id_of(data_set, "real", content=identity),
+        path=path,
+        description=f"{layout.description} in {folder}",
+    )
 
 
 def _synthetic(data_set: DataSet, means: Means) -> DataRef:
@@ -187,4 +193,10 @@ def _synthetic(data_set: DataSet, means: Means) -> DataRef:
         cache=means.cache,
         make=lambda: data_set.synthetic.make(means.cache),
     )
-    return DataRef(id=f"synthetic:{version}", path=path, description=data_set.synthetic.description)
+    identity = _id_of(data_set, "synthetic", content=str(version))
+    return DataRef(id=identity, path=path, description=data_set.synthetic.description)
+
+
+def _id_of(data_set: DataSet, kind: str, *, content: str) -> str:
+    """The same files of another set, or read in another way, are other data."""
+    return f"{kind}:{data_set.name}-v{data_set.version}:{content}"
