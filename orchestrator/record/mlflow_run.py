@@ -24,7 +24,7 @@ def milliseconds_of(seconds: float) -> int:
 
 
 def name_of(record: TrialRecord) -> str:
-    """The run's name, for people; a rehearsal says so first."""
+    """The run's name, for people; a rehearsal says so first, and an id tells apart what words do not."""
     spec = record.spec
     words = [
         spec.workload,
@@ -33,6 +33,7 @@ def name_of(record: TrialRecord) -> str:
         spec.precision,
         f"x{spec.num_workers}",
         f"repeat {spec.repeat}",
+        record.trial_id[:8],
     ]
     rehearsed = ["rehearsed"] if record.provenance == "rehearsed" else []
     return " ".join([*rehearsed, *words])
