@@ -12,6 +12,11 @@ from workloads.data.files import locked, written_whole
 _NEEDED = ("x_train", "y_train", "x_test", "y_test")
 
 
+def path_of(data_set: DataSet, name: str, *, cache: Path) -> Path:
+    """Where the prepared file `name` of a data set lies, or would lie."""
+    return cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
+
+
 def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Arrays]) -> Path:
     """The prepared file `name` of a data set, written with what `make` gives unless a readable one is there.
 
@@ -20,7 +25,7 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
     Raises:
         ValueError: what `make` gives is not a data set.
     """
-    path = cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
+    path = path_of(data_set, name, cache=cache)
     if not _is_readable(path):
         with locked(cache / f".{data_set.name}.lock"):
             if not _is_readable(path):
