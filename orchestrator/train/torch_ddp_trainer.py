@@ -44,6 +44,7 @@ class TorchDdpTrainer:
         torch.manual_seed(job.trial.seed)
         _set_float32_rounding(precision)
         self._job = job
+        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
         self._workload = workload
         self._device = _device_of(job)
         self._networks = Networks(workload, job.trial.seed)
@@ -59,7 +60,7 @@ class TorchDdpTrainer:
         """Free the weights that the phase trains, and let the ranks sum their gradients."""
         trained = self._networks.train_in(phase)
         losses = Losses(self._networks, phase)
-        if self._job.trial.trainer_options.get("compile"):
+        if self._is_compiled:
             losses.compile(dynamic=False)
         # Moving statistics are of the global batch already, and the same on every rank.
         is_alone = self._job.world_size == 1
@@ -96,7 +97,7 @@ class TorchDdpTrainer:
 
     def compile_count(self) -> int | None:
         """Graphs that torch.compile has made, where it is asked for."""
-        if not self._job.trial.trainer_options.get("compile"):
+        if not self._is_compiled:
             return None
         return int(counters["stats"]["unique_graphs"])
 
