@@ -1,5 +1,6 @@
 """Prepared data sets: one small `.npz` in the cache, checked before it is written and before it is read."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from zipfile import BadZipFile
@@ -33,6 +34,11 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
     return path
 
 
+def folder_of(arrays: Arrays, path: Path) -> Path:
+    """Where the photographs lie that the prepared file at `path` names, if it names any."""
+    return path.parent / os.fsdecode(arrays["folder"].item() if "folder" in arrays else b"")
+
+
 def _write(arrays: Arrays, path: Path) -> None:
     with written_whole(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -51,9 +57,10 @@ def _checked(arrays: Arrays, name: str) -> Arrays:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether all arrays are there and pass the checksums that the archive holds."""
+    """Whether all arrays pass the checksums of the archive, and the folder is there that they may name."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return all(arrays[name].size for name in {*_NEEDED, *arrays})
+            whole = all(arrays[name].size for name in {*_NEEDED, *arrays})
+            return whole and folder_of(arrays, path).is_dir()
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return False
