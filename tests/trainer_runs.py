@@ -45,7 +45,7 @@ RUNS: dict[str, dict[str, tuple[str, int, int]]] = {
 """(precision, processes, replicas) of each run of a trainer."""
 
 COMPILED = "compiled"
-"""A run like `fp32` with compiled steps, where compiling is a choice; it is done for mnist_cnn and mnist_gan."""
+"""A run like `fp32` with compiled steps, of two workloads where compiling is a choice."""
 
 STEPS = 12
 BATCH = 64

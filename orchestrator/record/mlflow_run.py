@@ -70,10 +70,14 @@ def params_of(record: TrialRecord) -> dict[str, str]:
 
 
 def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
-    """(name, value, step): the caller's metrics, then the loss curve."""
+    """(name, value, step): the caller's metrics, then the loss curves: their sum, and each of several."""
     yield from ((_key(name), value, 0) for name, value in metrics.items())
-    losses = record.result.losses if record.result else ()
-    yield from (("loss", loss, step) for step, loss in losses)
+    if record.result is None:
+        return
+    yield from (("loss", loss, step) for step, loss in record.result.losses)
+    networks = record.result.network_losses
+    for network, losses in networks.items() if len(networks) > 1 else ():
+        yield from ((f"loss.{network}", loss, step) for step, loss in losses)
 
 
 def _key(name: str) -> str:

@@ -107,6 +107,7 @@ class TensorFlowTrainer:
             count=len(set(self._devices)),
             precision=label_of(kind, self._product_dtype, float32_is_rounded=_float32_is_rounded(kind)),
             peak_memory_bytes=_peak_memory_bytes(specs) if kind == "gpu" else None,
+            fused_recurrent=self._networks.fused_recurrent(),
         )
 
     def state(self) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from orchestrator.train.torch_observation import FirstProduct
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.recurrent import fused_recurrent
 from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
@@ -118,6 +119,7 @@ class TorchDdpTrainer:
                 kind, str(self._first_product.dtype), float32_is_rounded=_float32_is_rounded()
             ),
             peak_memory_bytes=None if kind == "cpu" else torch.accelerator.max_memory_allocated(device),
+            fused_recurrent=self._fused_recurrent(),
         )
 
     def state(self) -> Mapping[str, Any]:
@@ -128,6 +130,10 @@ class TorchDdpTrainer:
         """Leave the process group, if there is one."""
         if dist.is_initialized():
             dist.destroy_process_group()
+
+    def _fused_recurrent(self) -> bool | None:
+        with self._autocast:
+            return fused_recurrent(self._networks)
 
     def _predict(self, samples: Any) -> Outputs:
         network = self._networks[self._workload.quality.network].eval()

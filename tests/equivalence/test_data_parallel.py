@@ -21,7 +21,7 @@ TOLERANCES = {
 }
 
 MOVED_APART = {"mnist_cnn": 1e-3, "mnist_gan": 0.15, "mnist_dbn": 0.05}
-"""Most that the weights of two frameworks, or of a compiled step, may lie apart, as a share of how far they have moved."""
+"""Most that the weights of two frameworks, or of a compiled step, may lie apart, as a share of their way."""
 
 PARALLEL = [
     (task, trainer, name)

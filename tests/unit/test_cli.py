@@ -74,7 +74,7 @@ def test_a_word_that_does_not_exist_is_refused_with_those_that_do(words, message
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no sweep is named; add +sweep=NAME with one of: smoke, tpu_vs_gpu"),
+        ((), "no sweep is named; add +sweep=NAME with one of: paper_colab, "),
         (("plan", "+sweep=smok"), "unknown sweep 'smok'; did you mean 'smoke'?"),
         (("--quiet", "+sweep=smoke"), "unknown flag of 'run': '--quiet'"),
     ],
