@@ -112,6 +112,9 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
         console.print_json(codec.to_json(plan)) if console.is_terminal else _say(codec.to_json(plan))
     else:
         print_plan(console, plan, list_all="--all" in flags)
+        for ref in situation.data.values():
+            if ref.to_download:
+                _say(f"run would first try to download: {ref.to_download}")
     return DONE
 
 

@@ -44,6 +44,9 @@ RUNS: dict[str, dict[str, tuple[str, int, int]]] = {
 }
 """(precision, processes, replicas) of each run of a trainer."""
 
+COMPILED = "compiled"
+"""A run like `fp32` with compiled steps, of two workloads where compiling is a choice."""
+
 STEPS = 12
 BATCH = 64
 WORKLOADS: dict[str, dict[str, Any]] = {
@@ -95,17 +98,31 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         data_set = workload(task, WORKLOADS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
         jobs = {run: _jobs_of(trainer, task, shape, data=data) for run, shape in RUNS[trainer].items()}
+        if compiles(trainer, task):
+            jobs[COMPILED] = _jobs_of(trainer, task, ("fp32", 1, 1), data=data, options={"compile": "on"})
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
             [python_of(trainer), __file__, folder],
             env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"},
             check=True,
-            timeout=120,
+            timeout=240,
         )
         return {run: [_outcome(folder / f"{run}-{each.rank}") for each in jobs[run]] for run in jobs}
 
 
-def _jobs_of(trainer: str, task: str, shape: tuple[str, int, int], *, data: Path) -> list[WorkerJob]:
+def compiles(trainer: str, task: str) -> bool:
+    """Whether there is a compiled run."""
+    return trainer != "torch_xla" and task in ("mnist_cnn", "mnist_gan")
+
+
+def _jobs_of(
+    trainer: str,
+    task: str,
+    shape: tuple[str, int, int],
+    *,
+    data: Path,
+    options: dict[str, str] | None = None,
+) -> list[WorkerJob]:
     """The jobs of one trial, one for each process."""
     precision, processes, replicas = shape
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(processes)]
@@ -118,6 +135,7 @@ def _jobs_of(trainer: str, task: str, shape: tuple[str, int, int], *, data: Path
         workload_options=WORKLOADS[task],
         trainer=trainer,
         trainer_version=1,
+        trainer_options=options or {},
         device="cpu",
         precision=precision,
         data="synthetic:1",

@@ -1,14 +1,20 @@
 """Repeats of one point -> one measurement with its spread. Other data, devices or versions are never one."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from statistics import median
+from typing import Any
 
 import pandas as pd
 
 from orchestrator.analysis.frame import quality_columns
 from orchestrator.analysis.setting import Setting
 from orchestrator.analysis.wording import Spread
+
+_Row = Mapping[Any, Any]
+"""A row of the frame: column -> value; what is missing is NaN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,45 +54,52 @@ class Measured:
 def measured_of(frame: pd.DataFrame) -> tuple[Measured, ...]:
     """Every point that was measured: what is alike together, and of that the fastest first."""
     done = frame[(frame["provenance"] == "measured") & (frame["state"] == "done")]
-    alike = done.groupby(["point", "versions", "variables"], sort=False)
-    found = _told_apart([_one_of(rows, quality_columns(frame)) for _, rows in alike])
+    alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
+    for row in done.to_dict("records"):  # groups of pandas take milliseconds each
+        alike[row["point"], row["versions"], row["variables"]].append(row)
+    found = _told_apart([_one_of(rows, quality_columns(frame)) for rows in alike.values()])
     return tuple(sorted(found, key=_order_of))
 
 
-def _one_of(rows: pd.DataFrame, quality: Mapping[str, str]) -> Measured:
-    first = rows.head(1).to_dict("records")[0]
+def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
+    first = rows[0]
     step_seconds, samples_per_second = _timing_of(rows)
     return Measured(
         setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
-        trains=bool(first["trains"]),
+        trains=first["trains"],
         versions=first["versions"],
         variables=first["variables"],
-        num_blocks=int(rows["num_blocks"].min()),
-        num_noisy=int((rows["noise"] != "").sum()),
-        rates=tuple(map(float, rows["steady_samples_per_second"])),
+        num_blocks=min(row["num_blocks"] for row in rows),
+        num_noisy=sum(row["noise"] != "" for row in rows),
+        rates=tuple(row["steady_samples_per_second"] for row in rows),
         samples_per_second=samples_per_second,
         step_seconds=step_seconds,
-        first_step_seconds=_over(rows["first_step_seconds"]),
-        setup_seconds=_over(rows["setup_seconds"]),
-        final_loss=_over(rows["final_loss"]),
-        quality={name: _over(rows[column]) for name, column in quality.items() if rows[column].notna().any()},
+        first_step_seconds=_over(rows, "first_step_seconds"),
+        setup_seconds=_over(rows, "setup_seconds"),
+        final_loss=_over(rows, "final_loss"),
+        quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )
 
 
-def _timing_of(rows: pd.DataFrame) -> tuple[Spread, Spread]:
+def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
     """Seconds per step and samples per second: over repeats, or over the blocks of the only one."""
     if len(rows) > 1:
-        return _over(rows["step_seconds_median"]), _over(rows["steady_samples_per_second"])
-    only = rows.iloc[0]
-    low, high = float(only["step_seconds_low"]), float(only["step_seconds_high"])
-    step_seconds = Spread(median=float(only["step_seconds_median"]), low=low, high=high)
-    samples = int(only["global_batch_size"])
+        return _over(rows, "step_seconds_median"), _over(rows, "steady_samples_per_second")
+    only = rows[0]
+    low, high = only["step_seconds_low"], only["step_seconds_high"]
+    step_seconds = Spread(median=only["step_seconds_median"], low=low, high=high)
+    samples = only["global_batch_size"]
     rate = Spread(median=samples / step_seconds.median, low=samples / high, high=samples / low)
     return step_seconds, rate
 
 
-def _over(values: "pd.Series[float]") -> Spread:
-    return Spread(median=float(values.median()), low=float(values.min()), high=float(values.max()))
+def _over(rows: Sequence[_Row], column: str) -> Spread:
+    known = _known(rows, column) or [math.nan]
+    return Spread(median=median(known), low=min(known), high=max(known))
+
+
+def _known(rows: Sequence[_Row], column: str) -> list[float]:
+    return [row[column] for row in rows if not math.isnan(row[column])]
 
 
 def _told_apart(measured: Iterable[Measured]) -> list[Measured]:

@@ -53,8 +53,15 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     known = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {
         **{key: value for key, value in known.items() if value is not None},
-        **(_quality_of(result) if record.provenance == "measured" else {}),
+        **({**_phases_of(result), **_quality_of(result)} if record.provenance == "measured" else {}),
     }
+
+
+def _phases_of(result: TrainResult) -> dict[str, float]:
+    """Seconds of the steps of each phase, where there are several."""
+    if len(result.phase_seconds) == 1:
+        return {}
+    return {f"phase_seconds.{name}": seconds for name, seconds in result.phase_seconds.items()}
 
 
 def _quality_of(result: TrainResult) -> dict[str, float]:
@@ -167,6 +174,27 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 meaning="floating-point operations of one optimizer step, all replicas together; analytic: "
                 "`workloads/flops.py`",
                 of=lambda _batch, result: result.flops_per_step,
+            ),
+            Metric(
+                key="bytes_per_step",
+                unit="B",
+                meaning="memory traffic of one optimizer step, all replicas together, if nothing is fused or "
+                "cached; analytic: `workloads/traffic.py`",
+                of=lambda _batch, result: result.bytes_per_step,
+            ),
+            Metric(
+                key="data_wait_seconds",
+                unit="s",
+                meaning="what all steps together waited for the input pipeline; slowest rank; 0 with data in "
+                "memory",
+                of=lambda _batch, result: result.data_wait_seconds,
+            ),
+            Metric(
+                key="pipeline_samples_per_second",
+                unit="1/s",
+                meaning="samples that the input pipelines of all ranks made in a second in which they were "
+                "at work; absent with data in memory",
+                of=lambda _batch, result: result.pipeline_samples_per_second,
             ),
             Metric(
                 key="cpu_seconds",

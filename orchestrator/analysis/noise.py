@@ -5,6 +5,7 @@ from orchestrator.core.result import TrainResult, TrialRecord
 
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
 _LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
+_MOST_WAITING = 0.1  # of the steps' time
 _TICK_SECONDS = 0.02  # how far a rank's CPU time can be short: `os.times` counts user and system by 10 ms
 
 NOISY = (
@@ -12,6 +13,18 @@ NOISY = (
     f"less than {_LEAST_BUSY} of one core while it was timed: something else was running"
 )
 """What it takes to be called noisy, for readers."""
+
+
+WAITS = "the input pipeline, not the device, set the pace: steps waited over a tenth of their time"
+"""What a reader of such a trial's rates must know."""
+
+
+def waits_for_data(record: TrialRecord) -> bool:
+    """Whether the steps of a measurement waited for data in more than a tenth of their time."""
+    result = record.result
+    if result is None or record.provenance != "measured":
+        return False
+    return result.data_wait_seconds > _MOST_WAITING * sum(result.phase_seconds.values())
 
 
 def noise_of(record: TrialRecord) -> str:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.analysis.noise import WAITS, waits_for_data
 from orchestrator.analysis.setting import DETAILS, Namer, label_of, setting_of, varying
 from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.core.placement import Cached, Skipped
@@ -116,7 +117,9 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     for each in records:
         for warning in each.placement.warnings:
             by_warning[warning].append(name_of(each.spec))
-    return _grouped("trials", by_warning, title="Warnings", note="What the plan said of these trials.")
+        if waits_for_data(each):
+            by_warning[WAITS].append(name_of(each.spec))
+    return _grouped("trials", by_warning, title="Warnings", note="What to know of these trials.")
 
 
 def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title: str, note: str) -> Table:

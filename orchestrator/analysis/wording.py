@@ -41,10 +41,10 @@ def ratio(value: Spread) -> str:
 
 
 def data_name(data: str) -> str:
-    """`standin:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which."""
-    kind, _, version = data.partition(":")
-    is_hash = set(version) <= set(hexdigits)
-    return f"{_DATA_KINDS.get(kind, kind)} {version[:8] if is_hash else version}"
+    """`standin:mnist-v1:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which."""
+    kind, *_, content = data.split(":")
+    is_hash = set(content) <= set(hexdigits)
+    return f"{_DATA_KINDS.get(kind, kind)} {content[:8] if is_hash else content}"
 
 
 def is_standin(data: str) -> bool:

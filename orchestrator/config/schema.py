@@ -13,6 +13,7 @@ from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodC
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.train.registry import trainers
+from workloads.data.sources import SOURCES
 from workloads.registry import options_class, workload_names
 
 POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
@@ -78,7 +79,7 @@ class TrainerConf(NamedConf):
 class DataConf:
     """Where data sets come from; `auto` takes the real files, or where they cannot be had the stand-in."""
 
-    source: str = _one_of(MISSING, ("auto", "real", "standin", "synthetic"))
+    source: str = _one_of(MISSING, SOURCES)
 
 
 @dataclass

@@ -29,6 +29,7 @@ class DeviceFacts:
         count: devices that this worker process drove.
         precision: the precision its arithmetic really had.
         peak_memory_bytes: None where the framework cannot say.
+        fused_recurrent: whether fused kernels computed the recurrent layers; None where there are none.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class DeviceFacts:
     count: int
     precision: str
     peak_memory_bytes: int | None = None
+    fused_recurrent: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

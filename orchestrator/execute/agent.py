@@ -7,7 +7,6 @@ import secrets
 import select
 import socket
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from orchestrator.core.errors import TrialError
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.code import link_code
+from orchestrator.execute.folders import temporary_folder
 from orchestrator.train.channel import Channel
 from orchestrator.train.variables import without_hidden_settings
 
@@ -40,9 +40,10 @@ class Agent:
     """Starts nurseries and ends them. They die with the process that holds the agent, however it ends."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="orchestrator-")  # created with mode 0700
+        self._held = contextlib.ExitStack()
+        self._folder = self._held.enter_context(temporary_folder("orchestrator-"))
         self._nurseries: dict[tuple[str, str], _Nursery] = {}
-        link_code(Path(self._folder.name) / "code")
+        link_code(self._folder / "code")
 
     def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
         """The address of a nursery for this trainer that answers, started if there is none.
@@ -61,12 +62,11 @@ class Agent:
         return known.address
 
     def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _Nursery:
-        folder = Path(self._folder.name)
         name = f"{info.name}-{secrets.token_hex(4)}"
-        address = NurseryAddress(path=str(folder / name), token=secrets.token_hex(16))
-        log = folder / f"{name}.log"
+        address = NurseryAddress(path=str(self._folder / name), token=secrets.token_hex(16))
+        log = self._folder / f"{name}.log"
         try:
-            process = _popen(python, address, modules=info.preload, code=folder / "code", log=log)
+            process = _popen(python, address, modules=info.preload, code=self._folder / "code", log=log)
         except OSError as error:
             message = f"trainer {info.name!r}: {error}; get it with: {info.install}"
             raise TrialError("environment", message) from error
@@ -84,7 +84,7 @@ class Agent:
         for nursery in self._nurseries.values():
             _end(nursery.process)
         self._nurseries.clear()
-        self._folder.cleanup()
+        self._held.close()
 
     def __enter__(self) -> "Agent":
         return self

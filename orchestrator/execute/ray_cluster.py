@@ -6,14 +6,15 @@ import os
 import secrets
 import signal
 import socket
-import tempfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import ray
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.execute import gpus
+from orchestrator.execute.folders import temporary_folder
 
 # Read by Ray when it is imported or started, in this process and in those that it starts.
 _SETTINGS = {
@@ -26,9 +27,6 @@ _SETTINGS = {
     "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
 }
 
-
-# The kernel takes 107 characters for a socket's name, of which Ray's session and socket need 77.
-_LONGEST_TEMPORARY_FOLDER = 30
 _ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster that is not there
 
 
@@ -43,8 +41,7 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
     os.environ.update(_SETTINGS)
     logging.getLogger("ray").setLevel(logging.ERROR)
     on_sigterm = signal.getsignal(signal.SIGTERM)
-    short = "/tmp" if len(tempfile.gettempdir()) > _LONGEST_TEMPORARY_FOLDER else None
-    with tempfile.TemporaryDirectory(prefix="ray-", dir=short, ignore_cleanup_errors=True) as folder:
+    with temporary_folder("ray-") as folder:
         try:
             if address == "local":
                 _embed(node, folder)
@@ -59,7 +56,7 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
             ray.shutdown()
 
 
-def _embed(node: Node, folder: str) -> None:
+def _embed(node: Node, folder: Path) -> None:
     # ray 2.60 asks for a token by default, keeps one at home unless one is set, and reads it once:
     # every cluster that this process embeds has the same.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
@@ -75,7 +72,7 @@ def _embed(node: Node, folder: str) -> None:
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            _temp_dir=folder,
+            _temp_dir=str(folder),
         )
 
 

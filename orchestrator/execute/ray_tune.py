@@ -5,7 +5,6 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 """
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute import ray_cluster
 from orchestrator.execute.agent import Agent, NurseryAddress
 from orchestrator.execute.base import Attempt, Mission, Watcher
+from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.supervisor import record_of
@@ -58,7 +58,7 @@ class RayTuneExecutor:
         by_id = {placement.trial_id: placement for placement in placements}
         with (
             ray_cluster.connected(self._node, address=self._address),
-            tempfile.TemporaryDirectory() as storage,
+            temporary_folder("orchestrator-") as storage,
         ):
             agent: Any = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_HostAgent).remote()
             tuner = tune.Tuner(
@@ -69,7 +69,7 @@ class RayTuneExecutor:
                     num_samples=-1,
                     reuse_actors=True,
                 ),
-                run_config=tune.RunConfig(storage_path=storage, name="sweep", verbose=0),
+                run_config=tune.RunConfig(storage_path=str(storage), name="sweep", verbose=0),
             )
             try:
                 tuner.fit()

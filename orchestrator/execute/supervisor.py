@@ -1,9 +1,9 @@
 """One attempt of one trial on this host: start its workers, keep them in step, and say how it ended."""
 
 import logging
-import socket
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.placement import Placement
@@ -13,6 +13,7 @@ from orchestrator.execute.agent import NurseryAddress
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.memory import num_oom_kills
 from orchestrator.execute.outcome import log_of, outcome_of
+from orchestrator.execute.ports import reserved_addresses
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train import agreement, gates
@@ -72,25 +73,35 @@ def _story_of(
 ) -> Story:
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     placement = attempt.placement
-    until = time.monotonic() + mission.deadlines.start_seconds
-    jobs = _jobs_of(placement, mission, device_ids=device_ids)
     info = trainer_info(placement.trial.trainer)
-    address = nursery_of(
-        info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
-    )
-    log = mission.folder / log_of(attempt)
-    log.mkdir(parents=True, exist_ok=True)
-    logs = [log / f"rank{job.rank}.log" for job in jobs]
+    start_seconds = mission.deadlines.start_seconds
+    until = time.monotonic() + start_seconds
+    nursery = nursery_of(info, python=mission.pythons[info.name], start_seconds=start_seconds)
+    logs = _logs_of(attempt, mission)
     oom_kills = num_oom_kills()
-    story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic(), until=until)
-    with WorkerGroup(address, jobs, start_method=placement.start_method, logs=logs, until=until) as group:
-        while not story.is_told:
-            _take_turn(story, group)
-        if story.is_complete:
-            group.wait_for_exits(seconds=_LEAVE_SECONDS)
+    with reserved_addresses(placement.num_processes) as addresses:
+        jobs = _jobs_of(placement, mission, device_ids=device_ids, addresses=addresses)
+        story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic(), until=until)
+        with WorkerGroup(nursery, jobs, start_method=placement.start_method, logs=logs, until=until) as group:
+            _hear_out(story, group)
     if not story.is_complete:
         raise story.error_of(killed_for_memory=num_oom_kills() > oom_kills)
     return story
+
+
+def _logs_of(attempt: Attempt, mission: Mission) -> list[Path]:
+    """One file a rank, in a folder that is there."""
+    folder = mission.folder / log_of(attempt)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [folder / f"rank{rank}.log" for rank in range(attempt.placement.num_processes)]
+
+
+def _hear_out(story: Story, group: WorkerGroup) -> None:
+    """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves."""
+    while not story.is_told:
+        _take_turn(story, group)
+    if story.is_complete:
+        group.wait_for_exits(seconds=_LEAVE_SECONDS)
 
 
 def _take_turn(story: Story, group: WorkerGroup) -> None:
@@ -104,9 +115,10 @@ def _take_turn(story: Story, group: WorkerGroup) -> None:
         group.answer(answer)
 
 
-def _jobs_of(placement: Placement, mission: Mission, *, device_ids: Sequence[str]) -> list[WorkerJob]:
+def _jobs_of(
+    placement: Placement, mission: Mission, *, device_ids: Sequence[str], addresses: tuple[str, ...]
+) -> list[WorkerJob]:
     info = trainer_info(placement.trial.trainer)
-    addresses = _free_addresses(placement.num_processes)
     visible = {"CUDA_VISIBLE_DEVICES": ",".join(device_ids)} if placement.kind == "gpu" else {}
     return [
         WorkerJob(
@@ -137,12 +149,3 @@ def _variables_of(
         world_size=placement.num_processes,
         threads=placement.threads,
     )
-
-
-def _free_addresses(count: int) -> tuple[str, ...]:
-    """Loopback addresses whose ports were free a moment ago: all are held until the last one is chosen."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
-    for each in sockets:
-        each.close()
-    return addresses

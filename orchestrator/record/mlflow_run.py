@@ -24,7 +24,7 @@ def milliseconds_of(seconds: float) -> int:
 
 
 def name_of(record: TrialRecord) -> str:
-    """The run's name, for people; a rehearsal says so first."""
+    """The run's name, for people; a rehearsal says so first, and an id tells apart what words do not."""
     spec = record.spec
     words = [
         spec.workload,
@@ -33,6 +33,7 @@ def name_of(record: TrialRecord) -> str:
         spec.precision,
         f"x{spec.num_workers}",
         f"repeat {spec.repeat}",
+        record.trial_id[:8],
     ]
     rehearsed = ["rehearsed"] if record.provenance == "rehearsed" else []
     return " ".join([*rehearsed, *words])
@@ -69,10 +70,14 @@ def params_of(record: TrialRecord) -> dict[str, str]:
 
 
 def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
-    """(name, value, step): the caller's metrics, then the loss curve."""
+    """(name, value, step): the caller's metrics, then the loss curves: their sum, and each of several."""
     yield from ((_key(name), value, 0) for name, value in metrics.items())
-    losses = record.result.losses if record.result else ()
-    yield from (("loss", loss, step) for step, loss in losses)
+    if record.result is None:
+        return
+    yield from (("loss", loss, step) for step, loss in record.result.losses)
+    networks = record.result.network_losses
+    for network, losses in networks.items() if len(networks) > 1 else ():
+        yield from ((f"loss.{network}", loss, step) for step, loss in losses)
 
 
 def _key(name: str) -> str:

@@ -69,6 +69,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "numpy.random",
                 ),
                 fork_proven=("cpu",),
+                options={"compile": ("off", "on")},
                 refusals={"tpu": "reaches a TPU through torch_tpu only, which it has not been run with"},
                 rehearsed_with=_torch_stand_ins,
             ),
@@ -87,7 +88,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.tensorflow_cluster,
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
-                options={"strategy": tuple(_TENSORFLOW_STRATEGIES)},
+                options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
                 rehearsed_with=_tensorflow_stand_ins,
                 single_replica={
                     # keras 3.15: an overflow in another replica made the weights infinite

@@ -62,7 +62,7 @@ class TensorFlowTrainer:
                 name: self._optimizer(phase, name, variables) for name, variables in self._trained.items()
             }
         self._differentiate = self._losses_and_gradients
-        if self._job.trial.trainer_options.get("compile"):
+        if self._job.trial.trainer_options.get("compile") == "on":
             # Not the whole step: the sum over replicas cannot be compiled by XLA.
             self._differentiate = tf.function(self._differentiate, autograph=False, jit_compile=True)
         self._train = tf.function(self._train_everywhere, autograph=False)
@@ -107,6 +107,7 @@ class TensorFlowTrainer:
             count=len(set(self._devices)),
             precision=label_of(kind, self._product_dtype, float32_is_rounded=_float32_is_rounded(kind)),
             peak_memory_bytes=_peak_memory_bytes(specs) if kind == "gpu" else None,
+            fused_recurrent=self._networks.fused_recurrent(),
         )
 
     def state(self) -> Mapping[str, Any]:

@@ -22,6 +22,7 @@ from orchestrator.train.torch_observation import FirstProduct
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.recurrent import fused_recurrent
 from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
@@ -44,6 +45,7 @@ class TorchDdpTrainer:
         torch.manual_seed(job.trial.seed)
         _set_float32_rounding(precision)
         self._job = job
+        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
         self._workload = workload
         self._device = _device_of(job)
         self._networks = Networks(workload, job.trial.seed)
@@ -59,7 +61,7 @@ class TorchDdpTrainer:
         """Free the weights that the phase trains, and let the ranks sum their gradients."""
         trained = self._networks.train_in(phase)
         losses = Losses(self._networks, phase)
-        if self._job.trial.trainer_options.get("compile"):
+        if self._is_compiled:
             losses.compile(dynamic=False)
         # Moving statistics are of the global batch already, and the same on every rank.
         is_alone = self._job.world_size == 1
@@ -96,7 +98,7 @@ class TorchDdpTrainer:
 
     def compile_count(self) -> int | None:
         """Graphs that torch.compile has made, where it is asked for."""
-        if not self._job.trial.trainer_options.get("compile"):
+        if not self._is_compiled:
             return None
         return int(counters["stats"]["unique_graphs"])
 
@@ -117,6 +119,7 @@ class TorchDdpTrainer:
                 kind, str(self._first_product.dtype), float32_is_rounded=_float32_is_rounded()
             ),
             peak_memory_bytes=None if kind == "cpu" else torch.accelerator.max_memory_allocated(device),
+            fused_recurrent=self._fused_recurrent(),
         )
 
     def state(self) -> Mapping[str, Any]:
@@ -127,6 +130,10 @@ class TorchDdpTrainer:
         """Leave the process group, if there is one."""
         if dist.is_initialized():
             dist.destroy_process_group()
+
+    def _fused_recurrent(self) -> bool | None:
+        with self._autocast:
+            return fused_recurrent(self._networks)
 
     def _predict(self, samples: Any) -> Outputs:
         network = self._networks[self._workload.quality.network].eval()

@@ -24,6 +24,7 @@ from orchestrator.train.precision import PRECISIONS, Precision, label_of
 from orchestrator.train.torch_observation import FirstProduct
 from workloads.data.batches import Batches
 from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.recurrent import fused_recurrent
 from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "CUDA": "gpu", "TPU": "tpu"}
@@ -108,6 +109,7 @@ class TorchXlaTrainer:
             count=_num_devices_of(self._example),
             precision=label_of(kind, str(self._first_product.dtype), float32_is_rounded=is_rounded),
             peak_memory_bytes=None if kind == "cpu" else _peak_memory_bytes(self._device),
+            fused_recurrent=fused_recurrent(self._networks),
         )
 
     def state(self) -> Mapping[str, Any]:

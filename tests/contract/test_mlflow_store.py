@@ -176,7 +176,9 @@ def test_a_rehearsal_says_so_in_its_name_and_its_tag(uri, sweep):
     rehearsed = placement(trial_spec(device="t4"), provenance="rehearsed", substitutions=("gloo for nccl",))
     finish_sweep(MlflowStore(uri), sweep, records=[record(placement=rehearsed)])
     child = only_child(uri, sweep)
-    assert child.info.run_name == "rehearsed mnist_cnn torch_ddp t4 fp32 x1 repeat 0"
+    assert (
+        child.info.run_name == f"rehearsed mnist_cnn torch_ddp t4 fp32 x1 repeat 0 {rehearsed.trial_id[:8]}"
+    )
     assert child.data.tags["provenance"] == "rehearsed"
     assert child.data.tags["substitutions"] == "gloo for nccl"
 

@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from trainer_runs import BATCH, RUNS, STEPS, WORKLOADS, Outcome, initial_state, outcomes_of, python_of
+from trainer_runs import (
+    BATCH,
+    COMPILED,
+    RUNS,
+    STEPS,
+    WORKLOADS,
+    Outcome,
+    initial_state,
+    outcomes_of,
+    python_of,
+)
 
 from workloads.network import Network
 from workloads.registry import workload
@@ -89,6 +99,17 @@ def test_compiling_ends_within_the_warm_up_and_an_evaluation_of_any_size_compile
     *steps, after_all, after_five = trial[2].compile_counts
     assert len(set(steps[-2:])) == 1
     assert after_five == after_all
+
+
+@pytest.mark.parametrize("trainer", ["torch_ddp", "tensorflow"])
+@pytest.mark.parametrize("task", ["mnist_cnn", "mnist_gan"])
+def test_compiled_steps_are_observed_as_the_others_are(task: str, trainer: str) -> None:
+    (outcome,) = run(task, trainer, COMPILED)
+    assert outcome.facts.precision == "fp32"
+    assert outcome.samples == STEPS * BATCH
+    *steps, _, _ = outcome.compile_counts
+    assert steps[0] > 0
+    assert len(set(steps[3:])) == 1
 
 
 @pytest.mark.parametrize("trainer", RUNS)

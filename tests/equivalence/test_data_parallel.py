@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from trainer_runs import BATCH, RUNS, STEPS, WORKLOADS, Outcome, initial_state, outcomes_of, python_of
+from trainer_runs import (
+    BATCH,
+    COMPILED,
+    RUNS,
+    STEPS,
+    WORKLOADS,
+    Outcome,
+    initial_state,
+    outcomes_of,
+    python_of,
+)
 
 TOLERANCES = {
     "mnist_cnn": 1e-4,  # float32 sums in another order: after 12 steps differences of up to 1.3e-5 were seen
@@ -11,7 +21,7 @@ TOLERANCES = {
 }
 
 MOVED_APART = {"mnist_cnn": 1e-3, "mnist_gan": 0.15, "mnist_dbn": 0.05}
-"""Most that two frameworks' weights may lie apart, as a share of how far they have moved."""
+"""Most that the weights of two frameworks, or of a compiled step, may lie apart, as a share of their way."""
 
 PARALLEL = [
     (task, trainer, name)
@@ -44,6 +54,15 @@ def assert_same_training(task: str, one: Outcome, other: Outcome) -> None:
         np.testing.assert_allclose(array, other.state[name], rtol=0, atol=tolerance, err_msg=name)
 
 
+def assert_moved_the_same_way(task: str, one: Outcome, other: Outcome) -> None:
+    """Rounding that a sign or a state hangs on is no other training."""
+    for ours, theirs in zip(one.losses, other.losses, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3)
+    for name, start in initial_state(task).items():
+        apart = np.linalg.norm(other.state[name] - one.state[name])
+        assert apart < MOVED_APART[task] * np.linalg.norm(one.state[name] - start), name
+
+
 def test_two_replicas_on_a_batch_train_as_one_does(pair: tuple[str, Outcome, list[Outcome]]) -> None:
     task, alone, together = pair
     for outcome in together:
@@ -61,14 +80,16 @@ def test_all_ranks_report_the_same_losses_quality_and_weights(
         assert all(np.array_equal(array, first.state[name]) for name, array in outcome.state.items())
 
 
+@pytest.mark.parametrize("trainer", ["torch_ddp", "tensorflow"])
+@pytest.mark.parametrize("task", ["mnist_cnn", "mnist_gan"])
+def test_compiled_steps_train_as_the_others_do(task: str, trainer: str) -> None:
+    (plain,), (compiled,) = run(task, trainer, "fp32"), run(task, trainer, COMPILED)
+    assert_moved_the_same_way(task, plain, compiled)
+
+
 @pytest.mark.parametrize("task", WORKLOADS)
 @pytest.mark.parametrize("trainer", ["tensorflow", "torch_xla"])
 def test_trainers_train_the_same_from_the_same_weights(task: str, trainer: str) -> None:
-    """Weights have moved the same way: rounding that a sign or a state hangs on is no other training."""
     (ours,), (theirs,) = run(task, "torch_ddp", "fp32"), run(task, trainer, "fp32")
-    for one, other in zip(ours.losses, theirs.losses, strict=True):
-        assert one == pytest.approx(other, rel=1e-2, abs=1e-3)
-    for name, start in initial_state(task).items():
-        apart = np.linalg.norm(theirs.state[name] - ours.state[name])
-        assert apart < MOVED_APART[task] * np.linalg.norm(ours.state[name] - start), name
+    assert_moved_the_same_way(task, ours, theirs)
     assert theirs.quality == pytest.approx(ours.quality, rel=1e-2, abs=2e-3)

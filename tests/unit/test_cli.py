@@ -74,10 +74,9 @@ def test_a_word_that_does_not_exist_is_refused_with_those_that_do(words, message
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no sweep is named; add +sweep=NAME with one of: smoke, tpu_vs_gpu"),
+        ((), "no sweep is named; add +sweep=NAME with one of: paper_colab, "),
         (("plan", "+sweep=smok"), "unknown sweep 'smok'; did you mean 'smoke'?"),
         (("--quiet", "+sweep=smoke"), "unknown flag of 'run': '--quiet'"),
-        (("plan", *NOOP, "data.source=real"), "put mnist.npz there, or set data.source=standin"),
     ],
 )
 def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(
@@ -123,6 +122,17 @@ def test_a_trial_that_has_no_record_is_told_and_exit_code_1(working_directory, m
     assert "0 trials measured, 0 rehearsed, 0 failed, 0 points skipped, 1 not run yet." in (
         capsys.readouterr().out
     )
+
+
+@pytest.mark.parametrize("source", ["real", "auto"])
+def test_a_plan_says_what_a_run_would_download(source, working_directory, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(working_directory))  # where the usual caches of real data are
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    monkeypatch.delenv("ORCHESTRATOR_DATA", raising=False)
+    assert main(["plan", *NOOP, f"data.source={source}"]) == 0
+    *_, totals, last = capsys.readouterr().out.splitlines()
+    assert totals.startswith("to run: 1 to measure")
+    assert last == ("run would first try to download: MNIST, 60,000 digits to train on and 10,000 to test")
 
 
 def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeypatch, capsys):

@@ -57,7 +57,8 @@ def test_a_trial_that_read_no_loss_has_none():
 
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
-    assert list(metrics_of(record())) == [*(key for key in METRICS if key != "peak_device_bytes"), "accuracy"]
+    unsaid = ("peak_device_bytes", "pipeline_samples_per_second")
+    assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
 
 
 def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
@@ -80,8 +81,12 @@ def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
     assert (metrics["launch_seconds"], metrics["flops_per_step"]) == (0.7, 2e9)
 
 
-def test_a_model_without_a_count_of_operations_has_none():
-    assert "flops_per_step" not in metrics_of(record(result=train_result(flops_per_step=None)))
+def test_the_phases_of_a_training_are_told_apart_where_there_are_several():
+    phases = {"pretraining_0": 2.0, "fine_tuning": 3.0}
+    metrics = metrics_of(record(result=train_result(phase_seconds=phases)))
+    assert metrics["phase_seconds.pretraining_0"] == 2.0
+    assert metrics["phase_seconds.fine_tuning"] == 3.0
+    assert not [name for name in metrics_of(record()) if name.startswith("phase_seconds")]
 
 
 def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():

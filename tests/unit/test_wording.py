@@ -44,9 +44,9 @@ def test_unknown_is_a_dash():
 @pytest.mark.parametrize(
     ("data", "name"),
     [
-        ("standin:1f2e3d4c5b", "stand-in 1f2e3d4c"),
-        ("real:0123456789", "real 01234567"),
-        ("synthetic:1", "synthetic 1"),
+        ("standin:mnist-v1:1f2e3d4c5b", "stand-in 1f2e3d4c"),
+        ("real:mnist-v1:0123456789", "real 01234567"),
+        ("synthetic:mnist-v1:1", "synthetic 1"),
         ("synthetic:outlines of clothes, 2", "synthetic outlines of clothes, 2"),
     ],
 )

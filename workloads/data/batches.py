@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from workloads.data.noise import noise_of
 from workloads.data.need import DataNeed, Noise
+from workloads.data.noise import noise_of
 from workloads.data.pipeline import Order, Pipeline
 from workloads.data.split import Batch, Split
 from workloads.data.splits import read_splits

@@ -13,7 +13,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 - images, uint8 [sample, height, width, channel] in 0..255;
 - rows of features, float32 [sample, ...];
 - texts, uint16 token ids of all samples in one row, beside lengths_train, lengths_test: [sample];
-- photographs, names [sample] as bytes, relative to `folder`, which is one string.
+- photographs, names [sample] as bytes, within `folder`: one path, relative to the prepared file's folder.
 """
 
 

@@ -110,7 +110,7 @@ def _opened(url: str, *, skip: int = 0) -> HTTPResponse:
 
 
 def _answer(request: urllib.request.Request) -> HTTPResponse:
-    authorities = os.environ.get("PIP_CERT")
+    authorities = os.environ.get("PIP_CERT") if request.type == "https" else None
     context = ssl.create_default_context(cafile=authorities) if authorities else None
     answer: HTTPResponse = urllib.request.urlopen(request, timeout=PIECE_SECONDS, context=context)
     return answer

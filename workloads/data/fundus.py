@@ -1,6 +1,9 @@
 """Fundus photographs graded for diabetic retinopathy, 0 (none) to 4 (proliferative), from a user's folder."""
 
+import os
 from pathlib import Path
+
+import numpy as np
 
 from workloads.data.dataset import Arrays, DataSet, Synthetic, UserFolder
 from workloads.data.files import folder_written_whole
@@ -19,7 +22,7 @@ def _painted(cache: Path) -> Arrays:
         retina = RETINA.read(find(RETINA, Means(cache=cache, download=False)))["retina"]
         with folder_written_whole(folder) as partial:
             paint(partial, retina, count=_COUNT)
-    return read(folder)
+    return {**read(folder), "folder": np.array(os.fsencode(folder.name))}
 
 
 FUNDUS = DataSet(

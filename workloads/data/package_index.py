@@ -50,7 +50,8 @@ def _pip_settings() -> dict[str, str]:
         try:
             parser.read(path)
         except (Error, UnicodeDecodeError) as error:
-            raise DownloadError(f"pip's configuration cannot be read: {error}") from error
+            reason = " ".join(str(error).split())
+            raise DownloadError(f"pip's configuration cannot be read: {reason}") from error
         for section in ("global", "download"):
             found |= dict(parser.items(section)) if parser.has_section(section) else {}
     names = ("index-url", "extra-index-url", "no-index")

@@ -1,5 +1,6 @@
 """Prepared data sets: one small `.npz` in the cache, checked before it is written and before it is read."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from zipfile import BadZipFile
@@ -12,6 +13,11 @@ from workloads.data.files import locked, written_whole
 _NEEDED = ("x_train", "y_train", "x_test", "y_test")
 
 
+def path_of(data_set: DataSet, name: str, *, cache: Path) -> Path:
+    """Where the prepared file `name` of a data set lies, or would lie."""
+    return cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
+
+
 def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Arrays]) -> Path:
     """The prepared file `name` of a data set, written with what `make` gives unless a readable one is there.
 
@@ -20,12 +26,17 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
     Raises:
         ValueError: what `make` gives is not a data set.
     """
-    path = cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
+    path = path_of(data_set, name, cache=cache)
     if not _is_readable(path):
         with locked(cache / f".{data_set.name}.lock"):
             if not _is_readable(path):
                 _write(_checked(make(), data_set.name), path)
     return path
+
+
+def folder_of(arrays: Arrays, path: Path) -> Path:
+    """Where the photographs lie that the prepared file at `path` names, if it names any."""
+    return path.parent / os.fsdecode(arrays["folder"].item() if "folder" in arrays else b"")
 
 
 def _write(arrays: Arrays, path: Path) -> None:
@@ -46,9 +57,10 @@ def _checked(arrays: Arrays, name: str) -> Arrays:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether all arrays are there and pass the checksums that the archive holds."""
+    """Whether all arrays pass the checksums of the archive, and the folder is there that they may name."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return all(arrays[name].size for name in {*_NEEDED, *arrays})
+            whole = all(arrays[name].size for name in {*_NEEDED, *arrays})
+            return whole and folder_of(arrays, path).is_dir()
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return False

@@ -35,13 +35,21 @@ class MissingDataError(ValueError):
         tried: where it was looked for, and what is wrong there.
         wrong: of those the files that are there and are not what they should be.
         cure: what a user can do.
+        untried: what a download could give that was not allowed; None if nothing.
     """
 
     def __init__(
-        self, description: str, *, tried: tuple[str, ...], wrong: tuple[str, ...], cure: str
+        self,
+        description: str,
+        *,
+        tried: tuple[str, ...],
+        wrong: tuple[str, ...],
+        cure: str,
+        untried: Published | None = None,
     ) -> None:
         super().__init__(f"{description}: {', '.join(tried)}; {cure}")
         self.description, self.tried, self.wrong, self.cure = description, tried, wrong, cure
+        self.untried = untried
 
 
 def find(published: Published, means: Means) -> tuple[Path, ...]:
@@ -73,7 +81,13 @@ def _found(file: PublishedFile, published: Published, means: Means) -> Path:
             tried.append(str(error))
         else:
             return kept
-    raise MissingDataError(published.description, tried=tuple(tried), wrong=tuple(wrong), cure=published.cure)
+    raise MissingDataError(
+        published.description,
+        tried=tuple(tried),
+        wrong=tuple(wrong),
+        cure=published.cure,
+        untried=None if file.url is None or means.download else published,
+    )
 
 
 def _none_of(absent: list[Path]) -> tuple[str, ...]:

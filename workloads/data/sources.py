@@ -2,14 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
 
 from workloads.data.dataset import Arrays, DataSet, Published, UserFolder
 from workloads.data.download import Progress
-from workloads.data.prepared import prepared
+from workloads.data.prepared import path_of, prepared
 from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
 
@@ -19,14 +19,17 @@ class DataRef:
     """A data set that is ready to be trained on.
 
     Attributes:
-        id: `real:<sha256>`, `standin:<sha256>` or `synthetic:<version>`; the hash is that of the source.
-        path: `.npz` that `batches.load` reads.
+        id: `<kind>:<data set>-v<version>:<content>`: the content is the hash of the source, or the version of
+            the program that draws. Two refs of one id hold the same samples.
+        path: `.npz` that `batches.load` reads; where that must be downloaded, it is not there yet.
         description: what it is, and what it is not, in one line for the screen.
+        to_download: what would be tried first if the internet might be; None if nothing.
     """
 
     id: str
     path: Path
     description: str
+    to_download: str | None = None
 
 
 def default_cache() -> Path:
@@ -66,16 +69,14 @@ def resolve(
 
 def prepare(data_set: DataSet, source: str, means: Means) -> DataRef:
     """Do the same as `resolve`, for a data set that is given as a value."""
-    ways: dict[str, Callable[[DataSet, Means], DataRef]] = {
-        "auto": _auto,
-        "real": _real,
-        "standin": _standin,
-        "synthetic": _synthetic,
-    }
-    if source not in ways:
-        raise unknown_name("data.source", source, known=ways)
+    if source not in _WAYS:
+        raise unknown_name("data.source", source, known=_WAYS)
     try:
-        return ways[source](data_set, means)
+        return _WAYS[source](data_set, means)
+    except MissingDataError as error:
+        if error.untried is None:
+            raise
+        return _promised(data_set, error.untried, kind=source, cache=means.cache)
     except OSError as error:
         raise ValueError(
             f"data cache {str(means.cache)!r} cannot be used: {error}; set ORCHESTRATOR_CACHE"
@@ -97,16 +98,32 @@ def _auto(data_set: DataSet, means: Means) -> DataRef:
         return _real(data_set, means)
     except MissingDataError as error:
         missing = f"not the real data: {', '.join(error.tried)}"
+        untried = error.untried
     if data_set.standin is not None:
         try:
-            return _but(_standin(data_set, means), missing)
+            return _but(_standin(data_set, means), missing, untried)
         except MissingDataError as error:
             missing += f"; nor its stand-in: {', '.join(error.tried)}"
-    return _but(_synthetic(data_set, means), missing)
+            untried = untried or error.untried
+    return _but(_synthetic(data_set, means), missing, untried)
 
 
-def _but(ref: DataRef, what_it_is_not: str) -> DataRef:
-    return replace(ref, description=f"{ref.description}; {what_it_is_not}")
+def _but(ref: DataRef, what_it_is_not: str, untried: Published | None) -> DataRef:
+    return replace(
+        ref,
+        description=f"{ref.description}; {what_it_is_not}",
+        to_download=untried.description if untried else None,
+    )
+
+
+def _promised(data_set: DataSet, published: Published, *, kind: str, cache: Path) -> DataRef:
+    """What a download would give: it is named by its hash before it is here."""
+    return DataRef(
+        id=_id_of(data_set, kind, content=published.identity),
+        path=path_of(data_set, f"{kind}-{published.identity}", cache=cache),
+        description=published.description,
+        to_download=published.description,
+    )
 
 
 def _real(data_set: DataSet, means: Means) -> DataRef:
@@ -136,7 +153,9 @@ def _all_of(missing: list[MissingDataError], data_set: DataSet) -> MissingDataEr
         )
     first, *others = missing
     wrong = tuple(trouble for error in others for trouble in error.wrong)
-    return MissingDataError(first.description, tried=(*first.tried, *wrong), wrong=wrong, cure=first.cure)
+    return MissingDataError(
+        first.description, tried=(*first.tried, *wrong), wrong=wrong, cure=first.cure, untried=first.untried
+    )
 
 
 def _standin(data_set: DataSet, means: Means) -> DataRef:
@@ -154,7 +173,8 @@ def _from_files(data_set: DataSet, published: Published, means: Means, *, kind: 
         cache=means.cache,
         make=lambda: _read(published, find(published, means)),
     )
-    return DataRef(id=f"{kind}:{published.identity}", path=path, description=published.description)
+    identity = _id_of(data_set, kind, content=published.identity)
+    return DataRef(id=identity, path=path, description=published.description)
 
 
 def _read(published: Published, paths: tuple[Path, ...]) -> Arrays:
@@ -176,7 +196,11 @@ def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef
         cache=means.cache,
         make=lambda: layout.read(folder),
     )
-    return DataRef(id=f"real:{identity}", path=path, description=f"{layout.description} in {folder}")
+    return DataRef(
+        id=_id_of(data_set, "real", content=identity),
+        path=path,
+        description=f"{layout.description} in {folder}",
+    )
 
 
 def _synthetic(data_set: DataSet, means: Means) -> DataRef:
@@ -187,4 +211,20 @@ def _synthetic(data_set: DataSet, means: Means) -> DataRef:
         cache=means.cache,
         make=lambda: data_set.synthetic.make(means.cache),
     )
-    return DataRef(id=f"synthetic:{version}", path=path, description=data_set.synthetic.description)
+    identity = _id_of(data_set, "synthetic", content=str(version))
+    return DataRef(id=identity, path=path, description=data_set.synthetic.description)
+
+
+def _id_of(data_set: DataSet, kind: str, *, content: str) -> str:
+    """The same files of another set, or read in another way, are other data."""
+    return f"{kind}:{data_set.name}-v{data_set.version}:{content}"
+
+
+_WAYS: Mapping[str, Callable[[DataSet, Means], DataRef]] = {
+    "auto": _auto,
+    "real": _real,
+    "standin": _standin,
+    "synthetic": _synthetic,
+}
+SOURCES = tuple(_WAYS)
+"""Where data may be asked for."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from workloads.data.arrays import ArraySplit
 from workloads.data.need import DataNeed
+from workloads.data.prepared import folder_of
 from workloads.data.split import Split
 from workloads.data.texts import TextSplit
 
@@ -30,8 +32,8 @@ def read_splits(path: Path, data: DataNeed, *, seed: int) -> tuple[Split, Split,
     """
     with np.load(path, allow_pickle=False) as arrays:
         if "folder" in arrays:
-            train, test = _photographs(arrays, "train", data, seed), _photographs(arrays, "test", data, None)
-            return train, test, False
+            half = partial(_photographs, arrays, data=data, folder=folder_of(arrays, path))
+            return half("train", seed=seed), half("test", seed=None), False
         read = _texts if "lengths_train" in arrays else _arrays
         return read(arrays, "train", data), read(arrays, "test", data), True
 
@@ -52,12 +54,11 @@ def _texts(arrays: Arrays, part: str, data: DataNeed) -> Split:
     )
 
 
-def _photographs(arrays: Arrays, part: str, data: DataNeed, seed: int | None) -> Split:
+def _photographs(arrays: Arrays, part: str, *, data: DataNeed, folder: Path, seed: int | None) -> Split:
     from workloads.data.photographs import PhotographSplit  # Pillow is needed here alone
 
     if data.image_size is None:
         raise ValueError(f"data set {data.data_set!r} holds photographs: image_size is needed")
-    folder = Path(os.fsdecode(arrays["folder"].item()))
     grades = _labels(arrays, part)
     return PhotographSplit(
         files=tuple(folder / os.fsdecode(name) for name in arrays[f"x_{part}"]),

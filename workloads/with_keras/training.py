@@ -12,6 +12,7 @@ from workloads.shapes import input_shapes_of, parameters_of
 from workloads.spec import Adam, Optimizer, Phase, Sgd, WorkloadSpec
 from workloads.with_keras.adam import Adam as PaperAdam
 from workloads.with_keras.network import build, layer_name, named_variables, state_of, variable_of
+from workloads.with_keras.recurrent import fused_recurrent
 
 
 class Networks:
@@ -39,6 +40,11 @@ class Networks:
             ]
             for name in phase.optimizers
         }
+
+    def fused_recurrent(self) -> bool | None:
+        """Whether fused operations compute all recurrent cells; None if there are none."""
+        known = [each for each in map(fused_recurrent, self.models.values()) if each is not None]
+        return all(known) if known else None
 
     def losses(self, phase: Phase, batch: Mapping[str, Any]) -> dict[str, Any]:
         """The loss of each network for each sample of the batch."""

@@ -1,0 +1,51 @@
+"""Temporary folders: one that its owner was killed before it could remove is removed by the next start."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+# The kernel takes 107 characters for a socket's name. Ray's session and socket need 77, a nursery's 44.
+_LONGEST = 30
+_OWNER = "owner"
+
+
+@contextlib.contextmanager
+def temporary_folder(prefix: str) -> Iterator[Path]:
+    """A folder with mode 0700, whose sockets' names are short enough for the kernel; removed at the end."""
+    place = tempfile.gettempdir()
+    if len(place) > _LONGEST:
+        place = "/tmp"
+    for folder in Path(place).glob(f"{prefix}*"):
+        if _is_abandoned(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as made,
+        _owned(Path(made)),
+    ):
+        yield Path(made)
+
+
+@contextlib.contextmanager
+def _owned(folder: Path) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends. The file has its name once it is locked."""
+    new = folder / f".{_OWNER}"
+    with new.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        new.rename(folder / _OWNER)
+        yield
+
+
+def _is_abandoned(folder: Path) -> bool:
+    """Whether a process of this user has made it here, and has ended."""
+    try:
+        if folder.lstat().st_uid != os.getuid():
+            return False
+        with (folder / _OWNER).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # it is somebody's, or nobody's: there is no such file
+        return False
+    return True

@@ -1,0 +1,44 @@
+"""Ports that are a trial's own, asked of the kernel."""
+
+import errno
+import socket
+
+import pytest
+
+from orchestrator.execute.ports import reserved_addresses
+
+
+def port_of(address: str) -> int:
+    host, _, port = address.rpartition(":")
+    assert host == "127.0.0.1"
+    return int(port)
+
+
+def test_each_rank_has_an_address_of_its_own():
+    with reserved_addresses(3) as one, reserved_addresses(3) as other:
+        assert len({*one, *other}) == 6
+
+
+@pytest.mark.parametrize("interface", ["127.0.0.1", ""])
+def test_a_worker_can_listen_at_its_address(interface):
+    with (
+        reserved_addresses(1) as (address,),
+        socket.create_server((interface, port_of(address))) as server,
+        socket.create_connection(("127.0.0.1", port_of(address)), timeout=5.0),
+    ):
+        server.accept()[0].close()
+
+
+@pytest.mark.parametrize("interface", ["127.0.0.1", ""])
+def test_whoever_does_not_ask_to_share_a_reserved_port_is_refused_it(interface):
+    with reserved_addresses(1) as (address,), socket.socket() as stranger:
+        with pytest.raises(OSError, match="in use") as caught:
+            stranger.bind((interface, port_of(address)))
+        assert caught.value.errno == errno.EADDRINUSE
+
+
+def test_a_port_is_free_again_when_the_trial_has_ended():
+    with reserved_addresses(1) as (address,):
+        pass
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", port_of(address)))

@@ -1,0 +1,60 @@
+"""A small web server on this machine, whose connections can be made to break."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+@dataclass
+class Site:
+    """What a server offers, and what it was asked.
+
+    Attributes:
+        files: path -> content.
+        breaks_after: path -> bytes after which the next answer breaks off, once.
+        knows_ranges: whether it can continue a broken download.
+        asked: (path, Range header, Authorization header) of each request.
+    """
+
+    url: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    breaks_after: dict[str, int] = field(default_factory=dict)
+    knows_ranges: bool = True
+    asked: list[tuple[str, str | None, str | None]] = field(default_factory=list)
+
+
+@contextmanager
+def serving() -> Iterator[Site]:
+    """A site on some free port, while the body runs."""
+    site = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            wanted = self.headers["Range"]
+            site.asked.append((self.path, wanted, self.headers["Authorization"]))
+            content = site.files.get(self.path)
+            if content is None:
+                return self.send_error(404)
+            skip = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and site.knows_ranges else 0
+            if skip >= len(content):
+                return self.send_error(416)
+            self.send_response(206 if skip else 200)
+            self.send_header("Content-Length", str(len(content) - skip))
+            self.end_headers()
+            self.wfile.write(content[skip : site.breaks_after.pop(self.path, None)])
+            return None
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site.url = f"http://127.0.0.1:{server.server_port}"
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()
