@@ -28,7 +28,7 @@ class Family:
         until = time.monotonic() + seconds
         while left := self.pids() - but:
             if not all(has_ended(pid, seconds=until - time.monotonic()) for pid in left):
-                pytest.fail(f"still alive: {[_command(pid) for pid in self.pids() - but]}")
+                pytest.fail(f"still alive: {[command_of(pid) for pid in self.pids() - but]}")
 
     def _has(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error):  # it has ended meanwhile, or belongs to somebody else
@@ -57,7 +57,8 @@ def has_ended(pid: int, *, seconds: float = 10.0) -> bool:
         os.close(descriptor)
 
 
-def _command(pid: int) -> str:
+def command_of(pid: int) -> str:
+    """The command line of a process, or that it has none any more."""
     with contextlib.suppress(psutil.Error):
         return " ".join(psutil.Process(pid).cmdline())
     return f"{pid}, which has ended meanwhile"

@@ -40,6 +40,7 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
     """
     os.environ.update(_SETTINGS)
     logging.getLogger("ray").setLevel(logging.ERROR)
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the error of a trial is in its record
     on_sigterm = signal.getsignal(signal.SIGTERM)
     with temporary_folder("ray-") as folder:
         try:

@@ -4,9 +4,9 @@ Ray holds the resources and starts the actors; what runs next is our `Queue`, ha
 what is done is our ledger, so Tune keeps no state worth restoring.
 """
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -16,20 +16,17 @@ from ray.tune.search import Searcher
 
 from orchestrator.core import codec
 from orchestrator.core.device import Node
-from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute import ray_cluster
-from orchestrator.execute.agent import Agent, NurseryAddress
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
+from orchestrator.execute.ray_agent import RayAgent
 from orchestrator.execute.supervisor import record_of
-from orchestrator.train.registry import trainer_info
 
-_CLOSE_SECONDS = 20.0  # idle nurseries end at once; a busy one is killed
+_LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
 
 class RayTuneExecutor:
@@ -60,12 +57,12 @@ class RayTuneExecutor:
             ray_cluster.connected(self._node, address=self._address),
             temporary_folder("orchestrator-") as storage,
         ):
-            agent: Any = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_HostAgent).remote()
+            agent = RayAgent()
             tuner = tune.Tuner(
                 _trainable(by_id, mission, agent=agent),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
-                    scheduler=_ResourceDeadline(mission.deadlines.resources_seconds),
+                    scheduler=_Watch(mission.deadlines.resources_seconds, on_error=searcher.hear_error),
                     num_samples=-1,
                     reuse_actors=True,
                 ),
@@ -76,7 +73,7 @@ class RayTuneExecutor:
             except _PastTune as carrier:
                 raise carrier.error from None
             finally:
-                _close(agent)
+                agent.close()
 
 
 class _PastTune(BaseException):
@@ -99,6 +96,7 @@ class _QueueSearcher(Searcher):
         self._keep = keep
         self._watcher = watcher
         self._started: dict[str, tuple[Attempt, float]] = {}
+        self._errors: dict[str, str] = {}
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override] # Ray documents FINISHED
         """The configuration of a Tune trial: which trial, and which attempt at it."""
@@ -109,6 +107,10 @@ class _QueueSearcher(Searcher):
         self._watcher.started(attempt)
         return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
 
+    def hear_error(self, trial_id: str, error: str) -> None:
+        """Take note of Ray's words for the end of a trial's actor, which `on_trial_complete` is not told."""
+        self._errors[trial_id] = error
+
     def on_trial_complete(
         self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False
     ) -> None:
@@ -117,7 +119,9 @@ class _QueueSearcher(Searcher):
         if result is not None and "record" in result:
             record = codec.from_json(TrialRecord, result["record"])
         else:
-            failure = _supervisor_died() if error else self._never_placed(attempt)
+            failure = (
+                _supervisor_died(self._errors.pop(trial_id, "")) if error else self._never_placed(attempt)
+            )
             record = outcome_of(
                 attempt, self._mission, started_at=started_at, ended_with=failure, versions={}
             )
@@ -144,13 +148,21 @@ class _QueueSearcher(Searcher):
         """Restore nothing, for nothing is kept."""
 
 
-class _ResourceDeadline(FIFOScheduler):
-    """Ends a Tune trial that has waited too long for its placement group; Tune itself would wait for ever."""
+class _Watch(FIFOScheduler):
+    """Ends a Tune trial that has waited too long for its placement group; Tune itself would wait for ever.
 
-    def __init__(self, seconds: float) -> None:
+    It is also the only one that Tune tells of a trial's error before the searcher has to answer to it.
+    """
+
+    def __init__(self, seconds: float, *, on_error: Callable[[str, str], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
         self._seconds = seconds
+        self._on_error = on_error
         self._waiting_since: dict[str, float] = {}
+
+    def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
+        """Pass on what Tune has written down of the error."""
+        self._on_error(trial.trial_id, Path(trial.error_file).read_text())
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
         """First come, first served, after those that waited too long are ended."""
@@ -165,28 +177,7 @@ class _ResourceDeadline(FIFOScheduler):
         return super().choose_trial_to_run(tune_controller)
 
 
-class _HostAgent:
-    """Holds this host's agent, in a process of its own that outlives every trial's."""
-
-    def __init__(self) -> None:
-        self._agent = Agent()
-
-    def nursery(self, trainer: str, *, python: str, start_seconds: float) -> NurseryAddress:
-        """As `Agent.nursery`; a trainer travels by its name."""
-        return self._agent.nursery(trainer_info(trainer), python=python, start_seconds=start_seconds)
-
-    def close(self) -> None:
-        """As `Agent.close`."""
-        self._agent.close()
-
-
-def _close(agent: Any) -> None:
-    """End the nurseries and remove their folder. A cluster that is gone has ended them already."""
-    with contextlib.suppress(ray.exceptions.RayError):
-        ray.get(agent.close.remote(), timeout=_CLOSE_SECONDS)
-
-
-def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: Any) -> Any:
+def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: RayAgent) -> Any:
     """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's bundle."""
 
     def supervise(config: Mapping[str, Any]) -> None:
@@ -194,9 +185,7 @@ def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: 
         record = record_of(
             attempt,
             mission,
-            nursery_of=lambda info, *, python, start_seconds: _remote_nursery(
-                agent, info, python=python, start_seconds=start_seconds
-            ),
+            nursery_of=agent.nursery,
             device_ids=[str(each) for each in ray.get_gpu_ids()],
         )
         tune.report({"record": codec.to_json(record)})
@@ -207,23 +196,13 @@ def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: 
     return tune.with_resources(supervise, bundles)
 
 
-def _remote_nursery(agent: Any, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
-    asked = agent.nursery.remote(info.name, python=python, start_seconds=start_seconds)
-    try:
-        address: NurseryAddress = ray.get(asked, timeout=start_seconds + _CLOSE_SECONDS)
-    except ray.exceptions.GetTimeoutError as error:
-        message = f"the host's agent gave no nursery in {start_seconds + _CLOSE_SECONDS:g} s"
-        raise TrialError("timeout", message) from error
-    except ray.exceptions.RayActorError as error:
-        raise TrialError("worker_lost", "the host's agent died") from error
-    return address
-
-
 def _bundle_of(placement: Placement) -> dict[str, float]:
     """What one host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
     accelerators = {placement.kind.upper(): float(placement.chips)} if placement.chips else {}
     return {"CPU": float(placement.cpus), **accelerators}
 
 
-def _supervisor_died() -> Failure:
+def _supervisor_died(error: str) -> Failure:
+    if _LOW_ON_MEMORY in error:
+        return Failure(kind="oom", message="Ray killed the trial's supervisor: the host ran low on memory")
     return Failure(kind="worker_lost", message="the trial's supervisor died; Ray's own logs may say why")

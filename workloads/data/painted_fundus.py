@@ -74,7 +74,7 @@ RETINA = Published(
             places=_in_scikit_image,
         ),
     ),
-    cure="pip install scikit-image",
+    cure="pip install scikit-image==0.26.0",
     read=_read_retina,
 )
 
