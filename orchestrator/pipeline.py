@@ -31,6 +31,7 @@ from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.sources import DataRef, default_cache, resolve
+from workloads.registry import origin_of
 
 REPORT_NAME = "report.html"
 
@@ -195,6 +196,7 @@ def _execute(
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
     devices = _devices_of(settings)
     attempts = Counter(record.trial_id for record in situation.ledgers.get(settings.sweep.name, ()))
+    origins = {point.workload: origin_of(point.workload) for point in settings.sweep.points}
     return Mission(
         sweep=settings.sweep.name,
         folder=folder.absolute(),
@@ -205,7 +207,10 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         peak_flops_per_second={device.name: device.peak_flops_per_second for device in devices},
         retry_limits=settings.retries,
         prior_attempts=attempts,
-        environment=driver_environment(Path.cwd()),
+        environment=driver_environment(
+            Path.cwd(), packages={Path(each.folder) for each in origins.values() if each.folder}
+        ),
+        origins=origins,
     )
 
 
