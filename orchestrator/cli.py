@@ -27,6 +27,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Watcher
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
+from orchestrator.screen.downloads import download_bar
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 from orchestrator.screen.watcher import watching
 from workloads.origins import PATH_VARIABLE
@@ -139,7 +140,8 @@ def _sync(settings: Settings, _flags: frozenset[str]) -> int:
 
 
 def _look(settings: Settings, *, download: bool, quiet: bool = False) -> pipeline.Situation:
-    situation = pipeline.look(settings, download=download)
+    with download_bar(console) as progress:
+        situation = pipeline.look(settings, download=download, progress=progress)
     if not quiet:
         for ref in situation.data.values():
             _say(f"data: {ref.description}")

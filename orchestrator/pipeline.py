@@ -30,6 +30,7 @@ from orchestrator.record.environment import driver_environment
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
 from orchestrator.train.registry import trainer_info, trainers
+from workloads.data.download import Progress
 from workloads.data.sources import DataRef, default_cache, resolve
 from workloads.registry import origin_of
 
@@ -66,11 +67,12 @@ class Outcome:
     report: Path
 
 
-def look(settings: Settings, *, download: bool) -> Situation:
+def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
     """Look at this machine, the trainers' environments, the data and the ledgers.
 
     Args:
         download: whether data that is not here may be fetched.
+        progress: told of a download as it goes on.
 
     Raises:
         ConfigError: data that cannot be had.
@@ -83,7 +85,7 @@ def look(settings: Settings, *, download: bool) -> Situation:
             for name, chosen in settings.trainers.items()
         },
         data={
-            (name, source): _data_of(name, source, download=download)
+            (name, source): _data_of(settings, name, source, download=download, progress=progress)
             for name, source in data_needed(settings.sweep)
         },
         ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
@@ -214,9 +216,18 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
     )
 
 
-def _data_of(name: str, source: str, *, download: bool) -> DataRef:
+def _data_of(
+    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None
+) -> DataRef:
     try:
-        return resolve(name, source, cache=default_cache(), download=download)
+        return resolve(
+            name,
+            source,
+            cache=default_cache(),
+            download=download,
+            folder=settings.data_folder,
+            progress=progress,
+        )
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

@@ -61,6 +61,7 @@ class RootConf:
     steps: int = 200
     seed: int = 0
     outputs: str = "outputs"
+    data_folder: str | None = None
 
 
 @dataclass
