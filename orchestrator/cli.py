@@ -1,6 +1,7 @@
 """Words on the command line: which verb, what is printed, and the exit code."""
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.config.load import load
+from orchestrator.config.workload_path import taken_out
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.core.placement import Plan
@@ -25,8 +27,10 @@ from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Watcher
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
+from orchestrator.screen.downloads import download_bar
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 from orchestrator.screen.watcher import watching
+from workloads.origins import PATH_VARIABLE
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
@@ -39,6 +43,8 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
   plan     every point: to run, cached, or skipped and why; --all lists a long plan, --json is for programs
   report   tables, and a page for a browser, of what is recorded
   sync     send the tracking server the records that it lacks
+
+  workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md
 """
 _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
 
@@ -60,6 +66,9 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     words = [word for word in arguments if word not in _MULTIRUN]
     try:
+        words, folders = taken_out(words)
+        if folders:
+            os.environ[PATH_VARIABLE] = os.pathsep.join(folders)
         if "--version" in words:
             _say(f"orchestrator {own_version() or 'from a folder: it is not installed'}")
             return DONE
@@ -131,7 +140,8 @@ def _sync(settings: Settings, _flags: frozenset[str]) -> int:
 
 
 def _look(settings: Settings, *, download: bool, quiet: bool = False) -> pipeline.Situation:
-    situation = pipeline.look(settings, download=download)
+    with download_bar(console) as progress:
+        situation = pipeline.look(settings, download=download, progress=progress)
     if not quiet:
         for ref in situation.data.values():
             _say(f"data: {ref.description}")

@@ -30,7 +30,9 @@ from orchestrator.record.environment import driver_environment
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
 from orchestrator.train.registry import trainer_info, trainers
+from workloads.data.download import Progress
 from workloads.data.sources import DataRef, default_cache, resolve
+from workloads.registry import origin_of
 
 REPORT_NAME = "report.html"
 
@@ -65,11 +67,12 @@ class Outcome:
     report: Path
 
 
-def look(settings: Settings, *, download: bool) -> Situation:
+def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
     """Look at this machine, the trainers' environments, the data and the ledgers.
 
     Args:
         download: whether data that is not here may be fetched.
+        progress: told of a download as it goes on.
 
     Raises:
         ConfigError: data that cannot be had.
@@ -82,7 +85,7 @@ def look(settings: Settings, *, download: bool) -> Situation:
             for name, chosen in settings.trainers.items()
         },
         data={
-            (name, source): _data_of(name, source, download=download)
+            (name, source): _data_of(settings, name, source, download=download, progress=progress)
             for name, source in data_needed(settings.sweep)
         },
         ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
@@ -195,6 +198,7 @@ def _execute(
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
     devices = _devices_of(settings)
     attempts = Counter(record.trial_id for record in situation.ledgers.get(settings.sweep.name, ()))
+    origins = {point.workload: origin_of(point.workload) for point in settings.sweep.points}
     return Mission(
         sweep=settings.sweep.name,
         folder=folder.absolute(),
@@ -205,13 +209,25 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         peak_flops_per_second={device.name: device.peak_flops_per_second for device in devices},
         retry_limits=settings.retries,
         prior_attempts=attempts,
-        environment=driver_environment(Path.cwd()),
+        environment=driver_environment(
+            Path.cwd(), packages={Path(each.folder) for each in origins.values() if each.folder}
+        ),
+        origins=origins,
     )
 
 
-def _data_of(name: str, source: str, *, download: bool) -> DataRef:
+def _data_of(
+    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None
+) -> DataRef:
     try:
-        return resolve(name, source, cache=default_cache(), download=download)
+        return resolve(
+            name,
+            source,
+            cache=default_cache(),
+            download=download,
+            folder=settings.data_folder,
+            progress=progress,
+        )
     except ValueError as error:
         raise ConfigError(str(error)) from error
 

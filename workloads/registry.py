@@ -1,43 +1,51 @@
 """Which workloads there are, their knobs, and the spec that chosen knobs give; imports no framework."""
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
-import workloads
+from workloads.contract import spec_module, spec_of
 from workloads.names import unknown_name
+from workloads.origins import Origin, origins
 from workloads.shapes import shapes_of
 from workloads.spec import WorkloadSpec
 
 
 def workload_names() -> tuple[str, ...]:
-    """Folders of `workloads/` that hold a `spec.py`, in alphabetical order."""
-    folders = (each.name for each in pkgutil.iter_modules(workloads.__path__) if each.ispkg)
-    return tuple(sorted(name for name in folders if find_spec(f"workloads.{name}.spec")))
+    """In alphabetical order. Raises ValueError where a user's workloads cannot be told apart or found."""
+    return tuple(sorted(origins()))
+
+
+def origin_of(name: str) -> Origin:
+    """Where a workload is imported from. Raises ValueError for one that does not exist."""
+    known = origins()
+    if name not in known:
+        raise unknown_name("workload", name, known=known)
+    return known[name]
 
 
 def options_class(name: str) -> type[Any]:
     """The frozen dataclass of a workload's knobs, each with its default.
 
     Raises:
-        ValueError: unknown workload.
+        ValueError: unknown workload, or one whose `spec.py` is broken.
     """
-    options: type[Any] = _module(name).Options
+    options: type[Any] = spec_module(name, origin_of(name)).Options
     return options
 
 
-def workload(name: str, options: Mapping[str, Any]) -> WorkloadSpec:
+def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> WorkloadSpec:
     """Make a workload's spec, with options that are not named at their defaults.
+
+    Args:
+        origin: where it is, for a process that cannot look for it.
 
     Raises:
         UnsuitableInputError: an input of a size that the network cannot take.
-        ValueError: unknown workload or option, an option of the wrong type, or a value that gives no network.
+        ValueError: unknown workload or option, an option of the wrong type, a value that gives no network,
+            or a workload that is broken.
     """
-    kind = options_class(name)
-    hints = get_type_hints(kind)
+    origin = origin or origin_of(name)
+    hints = get_type_hints(spec_module(name, origin).Options)
     for option in options:
         if option not in hints:
             raise unknown_name(f"option of workload {name!r},", option, known=hints)
@@ -45,7 +53,7 @@ def workload(name: str, options: Mapping[str, Any]) -> WorkloadSpec:
         option: _typed(hints[option], value, what=f"workload {name!r}, option {option!r}")
         for option, value in options.items()
     }
-    spec: WorkloadSpec = _module(name).make(kind(**typed))
+    spec = spec_of(name, origin, typed)
     _require_shapes(spec)
     return spec
 
@@ -56,12 +64,6 @@ def _require_shapes(spec: WorkloadSpec) -> None:
             shapes_of(network)
         except ValueError as error:
             raise type(error)(f"workload {spec.name!r}: {error}") from error
-
-
-def _module(name: str) -> ModuleType:
-    if name not in workload_names():
-        raise unknown_name("workload", name, known=workload_names())
-    return importlib.import_module(f"workloads.{name}.spec")
 
 
 def _typed(kind: Any, value: Any, *, what: str) -> Any:

@@ -21,24 +21,32 @@ from orchestrator.config.faults import in_one_line
 from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from workloads.origins import search_path
 
 CONFIG_NAME = "config"
 
 
 def config_folders(working_directory: Path) -> tuple[Path, ...]:
-    """Folders of config files, the one searched first at the front."""
-    own = working_directory.resolve() / "conf"
-    return tuple(dict.fromkeys(each for each in (own, _shipped()) if each.is_dir()))
+    """Folders of config files, the one searched first at the front.
+
+    Raises:
+        ConfigError: a folder of workloads that is not there.
+    """
+    with in_one_line():
+        beside_workloads = [folder / "conf" for folder in search_path()]
+    every = (working_directory.resolve() / "conf", *beside_workloads, _shipped())
+    return tuple(dict.fromkeys(each for each in every if each.is_dir()))
 
 
 def config_loader(working_directory: Path) -> ConfigLoaderImpl:
     """Hydra's loader over those folders and our schemas."""
-    register()
+    folders = config_folders(working_directory)
+    register(folders)
     setup_globals()
-    search_path = create_config_search_path(None)
-    for folder in config_folders(working_directory):
-        search_path.prepend("main", f"file://{folder}", anchor="schema")
-    return ConfigLoaderImpl(search_path)
+    places = create_config_search_path(None)
+    for folder in folders:
+        places.prepend("main", f"file://{folder}", anchor="schema")
+    return ConfigLoaderImpl(places)
 
 
 @contextmanager

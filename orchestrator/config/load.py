@@ -62,6 +62,11 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
     return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}
 
 
+def _folder(base: DictConfig, working_directory: Path) -> Path | None:
+    folder = value_of(base, "data_folder")
+    return None if folder is None else working_directory / folder
+
+
 def _settings(
     base: DictConfig,
     points: tuple[Point, ...],
@@ -81,4 +86,5 @@ def _settings(
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS},
         trainers=trainers,
         outputs=working_directory / value_of(base, "outputs"),
+        data_folder=_folder(base, working_directory),
     )

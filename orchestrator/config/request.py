@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.config.schema import KNOB_GROUPS, POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS, RootConf
 from orchestrator.config.words import Word
+from orchestrator.config.workload_path import KEY as WORKLOAD_PATH
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _GRID = "sweep.grid."
@@ -108,6 +109,6 @@ def _check_settable(key: str) -> None:
         raise ConfigError(
             f"{key!r} is a fact of conf/{top}/; write another file there and choose it: {top}=NAME"
         )
-    known = [each.name for each in fields(RootConf)]
+    known = [*(each.name for each in fields(RootConf)), WORKLOAD_PATH]
     if top not in known:
         raise UnknownNameError("key", key, known=known)

@@ -1,12 +1,15 @@
 """What may be written in a configuration: one mutable schema class per config group, and the defaults."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, get_args
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
+from orchestrator.config.faults import in_one_line
 from orchestrator.config.twin import twin_of
 from orchestrator.core.device import Device
 from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
@@ -58,6 +61,7 @@ class RootConf:
     steps: int = 200
     seed: int = 0
     outputs: str = "outputs"
+    data_folder: str | None = None
 
 
 @dataclass
@@ -135,14 +139,26 @@ class RetryConf:
     error: int = 0
 
 
+def named_conf(name: str, schema: type[NamedConf]) -> type[NamedConf]:
+    """The schema with its name in it: an option that changes no default."""
+    return dataclasses.make_dataclass(f"{name}_named", [("name", str, name)], bases=(schema,))
+
+
 def trainer_conf(info: TrainerInfo) -> type[TrainerConf]:
     """The schema of one trainer: how it is started, and the knobs that the registry tells of."""
     knobs = [(name, str, _one_of(values[0], values)) for name, values in info.options.items()]
     return dataclasses.make_dataclass(f"{info.name}_conf", knobs, bases=(TrainerConf,))
 
 
-def register() -> None:
-    """Put every schema where a config file's defaults list finds it; twice does no harm."""
+def register(folders: Sequence[Path]) -> None:
+    """Put every schema where a config file's defaults list finds it; twice does no harm.
+
+    Args:
+        folders: of config files. A workload that has none of its name in them is an option by its schema.
+
+    Raises:
+        ConfigError: a workload whose code is broken.
+    """
     store = ConfigStore.instance()
     store.store(name=ROOT_SCHEMA, node=RootConf)
     store.store(name=OPTIONS, node={OPTIONS: {}})
@@ -161,6 +177,9 @@ def register() -> None:
         store.store(group=group, name="schema", node=schema)
     for info in trainers().values():
         store.store(group="trainer", name=f"{info.name}_schema", node=trainer_conf(info))
-    for name in workload_names():
-        conf = twin_of(options_class(name), base=NamedConf)
+    with in_one_line():
+        confs = {name: twin_of(options_class(name), base=NamedConf) for name in workload_names()}
+    for name, conf in confs.items():
         store.store(group="workload", name=f"{name}_schema", node=conf)
+        if not any((folder / "workload" / f"{name}.yaml").exists() for folder in folders):
+            store.store(group="workload", name=name, node=named_conf(name, conf))

@@ -58,6 +58,7 @@ class Settings:
         retries: how many more attempts a failure of each kind gets.
         trainers: of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
+        data_folder: photographs that the user brings, for the data set that takes them; None brings none.
     """
 
     sweep: Sweep
@@ -69,6 +70,7 @@ class Settings:
     retries: Mapping[FailureKind, int]
     trainers: Mapping[str, TrainerSettings]
     outputs: Path
+    data_folder: Path | None
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

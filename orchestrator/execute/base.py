@@ -1,7 +1,7 @@
 """The contract of an executor, and what every one of them is told."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +9,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
+from workloads.origins import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Mission:
         retry_limits: failure kind -> how often a trial that failed so is started again.
         prior_attempts: trial_id -> attempts that earlier commands made.
         environment: what the driver runs with; part of every record.
+        origins: workload -> where a worker imports it from.
     """
 
     sweep: str
@@ -36,6 +38,7 @@ class Mission:
     retry_limits: Mapping[FailureKind, int]
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]
+    origins: Mapping[str, Origin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

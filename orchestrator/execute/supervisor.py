@@ -123,6 +123,7 @@ def _jobs_of(
     return [
         WorkerJob(
             trial=placement.trial,
+            origin=mission.origins.get(placement.trial.workload),
             kind=placement.kind,
             precision=placement.precision,
             rehearsal=placement.provenance == "rehearsed",

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 import subprocess
+from collections.abc import Iterable
 from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
@@ -13,12 +14,16 @@ _GIT_SECONDS = 5.0
 _PACKAGES = ("orchestrator", "workloads")
 
 
-def driver_environment(working_directory: Path) -> dict[str, str]:
-    """Facts of the driver's process and of the user's folder; what is unknown is left out."""
+def driver_environment(working_directory: Path, *, packages: Iterable[Path] = ()) -> dict[str, str]:
+    """Facts of the driver's process and of the user's folder; what is unknown is left out.
+
+    Args:
+        packages: folders of the user's own code.
+    """
     known = {
         "python": platform.python_version(),
         "orchestrator": own_version(),
-        "code_sha256": own_sha256(),
+        "code_sha256": code_sha256(packages),
         "hostname": platform.node(),
         "platform": platform.platform(),
         "cpu_model": cpu_model(),
@@ -35,14 +40,17 @@ def own_version() -> str | None:
         return None
 
 
-def own_sha256() -> str:
-    """Of all our sources, by path: git tells of the user's folder, and an installed version may be edited."""
+def code_sha256(packages: Iterable[Path] = ()) -> str:
+    """Of all our sources and the user's, by path within a package: git does not tell of either for certain.
+
+    An installed version may be edited, and a user's package need not lie in the working directory.
+    """
     digest = hashlib.sha256()
-    for package in _PACKAGES:
-        root = Path(str(files(package)))
+    ours = [Path(str(files(package))) for package in _PACKAGES]
+    for root in (*ours, *sorted(packages, key=lambda folder: folder.name)):
         for file in sorted(root.rglob("*.py")):
-            source = file.read_bytes()
-            digest.update(f"{package}/{file.relative_to(root).as_posix()} {len(source)}\n".encode() + source)
+            path, source = file.relative_to(root.parent).as_posix(), file.read_bytes()
+            digest.update(f"{path} {len(source)}\n".encode() + source)
     return digest.hexdigest()
 
 

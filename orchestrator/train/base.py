@@ -8,6 +8,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.spec import TrialSpec
 from workloads.data.batches import Batches
+from workloads.origins import Origin
 from workloads.spec import Phase, WorkloadSpec
 
 
@@ -25,6 +26,7 @@ class WorkerJob:
         data_path: the data set's file on this host.
         addresses: `host:port` of each rank, for the framework's own rendezvous.
         variables: environment variables, set before the framework is used.
+        origin: where the workload is imported from; None looks for it.
     """
 
     trial: TrialSpec
@@ -38,6 +40,7 @@ class WorkerJob:
     data_path: str
     addresses: tuple[str, ...]
     variables: Mapping[str, str]
+    origin: Origin | None = None
 
 
 class Trainer(Protocol):

@@ -103,7 +103,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 packages=("torch_xla", "torch"),
                 install=(
                     "make xla, or in an environment .venv-xla: "
-                    "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3'"
+                    "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3' 'pillow>=12,<14'"
                 ),
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
                 process_model=_per_host,

@@ -34,6 +34,12 @@ def test_a_sweep_alone_is_a_whole_command(tmp_path):
     assert settings.trainers["torch_ddp"] == TrainerSettings(python=None, start_method="auto")
 
 
+def test_a_folder_of_the_users_own_data_is_found_from_the_working_directory(tmp_path):
+    assert loaded(SMOKE).data_folder is None
+    settings = loaded(SMOKE, "data_folder=aptos", working_directory=tmp_path)
+    assert settings.data_folder == tmp_path / "aptos"
+
+
 def test_what_the_command_line_says_replaces_what_files_say():
     settings = loaded(
         *(SMOKE, "executor=inline", "tracking=none", "cluster.missing_device=skip", "retry.oom=2"),

@@ -25,8 +25,8 @@ def test_it_names_python_platform_and_host(tmp_path):
     assert {"platform", "cpu_model"} <= set(found)
 
 
-def own_sha256(code, *, cwd):
-    command = [sys.executable, "-c", "import orchestrator.record.environment as e; print(e.own_sha256())"]
+def code_sha256(code, *, cwd):
+    command = [sys.executable, "-c", "import orchestrator.record.environment as e; print(e.code_sha256())"]
     told = subprocess.run(command, cwd=cwd, env={"PYTHONPATH": str(code)}, check=True, capture_output=True)
     return told.stdout.strip().decode()
 
@@ -35,11 +35,11 @@ def test_it_names_our_code_by_its_sources_wherever_it_is_run_from(tmp_path):
     for package in ("orchestrator", "workloads"):
         sources = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, tmp_path / "code" / package, ignore=sources)
-    first = own_sha256(tmp_path / "code", cwd=tmp_path)
+    first = code_sha256(tmp_path / "code", cwd=tmp_path)
     assert len(first) == 64
-    assert own_sha256(tmp_path / "code", cwd="/") == first
+    assert code_sha256(tmp_path / "code", cwd="/") == first
     (tmp_path / "code/workloads/names.py").rename(tmp_path / "code/workloads/other.py")
-    assert own_sha256(tmp_path / "code", cwd=tmp_path) != first
+    assert code_sha256(tmp_path / "code", cwd=tmp_path) != first
     assert len(driver_environment(tmp_path)["code_sha256"]) == 64
 
 

@@ -104,7 +104,7 @@ def test_photographs_without_a_size_are_refused(means: Means, tmp_path: Path) ->
 
 def test_no_folder_and_a_wrong_folder_are_told(means: Means, tmp_path: Path) -> None:
     expected = (
-        r"^graded fundus photographs: no folder is given; set data\.folder to photographs from Kaggle \("
+        r"^graded fundus photographs: no folder is given; set data_folder to photographs from Kaggle \("
     )
     with pytest.raises(ValueError, match=expected):
         prepare(FUNDUS, "real", replace(means, folder=None))

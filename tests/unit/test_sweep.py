@@ -85,4 +85,5 @@ def test_a_retry_limit_is_not_negative():
             retries={"oom": -1},
             trainers={},
             outputs=Path("outputs"),
+            data_folder=None,
         )

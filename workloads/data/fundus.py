@@ -30,7 +30,7 @@ FUNDUS = DataSet(
     version=1,
     real=UserFolder(
         description="graded fundus photographs",
-        cure="set data.folder to photographs from Kaggle (APTOS or EyePACS), or set data.source=synthetic",
+        cure="set data_folder to photographs from Kaggle (APTOS or EyePACS), or set data.source=synthetic",
         identify=identify,
         read=read,
     ),

@@ -1,0 +1,164 @@
+"""What a workload's `spec.py` must give; whatever it does not is told in one line."""
+
+import ast
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import workloads
+from workloads.layers import Custom, Layer
+from workloads.names import unknown_name
+from workloads.origins import Origin, import_spec
+from workloads.spec import ContrastiveDivergence, Gan, Protocol, Supervised, WorkloadSpec
+
+_SCALARS = (int, float, bool, str)
+_FRAMEWORKS = ("torch", "keras", "tensorflow")
+"""Where a sweep is planned they need not be installed."""
+
+
+class _FaultError(Exception):
+    """What is wrong, without the workload's name."""
+
+
+def spec_module(name: str, origin: Origin) -> ModuleType:
+    """Import a workload's module `spec`.
+
+    Raises:
+        ValueError: the import fails, or the module lacks something.
+    """
+    with _one_line(name, origin):
+        module = import_spec(origin)
+        _require_parts(module)
+    return module
+
+
+def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec:
+    """What `make` gives for these knobs.
+
+    Raises:
+        ValueError: a knob that is refused, or a spec that no trainer could follow.
+    """
+    module = spec_module(name, origin)
+    with _one_line(name, origin, refusals=(ValueError,)):
+        spec: WorkloadSpec = module.make(module.Options(**knobs))
+    with _one_line(name, origin):
+        _require_whole(spec, name=name, version=module.VERSION)
+        if origin.folder is not None:
+            _require_code(spec, top=origin.top)
+    return spec
+
+
+@contextmanager
+def _one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Turn an error of a user's code into a ValueError that names the workload; `refusals` pass."""
+    try:
+        yield
+    except refusals:
+        raise
+    except _FaultError as error:
+        raise ValueError(f"workload {name!r}: {error}") from error
+    except Exception as error:  # a user's code raises almost anything
+        told = _told(error, folder=origin.folder or workloads.__path__[0])
+        raise ValueError(f"workload {name!r}: {told}") from error
+
+
+def _told(error: Exception, *, folder: str) -> str:
+    """An error, behind the last line of the code in `folder` that led to it."""
+    lines = [(each.filename, each.lineno) for each in traceback.extract_tb(error.__traceback__)]
+    message = str(error).partition("\n")[0]
+    if isinstance(error, SyntaxError):
+        lines.append((error.filename or "", error.lineno))
+        message = error.msg
+    places = [f"{file}, line {line}: " for file, line in lines if file.startswith(folder)]
+    return f"{(places or [''])[-1]}{type(error).__name__}: {message}"
+
+
+def _require_parts(module: ModuleType) -> None:
+    for part in ("VERSION", "Options", "make"):
+        if not hasattr(module, part):
+            raise _FaultError(f"{module.__file__} has no {part}; it needs VERSION, Options and make")
+    is_frozen = getattr(getattr(module.Options, "__dataclass_params__", None), "frozen", False)
+    if not isinstance(module.Options, type) or not is_frozen:
+        raise _FaultError("Options must be a frozen dataclass: @dataclass(frozen=True, kw_only=True)")
+    hints = get_type_hints(module.Options)
+    for option in fields(module.Options):
+        hint = hints[option.name]
+        scalar = get_args(hint)[0] if get_origin(hint) is tuple else hint
+        if scalar not in _SCALARS:
+            raise _FaultError(
+                f"option {option.name!r} is of type {hint}; "
+                "possible are int, float, bool, str, or a tuple of one as tuple[int, ...]"
+            )
+
+
+def _require_whole(spec: object, *, name: str, version: object) -> None:
+    if not isinstance(spec, WorkloadSpec):
+        raise _FaultError(f"make gives a {type(spec).__name__}, expected a WorkloadSpec")
+    if spec.name != name:
+        raise _FaultError(f"make gives it the name {spec.name!r}, expected {name!r}")
+    if type(version) is not int or spec.version != version:
+        raise _FaultError(f"version={spec.version!r} and VERSION={version!r} must be one whole number")
+    if not spec.phases:
+        raise _FaultError("it has no phase; a training has at least one")
+    for user, network in _networks_named_in(spec):
+        if network not in spec.networks:
+            raise _FaultError(str(unknown_name(f"network of {user}", network, known=spec.networks)))
+    for node in (node for network in spec.networks.values() for node in network.nodes):
+        if not isinstance(node.layer, get_args(Layer)):
+            raise _FaultError(f"{node.layer!r} is no layer; a layer of one's own is a Custom")
+
+
+def _networks_named_in(spec: WorkloadSpec) -> Iterator[tuple[str, str]]:
+    """(what names it, name of a network)."""
+    yield "its quality", spec.quality.network
+    for phase in spec.phases:
+        for name in (*_networks_of(phase.protocol), *phase.optimizers):
+            yield f"phase {phase.name!r}", name
+
+
+def _networks_of(protocol: Protocol) -> tuple[str, ...]:
+    match protocol:
+        case Supervised() | ContrastiveDivergence():
+            return (protocol.network,)
+        case Gan():
+            return ("generator", "discriminator")
+
+
+def _require_code(spec: WorkloadSpec, *, top: str) -> None:
+    """Look for what a spec names by `module:name`, but for its data, which `data/sources.py` looks for."""
+    if not callable(resolve_name(spec.quality.measure)):
+        raise _FaultError(f"measure {spec.quality.measure!r} is no function")
+    for node in (node for network in spec.networks.values() for node in network.nodes):
+        if isinstance(node.layer, Custom):
+            _require_class(node.layer.torch, top=top)
+            _require_class(node.layer.keras, top=top)
+
+
+def _require_class(path: str, *, top: str) -> None:
+    """Look for the class of a layer in its source: importing that would import a framework."""
+    module, _, name = path.partition(":")
+    package = module.partition(".")[0]
+    if not name or (find_spec(package) is None and package not in _FRAMEWORKS):
+        raise _FaultError(f"there is no layer {path!r}; expected module:Class, as {top}.layers:Mine")
+    if package == top:
+        found = find_spec(module)
+        if found is None or found.origin is None:
+            raise _FaultError(f"there is no layer {path!r}, for there is no module {module!r}")
+        known = _classes_in(Path(found.origin))
+        if name not in known and "*" not in known:
+            raise _FaultError(str(unknown_name(f"layer in {found.origin},", name, known=known)))
+
+
+def _classes_in(file: Path) -> set[str]:
+    """Names of the classes that a module defines or imports."""
+    nodes = list(ast.walk(ast.parse(file.read_bytes(), filename=str(file))))
+    imported = {
+        each.asname or each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names
+    }
+    return imported | {node.name for node in nodes if isinstance(node, ast.ClassDef)}

@@ -1,0 +1,136 @@
+"""Where workloads are found: in this package, in installed distributions, in folders that a user names."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, metadata
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+
+import workloads
+
+PATH_VARIABLE = "ORCHESTRATOR_WORKLOAD_PATH"
+"""Folders that hold `NAME/spec.py`, separated as in PATH."""
+
+ENTRY_POINTS = "orchestrator.workloads"
+"""Group in which a distribution names its workloads: NAME = package that has a `spec.py`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a workload is imported from, also by an interpreter in which it is not installed.
+
+    Attributes:
+        package: dotted name; its module `spec` tells the workload.
+        folder: of the top-level package, absolute; None for `workloads`, which every interpreter has.
+    """
+
+    package: str
+    folder: str | None = None
+
+    @property
+    def top(self) -> str:
+        """Name of the top-level package."""
+        return self.package.partition(".")[0]
+
+
+def origins() -> Mapping[str, Origin]:
+    """Name -> origin of every workload that there is.
+
+    Raises:
+        ValueError: a folder or an entry point without a workload, or two workloads of one name.
+    """
+    return _origins(search_path())
+
+
+def search_path() -> tuple[Path, ...]:
+    """The folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
+    named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
+    folders = tuple(dict.fromkeys(Path(each).expanduser().resolve() for each in named if each))
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"workload_path={folder} is no folder; name one that holds NAME/spec.py")
+    return folders
+
+
+def import_spec(origin: Origin) -> ModuleType:
+    """Import a workload's module `spec`. Raises whatever its code raises."""
+    if origin.folder is not None:
+        _make_importable(origin.top, Path(origin.folder))
+    return import_module(f"{origin.package}.spec")
+
+
+@cache
+def _origins(folders: tuple[Path, ...]) -> Mapping[str, Origin]:
+    found: dict[str, Origin] = {}
+    in_folders = (each for folder in folders for each in _in_folder(folder))
+    for name, origin in (*_ours(), *_installed(), *in_folders):
+        known = found.setdefault(name, origin)
+        if known != origin:
+            ways = " and ".join(each.folder or f"package {each.package}" for each in (known, origin))
+            raise ValueError(f"there are two workloads {name!r}, in {ways}; rename one of them")
+    return found
+
+
+def _ours() -> Iterator[tuple[str, Origin]]:
+    for each in iter_modules(workloads.__path__, "workloads."):
+        if each.ispkg and find_spec(f"{each.name}.spec"):
+            yield each.name.rpartition(".")[2], Origin(package=each.name)
+
+
+def _installed() -> Iterator[tuple[str, Origin]]:
+    for point in metadata.entry_points(group=ENTRY_POINTS):
+        top, *inner = point.module.split(".")
+        found = find_spec(top)
+        folder, *_ = (found and found.submodule_search_locations) or ("",)
+        if not folder or not Path(folder, *inner, "spec.py").is_file():
+            raise ValueError(
+                f"entry point {point.name!r} of group {ENTRY_POINTS!r} names {point.value!r}, "
+                "expected an installed package that has a spec.py"
+            )
+        yield point.name, Origin(package=point.module, folder=folder)
+
+
+def _in_folder(folder: Path) -> Iterator[tuple[str, Origin]]:
+    packages = sorted(each for each in folder.iterdir() if (each / "spec.py").is_file())
+    if not packages:
+        inside = (folder / "spec.py").is_file()
+        hint = folder.parent if inside else "one that holds NAME/spec.py"
+        raise ValueError(f"workload_path={folder} holds no folder with a spec.py; name {hint}")
+    for package in packages:
+        if not package.name.isidentifier():
+            raise ValueError(f"{package} cannot be imported; its name may have letters, digits and _")
+        _refuse_another(package.name, package)
+        yield package.name, Origin(package=package.name, folder=str(package))
+
+
+def _make_importable(name: str, folder: Path) -> None:
+    """Let the top-level package `name` be the one in `folder`, and nothing that lies beside it be found."""
+    _refuse_another(name, folder)
+    if find_spec(name) is not None:
+        return
+    found = PathFinder.find_spec(name, [str(folder.parent)])
+    assert found is not None
+    assert found.loader is not None
+    sys.modules[name] = module_from_spec(found)
+    try:
+        found.loader.exec_module(sys.modules[name])
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def _refuse_another(name: str, folder: Path) -> None:
+    """Raises ValueError if the import of `name` would find anything else than `folder`."""
+    found = find_spec(name)
+    if found is None:
+        return
+    places = [Path(each).resolve() for each in found.submodule_search_locations or ()]
+    if folder.resolve() not in places:
+        there = places[0] if places else found.origin
+        raise ValueError(f"{folder} has the name of another module, {there}; rename the folder")
