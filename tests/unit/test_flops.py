@@ -16,10 +16,10 @@ def small_network() -> Network:
     return sequential((4, 4, 1), Conv2d(filters=2, kernel=3), Flatten(), Dense(units=3))
 
 
-def small(optimizer: Optimizer | None = None) -> WorkloadSpec:
+def small(optimizer: Optimizer | None = None, *, network: Network | None = None) -> WorkloadSpec:
     return classifier(
         "small",
-        small_network(),
+        network or small_network(),
         version=1,
         optimizer=optimizer or Sgd(learning_rate=0.1),
         data=DataNeed(data_set="workloads.data.mnist:MNIST"),
@@ -33,6 +33,11 @@ def test_two_filters_of_9_at_4_positions_and_8_times_3_weights_cost_144_plus_48(
 
 def test_a_step_on_one_sample_costs_three_times_192_less_the_144_of_the_first_input_gradient() -> None:
     assert train_step_flops(small(), 1) == 3 * 192 - 144 == 432
+
+
+def test_a_first_layer_needs_no_input_gradient_behind_one_that_only_flattens() -> None:
+    network = sequential((2, 2, 1), Flatten(), Dense(units=3), Dense(units=5))
+    assert train_step_flops(small(network=network), 1) == 2 * (2 * 4 * 3) + 3 * (2 * 3 * 5)
 
 
 def test_the_default_mnist_cnn_costs_1_517_184_per_sample() -> None:
