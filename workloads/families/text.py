@@ -7,8 +7,8 @@ so what follows is our assumption: the networks of Keras' IMDB examples (keras.i
 IMDB"; in its older form with dropout of 0.5 behind the cells), of 20,000 words and Adam. Those have 128 units
 in the embedding, two layers of 64 and reviews of 200 words; ours are smaller by default, for a CPU.
 
-There is no dropout inside the cells: it would shut out the fused kernels, which is what slowed the GPU down in
-Künas' comparison by batch size (WSCAD-WIC; a `recurrent_dropout` of 0.2).
+There is no dropout inside the cells. It would shut out the fused kernels, as the `recurrent_dropout` of Künas'
+comparison by batch size (WSCAD-WIC) did: there a GPU lost to a CPU below batches of 128.
 """
 
 import math
@@ -77,13 +77,10 @@ def _network(options: TextOptions, cell: Literal["lstm", "gru"]) -> Network:
 
 
 def _check(name: str, options: TextOptions) -> None:
-    if options.vocabulary <= FIRST_WORD:
-        raise ValueError(
-            f"{name} vocabulary={options.vocabulary} must be at least {FIRST_WORD + 1}: padding, unknown, a word"
-        )
-    for knob in ("sequence_length", "embedding_units", "units", "layers"):
-        if getattr(options, knob) < 1:
-            raise ValueError(f"{name} {knob}={getattr(options, knob)} must be at least 1")
+    sizes = ("sequence_length", "embedding_units", "units", "layers")
+    for knob, least in (("vocabulary", FIRST_WORD + 1), *((size, 1) for size in sizes)):
+        if getattr(options, knob) < least:
+            raise ValueError(f"{name} {knob}={getattr(options, knob)} must be at least {least}")
     if not 0 <= options.dropout < 1:
         raise ValueError(f"{name} dropout={options.dropout} must lie in [0, 1)")
     if not 0 < options.learning_rate < math.inf:
