@@ -57,11 +57,11 @@ class BidirectionalCell(nn.Module):
 
     def is_fused(self) -> bool:
         """Whether one kernel computes a sequence, asked of a short one on this device at this precision."""
-        device = next(self.parameters()).device
-        if device.type == "xla":
+        weight = next(self.parameters())
+        if weight.device.type == "xla":
             return False
         with torch.enable_grad():
-            probe = torch.zeros(1, 2, self._inputs, device=device, requires_grad=True)
+            probe = weight.new_zeros(1, 2, self._inputs).requires_grad_()
             return any(name.startswith(_FUSED) for name in _backward_names(self(probe)))
 
     def _directions(self) -> Iterator[tuple[str, dict[str, Tensor]]]:
