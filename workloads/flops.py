@@ -53,11 +53,20 @@ def _phase_flops(spec: WorkloadSpec, phase: Phase) -> float:
 def _trained(network: Network) -> float:
     """Forward, gradient of the weights and gradient of the input cost the same in each layer.
 
-    Nothing needs the gradient of the network's own input.
+    Nothing needs the gradient of an input that no weights have made.
     """
-    layers = _layer_flops(network)
-    first = sum(flops for flops, node in zip(layers, network.nodes, strict=True) if INPUT in node.inputs)
-    return 3 * sum(layers) - first
+    layers = zip(_layer_flops(network), _takes_made_inputs(network), strict=True)
+    return sum((3 if is_made else 2) * flops for flops, is_made in layers)
+
+
+def _takes_made_inputs(network: Network) -> list[bool]:
+    """Whether each node takes what weights below it have made."""
+    made: dict[int, bool] = {INPUT: False}
+    takes: list[bool] = []
+    for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
+        takes.append(any(made[each] for each in node.inputs))
+        made[index] = takes[-1] or bool(parameters_of(node.layer, inputs))
+    return takes
 
 
 def _layer_flops(network: Network) -> list[float]:

@@ -31,6 +31,7 @@ from workloads.layers import (
     Shape,
     pair,
 )
+from workloads.with_keras.embedding import EmbeddingLayer
 from workloads.with_keras.recurrent import BidirectionalCell
 
 Apply = Callable[..., Any]
@@ -72,7 +73,7 @@ def keras_layer_of(layer: Layer, *, name: str, dtype: str | None) -> Any:
                 **common,
             )
         case Embedding():
-            return keras.layers.Embedding(layer.vocabulary, layer.units, **common)
+            return EmbeddingLayer(layer, **common)
         case Recurrent():
             return BidirectionalCell(layer, **common)
         case Rbm():

@@ -48,10 +48,7 @@ def named_variables(model: Any, network: Network) -> Iterator[tuple[str, Any]]:
 
 def variable_of(layer: Any, name: str) -> Any:
     """A Keras layer's variable by canonical name."""
-    if isinstance(layer, BidirectionalCell):
-        return layer.variable(name)
-    own_names = {"kernel": "embeddings"} if isinstance(layer, keras.layers.Embedding) else {}
-    return getattr(layer, own_names.get(name, name))
+    return layer.variable(name) if isinstance(layer, BidirectionalCell) else getattr(layer, name)
 
 
 def state_of(model: Any, network: Network) -> State:

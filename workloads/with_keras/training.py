@@ -10,6 +10,7 @@ import tensorflow as tf
 from workloads.protocols import losses_of, trained_by
 from workloads.shapes import input_shapes_of, parameters_of
 from workloads.spec import Adam, Optimizer, Phase, Sgd, WorkloadSpec
+from workloads.with_keras.adam import Adam as PaperAdam
 from workloads.with_keras.network import build, layer_name, named_variables, state_of, variable_of
 from workloads.with_keras.recurrent import fused_recurrent
 
@@ -59,7 +60,7 @@ def optimizer_of(optimizer: Optimizer) -> Any:
         case Sgd():
             return keras.optimizers.SGD(optimizer.learning_rate, momentum=optimizer.momentum)
         case Adam():
-            return keras.optimizers.Adam(
+            return PaperAdam(
                 optimizer.learning_rate, beta_1=optimizer.beta_1, beta_2=optimizer.beta_2, epsilon=1e-8
             )
 

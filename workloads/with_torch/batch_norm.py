@@ -35,14 +35,14 @@ class GlobalBatchNorm(nn.Module):
             )
         axes = [0, *range(2, features.ndim)]
         if dist.is_initialized() and dist.get_world_size() > 1:
-            mean, variance = _global_moments(features.float(), axes)
+            mean, variance = _global_moments(features.to(self.moving_mean.dtype), axes)
             normal = _normalised(features, mean, variance, epsilon=self._epsilon, gamma=gamma, beta=self.beta)
         else:
             normal = functional.batch_norm(
                 features, None, None, gamma, self.beta, training=True, eps=self._epsilon
             )
             with torch.no_grad():
-                variance, mean = torch.var_mean(features.float(), axes, correction=0)
+                variance, mean = torch.var_mean(features.to(self.moving_mean.dtype), axes, correction=0)
         self._keep(mean, variance)
         return normal
 

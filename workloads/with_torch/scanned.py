@@ -3,7 +3,7 @@
 `scan` differentiates too, but its derivative needs jax when a mesh of devices is in use (torch_xla 2.9), and
 adds up a kernel's gradient step by step. Here the derivative is a second scan, and one product afterwards.
 
-Arrays are [step, direction, batch, unit]; kernels [direction, unit, gate * unit]; biases [direction, 1, gate * unit].
+Arrays are [step, direction, batch, unit] or, of gates, [step, direction, batch, gate * unit].
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ class _Cell:
 
     Attributes:
         step: (states, kernel, bias), gates of the input -> the same, (states, what the derivative needs).
-        back: (derivatives by the states, transposed kernel), (derivative by this step's output, what was kept,
-            the last state before the step) -> the same, derivatives by the gates of the input and by the
-            recurrent product: once where they are one.
+        back: (derivatives by the states, transposed kernel), (derivative by this step's output, what was
+            kept, the last state before the step) -> the same, derivatives by the gates of the input and by
+            the recurrent product: once where they are one.
     """
 
     num_states: int
@@ -34,7 +34,12 @@ class _Cell:
 
 
 def scanned(cell: Literal["lstm", "gru"], gates: Tensor, *, kernels: Tensor, biases: Tensor) -> Tensor:
-    """Hidden states of all steps, from the input's part of the gates, in PyTorch's order of gates."""
+    """Hidden states of all steps, from the input's part of the gates, in PyTorch's order of gates.
+
+    Args:
+        kernels: [direction, unit, gate * unit].
+        biases: [direction, 1, gate * unit].
+    """
     hidden: Tensor = _Scan.apply(_CELLS[cell], gates, kernels, biases)  # type: ignore[no-untyped-call]  # torch
     return hidden
 
