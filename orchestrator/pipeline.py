@@ -2,7 +2,6 @@
 
 import importlib
 import platform
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.base import Executor, Mission, Watcher
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
+from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
 from orchestrator.plan.answers import answers_of
 from orchestrator.plan.plan import plan
@@ -197,7 +197,6 @@ def _execute(
 
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
     devices = _devices_of(settings)
-    attempts = Counter(record.trial_id for record in situation.ledgers.get(settings.sweep.name, ()))
     origins = {point.workload: origin_of(point.workload) for point in settings.sweep.points}
     return Mission(
         sweep=settings.sweep.name,
@@ -208,7 +207,7 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         driver_names={device.name: device.driver_names for device in devices},
         peak_flops_per_second={device.name: device.peak_flops_per_second for device in devices},
         retry_limits=settings.retries,
-        prior_attempts=attempts,
+        prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), folder),
         environment=driver_environment(
             Path.cwd(), packages={Path(each.folder) for each in origins.values() if each.folder}
         ),

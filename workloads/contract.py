@@ -15,7 +15,7 @@ import workloads
 from workloads.layers import Custom, Layer
 from workloads.names import unknown_name
 from workloads.origins import Origin, import_spec
-from workloads.spec import ContrastiveDivergence, Gan, Protocol, Supervised, WorkloadSpec
+from workloads.spec import ContrastiveDivergence, Gan, Optimizer, Protocol, Supervised, WorkloadSpec
 
 _SCALARS = (int, float, bool, str)
 _FRAMEWORKS = ("torch", "keras", "tensorflow")
@@ -109,6 +109,9 @@ def _require_whole(spec: object, *, name: str, version: object) -> None:
     for user, network in _networks_named_in(spec):
         if network not in spec.networks:
             raise _FaultError(str(unknown_name(f"network of {user}", network, known=spec.networks)))
+    for optimizer in (each for phase in spec.phases for each in phase.optimizers.values()):
+        if not isinstance(optimizer, get_args(Optimizer)):
+            raise _FaultError(f"{optimizer!r} is no optimizer; it may be Sgd or Adam")
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if not isinstance(node.layer, get_args(Layer)):
             raise _FaultError(f"{node.layer!r} is no layer; a layer of one's own is a Custom")
@@ -131,9 +134,12 @@ def _networks_of(protocol: Protocol) -> tuple[str, ...]:
 
 
 def _require_code(spec: WorkloadSpec, *, top: str) -> None:
-    """Look for what a spec names by `module:name`, but for its data, which `data/sources.py` looks for."""
-    if not callable(resolve_name(spec.quality.measure)):
-        raise _FaultError(f"measure {spec.quality.measure!r} is no function")
+    """Look for all that a spec names by `module:name`."""
+    for kind, path in (("data set", spec.data.data_set), ("measure", spec.quality.measure)):
+        try:
+            resolve_name(path)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise _FaultError(f"{kind} {path!r} cannot be loaded: {error}; expected module:name") from error
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if isinstance(node.layer, Custom):
             _require_class(node.layer.torch, top=top)
@@ -150,15 +156,8 @@ def _require_class(path: str, *, top: str) -> None:
         found = find_spec(module)
         if found is None or found.origin is None:
             raise _FaultError(f"there is no layer {path!r}, for there is no module {module!r}")
-        known = _classes_in(Path(found.origin))
-        if name not in known and "*" not in known:
-            raise _FaultError(str(unknown_name(f"layer in {found.origin},", name, known=known)))
-
-
-def _classes_in(file: Path) -> set[str]:
-    """Names of the classes that a module defines or imports."""
-    nodes = list(ast.walk(ast.parse(file.read_bytes(), filename=str(file))))
-    imported = {
-        each.asname or each.name for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names
-    }
-    return imported | {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+        nodes = list(ast.walk(ast.parse(Path(found.origin).read_bytes(), filename=found.origin)))
+        classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+        imports = (each for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names)
+        if name not in classes | {each.asname or each.name for each in imports}:
+            raise _FaultError(str(unknown_name(f"layer in {found.origin},", name, known=classes)))

@@ -116,10 +116,10 @@ def _make_importable(name: str, folder: Path) -> None:
         return
     found = PathFinder.find_spec(name, [str(folder.parent)])
     assert found is not None
-    assert found.loader is not None
     sys.modules[name] = module_from_spec(found)
     try:
-        found.loader.exec_module(sys.modules[name])
+        if found.loader is not None:  # a folder without __init__.py has none
+            found.loader.exec_module(sys.modules[name])
     except BaseException:
         del sys.modules[name]
         raise

@@ -1,6 +1,7 @@
 """Which workloads there are, their knobs, and the spec that chosen knobs give; imports no framework."""
 
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any, get_args, get_origin, get_type_hints
 
 from workloads.contract import spec_module, spec_of
@@ -30,6 +31,10 @@ def options_class(name: str) -> type[Any]:
         ValueError: unknown workload, or one whose `spec.py` is broken.
     """
     options: type[Any] = spec_module(name, origin_of(name)).Options
+    hints = get_type_hints(options)
+    for option in fields(options):
+        if option.default is not MISSING:
+            _typed(hints[option.name], option.default, what=f"workload {name!r}, option {option.name!r}")
     return options
 
 

@@ -133,6 +133,12 @@ def _not_yaml(error: yaml.YAMLError) -> str:
 def _missing_file(error: MissingConfigException) -> ConfigError:
     group, _, name = str(error.missing_cfg_file).rpartition("/")
     file = _file_of(error) or "conf/"
+    if group == "workload" and name.endswith("_schema"):
+        workload = name.removesuffix("_schema")
+        return ConfigError(
+            f"{file} builds on workload {workload!r}, of which no spec.py is found; "
+            f"workload_path=DIR finds DIR/{workload}/spec.py"
+        )
     if not error.options:
         return ConfigError(f"{file} builds on {error.missing_cfg_file!r}, which does not exist")
     known = [each for each in error.options if not each.endswith("schema")]

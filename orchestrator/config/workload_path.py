@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from orchestrator.config.words import read
 from orchestrator.core.errors import ConfigError
 
 KEY = "workload_path"
@@ -11,19 +10,18 @@ KEY = "workload_path"
 def taken_out(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """A command line without that word, and the folders that it names; of two such words the last one holds.
 
+    Folders are written `A`, `A,B` or `[A,B]`, and may have characters that Hydra's grammar has no place for.
+
     Raises:
         ConfigError: a word that names no folder.
     """
-    is_ours = [word.lstrip("+").partition("=")[0] == KEY for word in words]
-    rest = [word for word, ours in zip(words, is_ours, strict=True) if not ours]
-    said = read([word for word, ours in zip(words, is_ours, strict=True) if ours], options=lambda _: ())
-    return rest, _folders(said[-1].values) if said else ()
+    values = {word: word.partition("=")[2] for word in words if word.lstrip("+").partition("=")[0] == KEY}
+    rest = [word for word in words if word not in values]
+    return rest, _folders([*values.values()][-1]) if values else ()
 
 
-def _folders(values: tuple[object, ...]) -> tuple[str, ...]:
-    """Of `A`, `A,B` or `[A,B]`."""
-    [only, *more] = values
-    folders = tuple(str(each) for each in (only if isinstance(only, tuple) and not more else values))
-    if "" in folders or not folders:
-        raise ConfigError(f"{KEY} names no folder; name one that holds NAME/spec.py")
+def _folders(value: str) -> tuple[str, ...]:
+    folders = tuple(each.strip(" '\"") for each in value.strip("[]").split(","))
+    if "" in folders:
+        raise ConfigError(f"{KEY}={value} names no folder; name one that holds NAME/spec.py")
     return folders

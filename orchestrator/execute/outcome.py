@@ -1,16 +1,33 @@
-"""(attempt, how it ended) -> its record."""
+"""(attempt, how it ended) -> its record; and how many attempts there were."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.execute.base import Attempt, Mission
 
+_LOGS = "logs"
+
 
 def log_of(attempt: Attempt) -> Path:
     """Folder of an attempt's logs, one file a rank, relative to the sweep's folder."""
-    return Path("logs") / f"{attempt.placement.trial_id}-{attempt.number}"
+    return Path(_LOGS) / f"{attempt.placement.trial_id}-{attempt.number}"
+
+
+def attempts_made(records: Iterable[TrialRecord], folder: Path) -> Mapping[str, int]:
+    """trial_id -> the number of its latest attempt, of which a driver that was killed leaves the logs alone.
+
+    Args:
+        folder: the sweep's.
+    """
+    recorded = [(record.trial_id, record.attempt) for record in records]
+    names = [each.name.rpartition("-") for each in (folder / _LOGS).glob("*-*")]
+    begun = [(trial_id, int(number)) for trial_id, _, number in names if number.isdecimal()]
+    latest: dict[str, int] = {}
+    for trial_id, number in recorded + begun:
+        latest[trial_id] = max(number, latest.get(trial_id, 0))
+    return latest
 
 
 def outcome_of(

@@ -18,6 +18,7 @@ from orchestrator.core import codec
 from orchestrator.core.device import Node
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.core.settings import Deadlines
 from orchestrator.execute import ray_cluster
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.folders import temporary_folder
@@ -26,6 +27,7 @@ from orchestrator.execute.queue import Queue
 from orchestrator.execute.ray_agent import RayAgent
 from orchestrator.execute.supervisor import record_of
 
+_GRACE_SECONDS = 30.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
 
@@ -62,7 +64,7 @@ class RayTuneExecutor:
                 _trainable(by_id, mission, agent=agent),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
-                    scheduler=_Watch(mission.deadlines.resources_seconds, on_error=searcher.hear_error),
+                    scheduler=_Watch(mission.deadlines, on_failure=searcher.hear_failure),
                     num_samples=-1,
                     reuse_actors=True,
                 ),
@@ -96,7 +98,7 @@ class _QueueSearcher(Searcher):
         self._keep = keep
         self._watcher = watcher
         self._started: dict[str, tuple[Attempt, float]] = {}
-        self._errors: dict[str, str] = {}
+        self._failures: dict[str, Failure] = {}
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override] # Ray documents FINISHED
         """The configuration of a Tune trial: which trial, and which attempt at it."""
@@ -107,21 +109,22 @@ class _QueueSearcher(Searcher):
         self._watcher.started(attempt)
         return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
 
-    def hear_error(self, trial_id: str, error: str) -> None:
-        """Take note of Ray's words for the end of a trial's actor, which `on_trial_complete` is not told."""
-        self._errors[trial_id] = error
+    def hear_failure(self, trial_id: str, failure: Failure) -> None:
+        """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
+        self._failures.setdefault(trial_id, failure)
 
     def on_trial_complete(
-        self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False
+        self,
+        trial_id: str,
+        result: Mapping[str, Any] | None = None,
+        error: bool = False,  # `hear_failure` was told more
     ) -> None:
         """Keep the record that the trial reported, or make one of its failure to do so."""
         attempt, started_at = self._started.pop(trial_id)
         if result is not None and "record" in result:
             record = codec.from_json(TrialRecord, result["record"])
         else:
-            failure = (
-                _supervisor_died(self._errors.pop(trial_id, "")) if error else self._never_placed(attempt)
-            )
+            failure = self._failures.pop(trial_id, None) or self._never_placed(attempt)
             record = outcome_of(
                 attempt, self._mission, started_at=started_at, ended_with=failure, versions={}
             )
@@ -149,32 +152,39 @@ class _QueueSearcher(Searcher):
 
 
 class _Watch(FIFOScheduler):
-    """Ends a Tune trial that has waited too long for its placement group; Tune itself would wait for ever.
+    """Ends the Tune trials whose time is up, for Tune itself would wait for ever.
 
-    It is also the only one that Tune tells of a trial's error before the searcher has to answer to it.
+    It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
     """
 
-    def __init__(self, seconds: float, *, on_error: Callable[[str, str], None]) -> None:
+    def __init__(self, deadlines: Deadlines, *, on_failure: Callable[[str, Failure], None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
-        self._seconds = seconds
-        self._on_error = on_error
-        self._waiting_since: dict[str, float] = {}
+        self._resources_seconds = deadlines.resources_seconds
+        self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
+        self._on_failure = on_failure
+        self._since: dict[str, tuple[str, float]] = {}
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
-        """Pass on what Tune has written down of the error."""
-        self._on_error(trial.trial_id, Path(trial.error_file).read_text())
+        """Classify what Tune has written down of the error."""
+        self._on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
-        """First come, first served, after those that waited too long are ended."""
+        """First come, first served, after those that took too long are ended."""
         for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
-            if trial.status != trial.PENDING:
-                self._waiting_since.pop(trial.trial_id, None)
-            elif (
-                time.monotonic() - self._waiting_since.setdefault(trial.trial_id, time.monotonic())
-                > self._seconds
-            ):
+            seconds = self._seconds_in_status(trial)
+            if trial.status == trial.PENDING and seconds > self._resources_seconds:
                 tune_controller.stop_trial(trial)
+            elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
+                self._on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
+                ray.kill(trial.temporary_state.ray_actor)
         return super().choose_trial_to_run(tune_controller)
+
+    def _seconds_in_status(self, trial: Any) -> float:
+        status, since = self._since.get(trial.trial_id, ("", 0.0))
+        if status != trial.status:
+            since = time.monotonic()
+            self._since[trial.trial_id] = trial.status, since
+        return time.monotonic() - since
 
 
 def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: RayAgent) -> Any:
@@ -206,3 +216,7 @@ def _supervisor_died(error: str) -> Failure:
     if _LOW_ON_MEMORY in error:
         return Failure(kind="oom", message="Ray killed the trial's supervisor: the host ran low on memory")
     return Failure(kind="worker_lost", message="the trial's supervisor died; Ray's own logs may say why")
+
+
+def _supervisor_hangs(seconds: float) -> Failure:
+    return Failure(kind="timeout", message=f"the trial's supervisor said nothing for {seconds:g} s")

@@ -90,7 +90,9 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
 def test_what_never_fits_is_infeasible_and_says_what_there_is(
     executor_of: Callable[[Node], Executor], tmp_path: Path
 ) -> None:
-    told = mission(tmp_path, deadlines=Deadlines(resources_seconds=2.0, start_seconds=60.0, run_seconds=60.0))
+    told = mission(
+        tmp_path, deadlines=Deadlines(resources_seconds=10.0, start_seconds=60.0, run_seconds=60.0)
+    )
     records = records_of(executor_of(NODE), told, [noop(seed=1, cpus=64), noop(seed=2)])
     by_seed = {record.spec.seed: record for record in records}
     assert by_seed[2].failure is None

@@ -23,9 +23,10 @@ PATIENT = Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=12
 
 
 class Killer(Unwatched):
-    """Kills the supervisor of the victim as soon as both of its workers train."""
+    """Kills, or stops, the supervisor of the victim as soon as both of its workers train."""
 
-    def __init__(self, relatives, folder):
+    def __init__(self, relatives, folder, how=signal.SIGKILL):
+        self._how = how
         self._relatives = relatives
         self._log = folder / "logs" / f"{VICTIM.trial_id}-1"
         self._thread = threading.Thread(target=self._kill)
@@ -42,7 +43,7 @@ class Killer(Unwatched):
         forked = {pid for pid, command in commands.items() if "orchestrator.train.nursery" in command}
         self.workers = {pid for pid in forked if psutil.Process(pid).ppid() in forked}
         (supervisor,) = [pid for pid, command in commands.items() if "ray::ImplicitFunc.train" in command]
-        os.kill(supervisor, signal.SIGKILL)
+        os.kill(supervisor, self._how)
 
 
 def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_the_sweep_goes_on(
@@ -66,3 +67,20 @@ def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_t
     assert (tmp_path / lost.log_path).is_dir()
     assert healthy.failure is None
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_the_sweep_goes_on(
+    tmp_path, monkeypatch
+):
+    deadlines = Deadlines(resources_seconds=120.0, start_seconds=10.0, run_seconds=1.0)
+    records = []
+    with family(monkeypatch) as relatives:
+        killer = Killer(relatives, tmp_path, signal.SIGSTOP)
+        told = mission(tmp_path, deadlines=deadlines)
+        executor = RayTuneExecutor(NODE, address="local")
+        executor.run([VICTIM, noop()], told, keep=records.append, watcher=killer)
+        assert [has_ended(pid) for pid in killer.workers] == [True, True]
+    stopped, healthy = records
+    assert stopped.failure.kind == "timeout"
+    assert stopped.failure.message == "the trial's supervisor said nothing for 41 s"
+    assert healthy.failure is None

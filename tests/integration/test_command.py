@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,22 @@ def test_a_second_sweep_waits_for_its_turn_on_the_host_and_gets_it_when_the_firs
     out, _ = second.communicate(timeout=60)
     assert (second.returncode, out.count("measured  ")) == (0, 1)
     assert len(records_in(tmp_path, "second")) == 1
+
+
+def test_the_attempt_of_a_driver_that_was_killed_keeps_its_log_and_the_next_one_has_the_next_number(
+    tmp_path: Path,
+) -> None:
+    words = (*NOOP, "trainer.fault=hang")
+    with start(*words, "executor.run_seconds=600", cwd=tmp_path) as driver:
+        while not list(tmp_path.glob("outputs/smoke/logs/*/rank0.log")):
+            assert driver.poll() is None
+            time.sleep(0.05)
+        driver.kill()
+    assert ask(*words, "executor.run_seconds=1", cwd=tmp_path).code == 1
+    (record,) = records_in(tmp_path)
+    assert record["attempt"] == 2
+    logs = sorted(each.name for each in tmp_path.glob("outputs/smoke/logs/*"))
+    assert logs == [f"{record['trial_id']}-{number}" for number in (1, 2)]
 
 
 BLOCKER = """

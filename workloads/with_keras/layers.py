@@ -84,6 +84,13 @@ def keras_layer_of(layer: Layer, *, name: str, dtype: str | None) -> Any:
             return _without_weights(layer, common)
 
 
+def require_declared(layer: Layer, made: Any) -> None:
+    """Raises ValueError unless the weights of somebody's own layer are those that it declares."""
+    shapes = {each.name: tuple(each.shape) for each in made.weights}
+    if isinstance(layer, Custom) and shapes != dict(layer.parameters):
+        raise ValueError(f"layer {layer.keras!r} has weights {shapes}, expected {dict(layer.parameters)}")
+
+
 def padding_of(layer: Layer) -> tuple[int, int] | None:
     """Zeros that stand on both sides of (height, width) before the layer: Keras' own "same" is uneven."""
     if isinstance(layer, (Conv2d, DepthwiseConv2d)) and layer.padding:

@@ -9,7 +9,7 @@ import numpy as np
 from workloads.initial import State, initial_weights
 from workloads.network import INPUT, Network
 from workloads.shapes import input_shapes_of, parameters_of
-from workloads.with_keras.layers import keras_layer_of, padding_of
+from workloads.with_keras.layers import keras_layer_of, padding_of, require_declared
 from workloads.with_keras.recurrent import BidirectionalCell
 
 
@@ -26,7 +26,9 @@ def build(network: Network, seed: int) -> Any:
         padding = padding_of(node.layer)
         if padding is not None:
             inputs[0] = keras.layers.ZeroPadding2D(padding, dtype=dtype)(inputs[0])
-        values[index] = keras_layer_of(node.layer, name=layer_name(index), dtype=dtype)(*inputs)
+        made = keras_layer_of(node.layer, name=layer_name(index), dtype=dtype)
+        values[index] = made(*inputs)
+        require_declared(node.layer, made)
     model = keras.Model(entry, values[last])
     load_state(model, network, initial_weights(network, seed))
     return model

@@ -95,7 +95,7 @@ def weights_of(layer: Layer, module: nn.Module) -> Weights:
             assert isinstance(module, BidirectionalCell)
             return module.weights()
         case Custom():
-            return {name: Weight(tensor=getattr(module, name)) for name, _ in layer.parameters}
+            return _declared(layer, module)
         case _:
             return {}
 
@@ -154,7 +154,7 @@ def _without_weights(layer: Layer) -> nn.Module:
         case AvgPool2d():
             return _average_pool(layer)
         case GlobalAveragePool():
-            return _Lambda(lambda features: features.mean(tuple(range(2, features.ndim))))
+            return _Lambda(lambda features: features.mean((2, 3) if features.ndim == 4 else 1))
         case Flatten():
             return _Lambda(lambda features: channels_last_of(features).flatten(1))
         case Reshape():
@@ -201,6 +201,16 @@ def _kernel_and_bias(module: nn.Module, *, axes: tuple[int, ...] | None) -> Weig
         names[name][0]: Weight(tensor=parameter, axes=names[name][1])
         for name, parameter in module.named_parameters()
     }
+
+
+def _declared(layer: Custom, module: nn.Module) -> Weights:
+    """Weights of somebody's own layer. Raises ValueError unless they are those that it declares."""
+    declared, own = dict(layer.parameters), _own(module)
+    shapes = {name: tuple(each.shape) for name, each in own.items()}
+    parameters = {name for name, _ in module.named_parameters()}
+    if {name: shapes[name] for name in shapes if name in parameters | set(declared)} != declared:
+        raise ValueError(f"layer {layer.torch!r} has weights {shapes}, expected {declared}")
+    return {name: Weight(tensor=own[name]) for name in declared}
 
 
 def _own(module: nn.Module) -> dict[str, Tensor]:
