@@ -50,7 +50,7 @@ def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec:
     with _one_line(name, origin):
         _require_whole(spec, name=name, version=module.VERSION)
         if origin.folder is not None:
-            _require_code(spec, top=origin.top)
+            _require_code(spec, top=origin.top, folder=origin.folder)
     return spec
 
 
@@ -99,7 +99,7 @@ def _require_parts(module: ModuleType) -> None:
 
 def _require_whole(spec: object, *, name: str, version: object) -> None:
     if not isinstance(spec, WorkloadSpec):
-        raise _FaultError(f"make gives a {type(spec).__name__}, expected a WorkloadSpec")
+        raise _FaultError(f"make returned {type(spec).__name__}, expected WorkloadSpec")
     if spec.name != name:
         raise _FaultError(f"make gives it the name {spec.name!r}, expected {name!r}")
     if type(version) is not int or spec.version != version:
@@ -133,13 +133,13 @@ def _networks_of(protocol: Protocol) -> tuple[str, ...]:
             return ("generator", "discriminator")
 
 
-def _require_code(spec: WorkloadSpec, *, top: str) -> None:
+def _require_code(spec: WorkloadSpec, *, top: str, folder: str) -> None:
     """Look for all that a spec names by `module:name`."""
     for kind, path in (("data set", spec.data.data_set), ("measure", spec.quality.measure)):
         try:
             resolve_name(path)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise _FaultError(f"{kind} {path!r} cannot be loaded: {error}; expected module:name") from error
+        except Exception as error:  # a user's code raises almost anything
+            raise _FaultError(f"{kind} {path!r} cannot be loaded: {_told(error, folder=folder)}") from error
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if isinstance(node.layer, Custom):
             _require_class(node.layer.torch, top=top)
