@@ -7,8 +7,8 @@ so what follows is our assumption: the networks of Keras' IMDB examples (keras.i
 IMDB"; in its older form with dropout of 0.5 behind the cells), of 20,000 words and Adam. Those have 128 units
 in the embedding, two layers of 64 and reviews of 200 words; ours are smaller by default, for a CPU.
 
-There is no dropout inside the cells. It would shut out the fused kernels, as the `recurrent_dropout` of Künas'
-comparison by batch size (WSCAD-WIC) did: there a GPU lost to a CPU below batches of 128.
+There is no dropout inside the cells. It would shut out the fused kernels, as the `recurrent_dropout` of
+Künas' comparison by batch size (WSCAD-WIC) did: there a GPU lost to a CPU below batches of 128.
 """
 
 import math

@@ -2,9 +2,9 @@
 
 After "Performance of Parallel Computing in Training Deep Learning Models" (SITITO, article 1043), of which
 the abstract is known: a DBN on MNIST among the networks. Layers and training are our assumption, after
-Hinton, Osindero, Teh 2006, "A fast learning algorithm for deep belief nets": restricted Boltzmann machines are
-learned one after the other by contrastive divergence, each on what the ones below make of the images; then
-classes are learned by back-propagation through all of them.
+Hinton, Osindero, Teh 2006, "A fast learning algorithm for deep belief nets": restricted Boltzmann machines
+are learned one after the other by contrastive divergence, each on what the ones below make of the images;
+then classes are learned by back-propagation through all of them.
 """
 
 from dataclasses import dataclass

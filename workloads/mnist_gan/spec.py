@@ -1,10 +1,10 @@
 """A generator that draws MNIST's digits, and a discriminator that tells them from real ones.
 
-After Ravikumar and Sriraman 2023 (Computer Systems Science and Engineering 46(1), article 51337). Known of it
-is the abstract: a GAN on MNIST, mixed precision with bfloat16, synchronous data parallelism over the cores of a
-TPU v3, batches of 64 to 512, 30 epochs. Layers, latent size and optimizer are not known, so what follows is our
-assumption: the networks of DCGAN (Radford, Metz, Chintala 2016) at the size of TensorFlow's tutorial, and
-narrower by default for a CPU.
+After Ravikumar and Sriraman 2023 (Computer Systems Science and Engineering 46(1), article 51337). Known of
+it is the abstract: a GAN on MNIST, mixed precision with bfloat16, synchronous data parallelism over the
+cores of a TPU v3, batches of 64 to 512, 30 epochs. Layers, latent size and optimizer are not known, so what
+follows is our assumption: the networks of DCGAN (Radford, Metz, Chintala 2016) at the size of TensorFlow's
+tutorial, and narrower by default for a CPU.
 """
 
 from dataclasses import dataclass
