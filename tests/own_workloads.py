@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hydra.core.config_store import ConfigStore
@@ -42,18 +43,23 @@ def searched(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            forget(*(each.name for each in folder.glob("*")))
+            forget(folder)
 
 
-def forget(*names: str) -> None:
-    """Neither a module nor a config option of those names is left."""
+def forget(folder: Path) -> None:
+    """Neither modules from there nor config options named like what lies there are left."""
     origins._origins.cache_clear()
     options = ConfigStore.instance().repo.get("workload", {})
-    for name in names:
+    for name in (each.name for each in folder.glob("*")):
         options.pop(f"{name}.yaml", None)
         options.pop(f"{name}_schema.yaml", None)
-        for module in [each for each in sys.modules if each.partition(".")[0] == name]:
-            del sys.modules[module]
+    for name in [name for name, module in [*sys.modules.items()] if lies_in(folder, module)]:
+        del sys.modules[name]
+
+
+def lies_in(folder: Path, module: ModuleType) -> bool:
+    places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+    return any(str(each).startswith(f"{folder}/") for each in places)
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
