@@ -115,7 +115,10 @@ def test_a_word_that_cannot_be_understood_says_what_can(words, message):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("devise=cpu", "unknown key 'devise'; did you mean 'device'\\? known: cluster, data, data_folder, device, "),
+        (
+            "devise=cpu",
+            "unknown key 'devise'; did you mean 'device'\\? known: cluster, data, data_folder, device, ",
+        ),
         ("hydra/launcher=joblib", "unknown key 'hydra.launcher'; known: cluster, "),
         ("sweep.grid.devise=[cpu]", "unknown axis in sweep.grid 'devise'; did you mean 'device'\\? known: "),
         ("sweep.grid.executor=[ray]", "unknown axis in sweep.grid 'executor'; known: data, data.KEY, "),
