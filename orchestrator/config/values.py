@@ -13,6 +13,9 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
 
+_SWITCH = {"False": "off", "True": "on"}
+"""What YAML makes of `off` and `on` without quotes, as text: what they mean where those two are the choices."""
+
 
 def knows(config: DictConfig, key: str) -> bool:
     """Whether the configuration has a place for that dotted key, with a value in it or without."""
@@ -74,7 +77,11 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
     kind: Any = OmegaConf.get_type(config)
     for each in dataclasses.fields(kind):
         choices = each.metadata.get("choices")
-        if choices and plain[each.name] not in choices:
+        if not choices:
+            continue
+        if _SWITCH.get(plain[each.name]) in choices:
+            plain[each.name] = _SWITCH[plain[each.name]]
+        if plain[each.name] not in choices:
             raise UnknownNameError(f"{group}.{each.name}", str(plain[each.name]), known=choices)
     return plain
 

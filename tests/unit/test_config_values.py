@@ -128,6 +128,13 @@ def test_a_knob_of_a_trainer_has_one_of_the_values_that_the_registry_tells(train
     assert str(raised.value) == f"unknown trainer.{knob} {value!r}; {said}"
 
 
+@pytest.mark.parametrize(("value", "meant"), [(True, "on"), (False, "off"), ("on", "on"), ("off", "off")])
+def test_a_switch_may_be_written_without_quotes(value, meant):
+    conf = trainer_conf(trainer_info("torch_ddp"))
+    config = OmegaConf.structured(conf(name="torch_ddp", compile=value))
+    assert plain_of(config, group="trainer")["compile"] == meant
+
+
 @pytest.mark.parametrize(("group", "schema"), [("device", "schema"), ("workload", "NAME_schema")])
 def test_a_file_without_a_schema_is_told_its_first_line(group, schema):
     with pytest.raises(ConfigError) as raised:
