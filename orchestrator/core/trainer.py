@@ -53,6 +53,7 @@ class TrainerInfo:
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
         options: knob -> the values that it may have, its default first.
         refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
+        refused_options: (kind of device, knob, value) -> why not there, in the words that follow the name.
         trains: False for one that computes nothing and only shows what all the rest costs.
         rehearsed_with: what stands in for what else than the device in a rehearsal.
         single_replica: precisions in which it trains one replica only, and why, in the words that follow.
@@ -70,6 +71,7 @@ class TrainerInfo:
     fork_proven: tuple[DeviceKind, ...]
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
+    refused_options: Mapping[tuple[DeviceKind, str, Option], str] = field(default_factory=dict)
     trains: bool = True
     rehearsed_with: StandIns = no_stand_ins
     single_replica: Mapping[str, str] = field(default_factory=dict)

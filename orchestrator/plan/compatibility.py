@@ -22,6 +22,15 @@ def _trainer_knows_the_kind(point: Point, trainer: TrainerInfo) -> str | None:
     return f"{trainer.name} {why}; it trains on: {', '.join(each.upper() for each in trainer.precisions)}"
 
 
+def _kind_takes_the_options(point: Point, trainer: TrainerInfo) -> str | None:
+    kind = point.device.kind
+    for knob, value in point.trainer_options.items():
+        why = trainer.refused_options.get((kind, knob, value))
+        if why:
+            return f"{trainer.name} {why}; leave trainer.{knob}={value} out on a {kind.upper()}"
+    return None
+
+
 def _fp16_is_arithmetic_here(point: Point, _trainer: TrainerInfo) -> str | None:
     if point.precision != "fp16" or point.device.kind == "gpu":
         return None
@@ -74,6 +83,7 @@ def _possible(point: Point, trainer: TrainerInfo) -> str:
 
 _RULES: tuple[Rule, ...] = (
     _trainer_knows_the_kind,
+    _kind_takes_the_options,
     _fp16_is_arithmetic_here,
     _fp32_on_a_tpu_is_fp32,
     _tpu_default_is_a_tpus,

@@ -17,6 +17,8 @@ _TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
     "multi_worker": "per_replica",
 }
 
+_TPU_STRATEGY = "trains on a TPU under TPUStrategy alone"
+
 
 def _per_replica(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel:
     return "per_replica"
@@ -89,6 +91,11 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
+                refused_options={
+                    ("tpu", "strategy", "mirrored"): _TPU_STRATEGY,
+                    ("tpu", "strategy", "multi_worker"): _TPU_STRATEGY,
+                    ("tpu", "compile", "on"): "compiles every step on a TPU, asked or not",
+                },
                 rehearsed_with=_tensorflow_stand_ins,
                 single_replica={
                     # keras 3.15: an overflow in another replica made the weights infinite

@@ -58,6 +58,11 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             {"device": T4, "precision": "tpu_default"},
             "tpu_default is a TPU's own rounding of fp32; choose one of: fp32, fp16",
         ),
+        (
+            torch_like(refused_options={("gpu", "compile", "on"): "cannot compile there"}),
+            {"device": T4, "trainer_options": {"compile": "on"}},
+            "torch_ddp cannot compile there; leave trainer.compile=on out on a GPU",
+        ),
         (torch_like(), {"device": TPU}, "torch_ddp needs torch_tpu; it trains on: CPU, GPU"),
         (XLA, {"device": T4}, "torch_xla has no path to a GPU; it trains on: CPU, TPU"),
         (

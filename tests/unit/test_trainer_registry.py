@@ -118,3 +118,10 @@ def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, ex
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for requirement in project["optional-dependencies"][extra]:
         assert f"'{requirement}'" in trainer_info(name).install
+
+
+def test_a_refused_option_is_one_that_there_is_and_never_the_default():
+    for info in trainers().values():
+        for kind, knob, value in info.refused_options:
+            assert kind in info.precisions
+            assert value in info.options[knob][1:]
