@@ -53,8 +53,10 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "mnist_cnn": {"filters": (8, 16), "dense_units": 64, "learning_rate": 0.02, "momentum": 0.9},
     "mnist_dbn": {"hidden_units": (48, 32), "gibbs_steps": 2, "learning_rate": 0.01},
     "mnist_gan": {"width": 4, "latent": 8, "dropout": 0.0},
+    "imdb_bilstm": {"sequence_length": 12, "embedding_units": 8, "units": 8, "layers": 2, "dropout": 0.0},
+    "imdb_bigru": {"sequence_length": 12, "embedding_units": 8, "units": 8, "dropout": 0.0},
 }
-"""Small networks with every step protocol, without what draws random numbers in a framework: dropout."""
+"""Small networks with every step protocol and kind of layer, without what draws random numbers in a framework: dropout."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
