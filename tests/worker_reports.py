@@ -12,6 +12,7 @@ _TIMES = LoopTimes(
     warmup_steps=3,
     warmup_seconds=0.03,
     block_seconds=(0.1,) * 6,
+    reading_seconds=((0.001, 0.001),) * 6,
     stopped_because="interval",
     compile_counts=None,
     steps=120,
@@ -38,6 +39,7 @@ def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
         data_wait_seconds=0.0,
         pipeline_samples_per_second=None,
         peak_host_bytes=400_000_000,
+        unmoved=(),
         device=DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),
         versions={"python": "3.11.9"},
     )

@@ -70,6 +70,9 @@ class TrainResult:
         load_average: one-minute load average of the host before and after the timed blocks.
         peak_host_bytes: [rank] largest resident set of the worker process.
         devices: [rank] what each worker ran on.
+        reading_seconds: [rank][block] of two readings of the losses straight after the block's clock stopped;
+            the first one waits for what the device had not finished. Empty where it was not looked at.
+        unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
     """
 
     launch_seconds: float
@@ -97,6 +100,8 @@ class TrainResult:
     load_average: tuple[float, float]
     peak_host_bytes: tuple[int, ...]
     devices: tuple[DeviceFacts, ...]
+    reading_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
+    unmoved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

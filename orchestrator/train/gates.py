@@ -6,7 +6,7 @@ gates: samples are steps x batch, and the timed steps are among the steps taken.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import FailureKind
@@ -15,6 +15,10 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
+_BUSY_STEPS = 0.25  # a device that worked on for less of a step after its clock stopped may have been idle
+_BUSY_SECONDS = 5e-3  # so may one of which a number took so much longer to read: a busy host does that
+_BUSY_BLOCKS = 0.25  # of all blocks, and two of them: a single long reading is the host's doing
+_BUSY_FRACTION = 0.02  # of the timed seconds: less is no error that anybody would see
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +170,41 @@ def _moving_loss(case: _Case) -> str | None:
     )
 
 
+def _moved_weights(case: _Case) -> str | None:
+    unmoved = case.result.unmoved
+    return f"not a single weight changed in {', '.join(unmoved)}" if unmoved else None
+
+
+def _idle_device(case: _Case) -> str | None:
+    """Whether the device worked on after the clock of several blocks had stopped.
+
+    Straight after a block the losses are read twice. The first reading ends when the device has finished, the
+    second one shows what reading costs. Of several ranks, the last one at a reading waits for no other.
+    """
+    result = case.result
+    if not result.reading_seconds or _blocks(case):
+        return None
+    blocks = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    step_seconds = median_interval(blocks).median / result.steps_per_block
+    least = max(_BUSY_STEPS * step_seconds, _BUSY_SECONDS)
+    busy = [each for each in _late_seconds(result.reading_seconds) if each > least]
+    if len(busy) < max(2, _BUSY_BLOCKS * len(blocks)) or sum(busy) <= _BUSY_FRACTION * sum(blocks):
+        return None
+    return (
+        f"the device was not idle when the clock of {len(busy)} of {len(blocks)} blocks stopped: "
+        f"it worked on for {sum(busy):.3g} s after {sum(blocks):.3g} s were timed"
+    )
+
+
+def _late_seconds(readings: Sequence[Sequence[tuple[float, float]]]) -> list[float]:
+    """[block] By how much the first reading outlasted every second one; of the rank that waited least."""
+    costs = [max(second for _, second in rank) for rank in readings]
+    return [
+        min(first - cost for (first, _), cost in zip(ranks, costs, strict=True))
+        for ranks in zip(*readings, strict=True)
+    ]
+
+
 def _mfu(case: _Case) -> str | None:
     """Model FLOPs utilisation of the slowest rank's median block (PaLM, Chowdhery et al. 2022, app. B)."""
     result, peak, flops = case.result, case.peak_flops_per_second, case.result.flops_per_step
@@ -194,6 +233,8 @@ _ALL_GATES: tuple[tuple[FailureKind, Gate], ...] = (
     ("invalid_measurement", _timed_seconds),
     ("invalid_measurement", _compilations),
     ("invalid_measurement", _moving_loss),
+    ("invalid_measurement", _moved_weights),
+    ("invalid_measurement", _idle_device),
     ("invalid_measurement", _mfu),
 )
 """The gravest first: a result of the wrong device says nothing by its numbers."""

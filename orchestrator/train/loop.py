@@ -31,6 +31,7 @@ class LoopTimes:
     warmup_steps: int
     warmup_seconds: float
     block_seconds: tuple[float, ...]
+    reading_seconds: tuple[tuple[float, float], ...]
     stopped_because: str
     compile_counts: tuple[int, int] | None
     steps: int
@@ -69,6 +70,7 @@ def run(
         warmup_steps=warmup_steps,
         warmup_seconds=warmup_seconds,
         block_seconds=blocks,
+        reading_seconds=tuple(loop.reading_seconds),
         stopped_because=stopped_because,
         compile_counts=None if compiled is None or compiled_after is None else (compiled, compiled_after),
         steps=loop.taken,
@@ -92,6 +94,7 @@ class _Loop:
     phase: str = ""
     phase_seconds: dict[str, float] = field(default_factory=dict)
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    reading_seconds: list[tuple[float, float]] = field(default_factory=list)
 
     def begin(self, phase: Phase) -> None:
         """Take the next steps in this phase."""
@@ -120,6 +123,14 @@ class _Loop:
         if not math.isfinite(total):
             raise TrialError("diverged", f"the loss is {total} after step {self.taken}")
 
+    def read_losses_twice(self) -> None:
+        """Keep how long two readings take: the first one waits for what `synchronize` did not wait for."""
+        begin = self.clock()
+        self.read_losses()
+        middle = self.clock()
+        self.trainer.losses()
+        self.reading_seconds.append((middle - begin, self.clock() - middle))
+
     def total_losses(self) -> LossCurve:
         """The sum over the networks at each step that was read."""
         totals: dict[int, float] = {}
@@ -145,7 +156,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
     blocks: list[float] = []
     while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
         blocks.append(loop.seconds_for(timing.steps_per_block))
-        loop.read_losses()
+        loop.read_losses_twice()
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
     return tuple(blocks), "max_blocks" if len(blocks) == timing.max_blocks else "steps"

@@ -19,6 +19,7 @@ from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.movement import digests_of, unmoved_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -67,6 +68,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps - 1)
     trainer.setup(spec, job, data)
     setup_seconds = time.perf_counter() - started
+    initial = digests_of(trainer.state())
     channel.send({"event": "training"})
     times = loop.run(
         trainer,
@@ -77,7 +79,8 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         clock=time.perf_counter,
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
-    _require_finite(trainer.state())
+    state = trainer.state()
+    _require_finite(state)
     device = trainer.device_facts()
     data.close()
     trainer.close()
@@ -93,6 +96,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         data_wait_seconds=data.wait_seconds,
         pipeline_samples_per_second=data.samples_per_second,
         peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        unmoved=unmoved_of(spec.phases, initial, digests_of(state)),
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},
     )

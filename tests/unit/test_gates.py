@@ -104,6 +104,10 @@ def test_a_loss_that_is_no_number_is_divergence(loss: float) -> None:
         ),
         ({"losses": ((1, 2.3), (120, 2.3))}, "the loss did not move: 2 readings, 2.3"),
         ({"losses": ()}, "the loss did not move: 0 readings, none"),
+        (
+            {"unmoved": ("training.generator", "training.discriminator")},
+            "not a single weight changed in training.generator, training.discriminator",
+        ),
     ],
 )
 def test_numbers_that_contradict_each_other_are_an_invalid_measurement(fault, message) -> None:
@@ -117,6 +121,54 @@ def test_ranks_that_timed_different_numbers_of_blocks_are_an_invalid_measurement
     failure = judge(placement(replicas=2, num_processes=2), two)
     assert failure is not None
     assert failure.message == "ranks timed different numbers of blocks: [5, 6]"
+
+
+def after_blocks(*firsts: float) -> dict[str, Any]:
+    """How long the first reading after each block took, where a reading costs 1 ms."""
+    return {"reading_seconds": (tuple((first, 0.001) for first in firsts),)}
+
+
+def test_a_device_that_worked_on_after_two_clocks_had_stopped_was_not_synchronized() -> None:
+    failure = judge(placement(), train_result(**after_blocks(0.011, 0.001, 0.001, 0.001, 0.021, 0.001)))
+    assert failure is not None
+    assert (failure.kind, failure.message) == (
+        "invalid_measurement",
+        "the device was not idle when the clock of 2 of 6 blocks stopped: it worked on for 0.03 s after "
+        "0.6 s were timed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("block_seconds", "firsts"),
+    [
+        (0.1, (0.5, *(0.001,) * 5)),  # one long reading is the host's doing
+        (0.1, (0.5, 0.5, *(0.001,) * 7)),  # and so are two of nine
+        (0.1, (0.0055,) * 6),  # 5 ms and what reading costs
+        (0.1, (0.0068, 0.0068, *(0.001,) * 4)),  # a fiftieth of all that was timed
+        (1.0, (0.0255,) * 6),  # a quarter of a step and what reading costs
+    ],
+)
+def test_a_device_that_may_have_been_idle_passes(block_seconds, firsts) -> None:
+    blocks = {"block_seconds": ((block_seconds,) * len(firsts),), "training_seconds": 100.0}
+    assert judge(placement(), train_result(**blocks, **after_blocks(*firsts))) is None
+
+
+def test_a_reading_that_costs_as_much_a_second_time_shows_no_work() -> None:
+    assert judge(placement(), train_result(reading_seconds=(((0.05, 0.05),) * 6,))) is None
+
+
+def test_a_rank_that_waited_for_another_one_at_a_reading_was_idle() -> None:
+    late, early = ((0.001, 0.001),) * 6, ((0.05, 0.001),) * 6
+    two = {"block_seconds": ((0.1,) * 6, (0.1,) * 6), "devices": (facts(), facts())}
+    place = placement(replicas=2, num_processes=2)
+    assert judge(place, train_result(**two, reading_seconds=(early, late))) is None
+    failure = judge(place, train_result(**two, reading_seconds=(early, early)))
+    assert failure is not None
+    assert failure.kind == "invalid_measurement"
+
+
+def test_a_result_that_was_kept_before_readings_were_timed_is_not_judged_by_them() -> None:
+    assert judge(placement(), train_result(reading_seconds=())) is None
 
 
 def test_compile_counts_that_stand_still_pass() -> None:

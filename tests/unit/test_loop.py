@@ -77,7 +77,7 @@ def test_first_step_warm_up_and_blocks_are_timed_apart():
 def test_the_device_works_on_when_steps_are_timed_as_one_block():
     trainer = QueueTrainer()
     timed(trainer, steps=10)
-    parts, loss_readings = 1 + 1 + 4, 1 + 4
+    parts, loss_readings = 1 + 1 + 4, 1 + 2 * 4
     assert trainer.num_synchronizations == 2 * parts + loss_readings
 
 
@@ -85,12 +85,30 @@ def test_reading_the_loss_is_in_no_timed_part():
     times = timed(QueueTrainer(), steps=14)
     timed_seconds = times.first_step_seconds + times.warmup_seconds + sum(times.block_seconds)
     assert timed_seconds == 1 + 1 + 8
-    assert times.training_seconds == 14 + _LOSS_SECONDS * len(times.losses)
+    assert times.training_seconds == 14 + _LOSS_SECONDS * (1 + 2 * 4 + 2)
 
 
 def test_the_loss_is_read_after_the_first_step_and_after_each_block():
     times = timed(QueueTrainer(), steps=10)
     assert times.losses == ((1, 1.0), (4, 1 / 4), (6, 1 / 6), (8, 1 / 8), (10, 1 / 10))
+
+
+def test_two_readings_after_each_block_show_whether_the_device_was_idle():
+    assert timed(QueueTrainer(), steps=10).reading_seconds == ((_LOSS_SECONDS, _LOSS_SECONDS),) * 4
+
+
+def test_the_first_reading_waits_for_what_nobody_synchronized():
+    class Impatient(QueueTrainer):
+        def synchronize(self) -> None:
+            self.now += 0.5
+
+        def losses(self) -> Mapping[str, float]:
+            super().synchronize()
+            return {"model": 1.0}
+
+    times = timed(Impatient(), steps=10)
+    assert times.block_seconds == (0.5,) * 4
+    assert times.reading_seconds == ((3.0, 0.0), *((2.0, 0.0),) * 3)  # the warm-up's step in the first
 
 
 def test_the_warm_up_goes_on_until_the_compile_counter_stands_still():
