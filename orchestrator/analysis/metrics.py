@@ -85,6 +85,31 @@ def _steady(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], f
     return of
 
 
+def _mfu(_batch: int, result: TrainResult) -> float | None:
+    """PaLM (Chowdhery et al. 2022), appendix B, of the steady state."""
+    steady, seconds = step_seconds_of(result), _compute_seconds(result)
+    return seconds / steady.median if steady and seconds else None
+
+
+def _roofline_fraction(_batch: int, result: TrainResult) -> float | None:
+    """Roofline model: Williams, Waterman and Patterson 2009."""
+    steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))
+    known = [each for each in bounds if each is not None]
+    return max(known) / steady.median if steady and len(known) == len(bounds) else None
+
+
+def _compute_seconds(result: TrainResult) -> float | None:
+    """Of one step at the devices' peak."""
+    peak = result.peaks.flops_per_second if result.peaks else None
+    return result.flops_per_step / peak if peak else None
+
+
+def _traffic_seconds(result: TrainResult) -> float | None:
+    """Of one step's memory traffic at the peak of the devices' memory."""
+    peak = result.peaks.memory_bytes_per_second if result.peaks else None
+    return result.bytes_per_step / peak if peak else None
+
+
 def _peak_device_bytes(_batch: int, result: TrainResult) -> float | None:
     known = [each.peak_memory_bytes for each in result.devices if each.peak_memory_bytes is not None]
     return max(known, default=None)
@@ -181,6 +206,22 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 meaning="memory traffic of one optimizer step, all replicas together, if nothing is fused or "
                 "cached; analytic: `workloads/traffic.py`",
                 of=lambda _batch, result: result.bytes_per_step,
+            ),
+            Metric(
+                key="mfu",
+                unit="1",
+                meaning="model FLOPs utilisation: `flops_per_step` over the median of a step, over what all "
+                "devices of the trial could do in its precision by their maker's word; absent where that is "
+                "unknown, and so for CPUs",
+                of=_mfu,
+                header="MFU",
+            ),
+            Metric(
+                key="roofline_fraction",
+                unit="1",
+                meaning="the longer of `flops_per_step` at the devices' peak and `bytes_per_step` at their "
+                "memory's peak, over the median of a step; above 1 where fusion or caches saved traffic",
+                of=_roofline_fraction,
             ),
             Metric(
                 key="data_wait_seconds",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
+from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
 
@@ -73,6 +74,7 @@ class TrainResult:
         reading_seconds: [rank][block] of two readings of the losses straight after the block's clock stopped;
             the first one waits for what the device had not finished. Empty where it was not looked at.
         unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
+        peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
     """
 
     launch_seconds: float
@@ -102,6 +104,7 @@ class TrainResult:
     devices: tuple[DeviceFacts, ...]
     reading_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
     unmoved: tuple[str, ...] = ()
+    peaks: Peaks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

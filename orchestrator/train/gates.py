@@ -28,7 +28,6 @@ class _Case:
     placement: Placement
     result: TrainResult
     driver_names: tuple[str, ...]
-    peak_flops_per_second: float | None
 
 
 Gate = Callable[[_Case], str | None]
@@ -40,7 +39,6 @@ def failure_of(
     result: TrainResult,
     *,
     driver_names: tuple[str, ...],
-    peak_flops_per_second: float | None,
 ) -> Failure | None:
     """The failure that a result deserves, with the result inside, or None for one that passes all gates.
 
@@ -48,14 +46,8 @@ def failure_of(
 
     Args:
         driver_names: what the driver may call the device that was asked for; none: any name passes.
-        peak_flops_per_second: dense peak of one such device in this precision; None: MFU is not judged.
     """
-    case = _Case(
-        placement=placement,
-        result=result,
-        driver_names=driver_names,
-        peak_flops_per_second=peak_flops_per_second,
-    )
+    case = _Case(placement=placement, result=result, driver_names=driver_names)
     gates = _REHEARSAL_GATES if placement.provenance == "rehearsed" else _ALL_GATES
     violations = [(kind, violation) for kind, gate in gates if (violation := gate(case))]
     if not violations:
@@ -207,11 +199,12 @@ def _late_seconds(readings: Sequence[Sequence[tuple[float, float]]]) -> list[flo
 
 def _mfu(case: _Case) -> str | None:
     """Model FLOPs utilisation of the slowest rank's median block (PaLM, Chowdhery et al. 2022, app. B)."""
-    result, peak, flops = case.result, case.peak_flops_per_second, case.result.flops_per_step
+    result = case.result
+    peak = result.peaks.flops_per_second if result.peaks else None
     if peak is None or _blocks(case) or _block_seconds(case):
         return None
     step_seconds = max(median_interval(each).median for each in result.block_seconds) / result.steps_per_block
-    mfu = flops / (step_seconds * peak * case.placement.trial.num_workers)
+    mfu = result.flops_per_step / (step_seconds * peak)
     return None if 0 < mfu <= 1 else f"MFU is {mfu:.3g}; it must lie above 0 and not above 1"
 
 

@@ -6,21 +6,28 @@ from typing import Any
 import pytest
 from builders import placement, train_result, trial_spec
 
+from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 from orchestrator.train import gates
 
 
 def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:
-    return gates.failure_of(place, result, **{"driver_names": (), "peak_flops_per_second": None, **known})
+    return gates.failure_of(place, result, **{"driver_names": (), **known})
 
 
 def facts(**changes: Any) -> DeviceFacts:
     return DeviceFacts(**{"kind": "cpu", "name": "Some CPU", "count": 1, "precision": "fp32", **changes})
 
 
+def peaks(flops_per_second: float | None) -> Peaks:
+    return Peaks(
+        flops_per_second=flops_per_second, memory_bytes_per_second=None, tdp_watts=None, source="a test"
+    )
+
+
 def test_a_healthy_result_passes_all_gates() -> None:
-    assert judge(placement(), train_result(), peak_flops_per_second=1e12) is None
+    assert judge(placement(), train_result(peaks=peaks(1e12))) is None
 
 
 def test_two_healthy_ranks_pass_all_gates() -> None:
@@ -176,19 +183,14 @@ def test_compile_counts_that_stand_still_pass() -> None:
 
 
 def test_mfu_of_a_gigaflop_in_ten_milliseconds_on_a_device_of_fifty_gigaflops_is_two() -> None:
-    failure = judge(placement(), train_result(), peak_flops_per_second=5e10)
+    failure = judge(placement(), train_result(peaks=peaks(5e10)))
     assert failure is not None
     assert failure.message == "MFU is 2; it must lie above 0 and not above 1"
 
 
-def test_mfu_counts_the_peak_of_all_devices_of_the_trial() -> None:
-    place = placement(trial_spec(num_workers=2), replicas=2)
-    two = train_result(devices=(facts(count=2),))
-    assert judge(place, two, peak_flops_per_second=5e10) is None
-
-
 def test_mfu_is_not_judged_where_the_peak_is_unknown() -> None:
     assert judge(placement(), train_result(flops_per_step=1e30)) is None
+    assert judge(placement(), train_result(flops_per_step=1e30, peaks=peaks(None))) is None
 
 
 def test_several_violations_of_one_kind_are_told_together_and_the_gravest_kind_counts() -> None:
@@ -206,9 +208,7 @@ REHEARSAL = {"steps": 2, "samples": 128, "block_seconds": ((0.1,),), "losses": (
 
 def test_a_rehearsal_is_two_steps_on_a_stand_in_and_passes() -> None:
     place = placement(trial_spec(device="t4"), provenance="rehearsed")
-    assert (
-        judge(place, train_result(**REHEARSAL), driver_names=("Tesla T4",), peak_flops_per_second=1.0) is None
-    )
+    assert judge(place, train_result(**REHEARSAL), driver_names=("Tesla T4",)) is None
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.analysis.metrics import METRICS, metrics_of, step_seconds_of
+from orchestrator.core.peaks import Peaks
 from orchestrator.core.result import Failure
 
 
@@ -57,8 +58,34 @@ def test_a_trial_that_read_no_loss_has_none():
 
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
-    unsaid = ("peak_device_bytes", "pipeline_samples_per_second")
+    unsaid = ("peak_device_bytes", "pipeline_samples_per_second", "mfu", "roofline_fraction")
     assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
+
+
+def peaks(flops_per_second: float | None, memory_bytes_per_second: float | None) -> Peaks:
+    return Peaks(
+        flops_per_second=flops_per_second,
+        memory_bytes_per_second=memory_bytes_per_second,
+        tdp_watts=None,
+        source="a test",
+    )
+
+
+def test_a_gigaflop_in_ten_milliseconds_is_a_tenth_of_a_teraflop_a_second():
+    metrics = metrics_of(record(result=train_result(peaks=peaks(1e12, None))))
+    assert metrics["mfu"] == pytest.approx(0.1)
+    assert "roofline_fraction" not in metrics
+
+
+@pytest.mark.parametrize(("flops", "memory", "fraction"), [(1e12, 1e11, 0.1), (1e12, 2e10, 0.5)])
+def test_the_nearer_roof_counts(flops, memory, fraction):
+    metrics = metrics_of(record(result=train_result(peaks=peaks(flops, memory))))  # 0.1 GB a step
+    assert metrics["roofline_fraction"] == pytest.approx(fraction)
+
+
+def test_without_a_known_peak_there_is_no_utilisation():
+    for unknown in (None, peaks(None, 1e11)):
+        assert not {"mfu", "roofline_fraction"} & set(metrics_of(record(result=train_result(peaks=unknown))))
 
 
 def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
