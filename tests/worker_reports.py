@@ -22,6 +22,7 @@ _TIMES = LoopTimes(
     network_losses={"model": ((1, 2.3), (64, 0.5), (120, 0.1))},
     cpu_seconds=0.6,
     load_average=(0.5, 0.6),
+    energy_joules={},
 )
 
 

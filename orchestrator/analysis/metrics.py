@@ -110,6 +110,31 @@ def _traffic_seconds(result: TrainResult) -> float | None:
     return result.bytes_per_step / peak if peak else None
 
 
+def _joules(counter: str) -> Callable[[int, TrainResult], float | None]:
+    """What a counter showed of the timed part."""
+    return lambda _batch, result: result.energy_joules.get(counter)
+
+
+def _joules_per_sample(counter: str) -> Callable[[int, TrainResult], float | None]:
+    """That over the samples of the timed blocks."""
+
+    def of(batch: int, result: TrainResult) -> float | None:
+        joules, steps = result.energy_joules.get(counter), _timed_steps(result)
+        return joules / (steps * batch) if joules is not None and steps else None
+
+    return of
+
+
+def _energy_bound(_batch: int, result: TrainResult) -> float | None:
+    watts = result.peaks.tdp_watts if result.peaks else None
+    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    return watts * sum(slowest) if watts is not None and slowest else None
+
+
+def _timed_steps(result: TrainResult) -> int:
+    return len(result.block_seconds[0]) * result.steps_per_block if result.block_seconds else 0
+
+
 def _peak_device_bytes(_batch: int, result: TrainResult) -> float | None:
     known = [each.peak_memory_bytes for each in result.devices if each.peak_memory_bytes is not None]
     return max(known, default=None)
@@ -249,6 +274,39 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 meaning="the host's one-minute load average before the timed blocks or after them, whichever "
                 "is higher",
                 of=lambda _batch, result: max(result.load_average),
+            ),
+            Metric(
+                key="accelerator_joules",
+                unit="J",
+                meaning="energy of all accelerators of the trial from the first timed block to the last, loss"
+                " readings between them included, by the driver's counter (NVML); absent without one",
+                of=_joules("accelerator"),
+            ),
+            Metric(
+                key="host_joules",
+                unit="J",
+                meaning="likewise of all processors of the host and their memory, whoever used them, by the "
+                "processor's counters (RAPL); absent where they cannot be read",
+                of=_joules("host"),
+            ),
+            Metric(
+                key="accelerator_joules_per_sample",
+                unit="J",
+                meaning="`accelerator_joules` over the samples of the timed blocks",
+                of=_joules_per_sample("accelerator"),
+            ),
+            Metric(
+                key="host_joules_per_sample",
+                unit="J",
+                meaning="`host_joules` over the samples of the timed blocks",
+                of=_joules_per_sample("host"),
+            ),
+            Metric(
+                key="energy_bound_joules_tdp",
+                unit="J",
+                meaning="no measurement: what the trial's accelerators used in the timed blocks at most, if "
+                "each drew its maker's thermal design power all the time; hosts left out",
+                of=_energy_bound,
             ),
             Metric(
                 key="peak_host_bytes",

@@ -75,6 +75,8 @@ class TrainResult:
             the first one waits for what the device had not finished. Empty where it was not looked at.
         unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
+        energy_joules: from the first timed block to the last, loss readings included, by counter:
+            `accelerator` is all of the trial's accelerators, `host` the host's processors and memory.
     """
 
     launch_seconds: float
@@ -105,6 +107,7 @@ class TrainResult:
     reading_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
     unmoved: tuple[str, ...] = ()
     peaks: Peaks | None = None
+    energy_joules: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

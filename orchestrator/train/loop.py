@@ -10,6 +10,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.base import Trainer
+from orchestrator.train.energy import Joules, Meter, used_between
 from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
@@ -41,10 +42,18 @@ class LoopTimes:
     network_losses: Mapping[str, LossCurve]
     cpu_seconds: float
     load_average: tuple[float, float]
+    energy_joules: Joules
 
 
 def run(
-    trainer: Trainer, phases: Sequence[Phase], timing: TimingSpec, *, steps: int, meet: Meet, clock: Clock
+    trainer: Trainer,
+    phases: Sequence[Phase],
+    timing: TimingSpec,
+    *,
+    steps: int,
+    meet: Meet,
+    clock: Clock,
+    meter: Meter,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
@@ -62,7 +71,9 @@ def run(
     loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
     compiled, cpu, load = trainer.compile_count(), os.times(), os.getloadavg()[0]
+    joules = meter()
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
+    joules_after = meter()
     compiled_after, cpu_after, load_after = trainer.compile_count(), os.times(), os.getloadavg()[0]
     _take_until(loop, timing, steps)
     return LoopTimes(
@@ -80,6 +91,7 @@ def run(
         network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
         cpu_seconds=(cpu_after.user + cpu_after.system) - (cpu.user + cpu.system),
         load_average=(load, load_after),
+        energy_joules=used_between(joules, joules_after),
     )
 
 

@@ -14,7 +14,7 @@ Digests = Mapping[str, bytes]
 
 def digests_of(state: Mapping[str, Any]) -> Digests:
     """The bytes of each array of `Trainer.state()` in brief, by `<network>.<weight>`."""
-    return {name: hashlib.sha256(np.ascontiguousarray(array)).digest() for name, array in state.items()}
+    return {name: hashlib.sha256(np.ascontiguousarray(array).data).digest() for name, array in state.items()}
 
 
 def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         cpu_seconds=tuple(each.cpu_seconds for each in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
+        energy_joules=first.times.energy_joules,
         unmoved=tuple(sorted({name for report in reports for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
     )

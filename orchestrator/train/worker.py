@@ -17,6 +17,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
+from orchestrator.train.energy import meter_of, no_meter
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.movement import digests_of, unmoved_of
@@ -77,6 +78,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         steps=steps,
         meet=lambda vote: _meet(channel, vote),
         clock=time.perf_counter,
+        meter=no_meter if job.rehearsal or job.rank > 0 else meter_of(job.kind),
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     state = trainer.state()

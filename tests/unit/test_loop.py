@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
+from orchestrator.train.energy import no_meter
 from orchestrator.train.loop import REHEARSAL, LoopTimes, run
 from workloads.spec import Phase, Supervised, phase_steps
 
@@ -27,6 +28,11 @@ class QueueTrainer:
     taken: int = 0
     num_synchronizations: int = 0
     phases: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def joules(self) -> Mapping[str, float]:
+        """One for each step, from a counter that did not begin at zero."""
+        return {"host": 7.0 + self.taken}
 
     def begin(self, phase: Phase) -> None:
         self.phases.append((phase.name, self.taken))
@@ -64,7 +70,9 @@ def timed(
         "max_blocks": 4,
     }
     spec = TimingSpec(**{**defaults, **timing})
-    return run(trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now)
+    return run(
+        trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now, meter=lambda: trainer.joules
+    )
 
 
 def test_first_step_warm_up_and_blocks_are_timed_apart():
@@ -195,7 +203,13 @@ def test_a_rehearsal_is_the_first_step_and_one_more():
     trainer = QueueTrainer(compile_counts={1: 1, 2: 2})
     steps = REHEARSAL.least_steps
     times = run(
-        trainer, _ONE_PHASE, REHEARSAL, steps=steps, meet=lambda vote: vote, clock=lambda: trainer.now
+        trainer,
+        _ONE_PHASE,
+        REHEARSAL,
+        steps=steps,
+        meet=lambda vote: vote,
+        clock=lambda: trainer.now,
+        meter=no_meter,
     )
     assert (trainer.taken, times.steps, times.warmup_steps) == (2, 2, 0)
     assert (times.first_step_seconds, times.block_seconds) == (1.0, (1.0,))
@@ -205,6 +219,10 @@ def test_processor_seconds_and_load_are_those_of_the_timed_blocks():
     times = timed(QueueTrainer(), steps=10)
     assert times.cpu_seconds >= 0
     assert min(times.load_average) >= 0
+
+
+def test_energy_is_that_of_the_timed_blocks():
+    assert timed(QueueTrainer(), steps=100).energy_joules == {"host": 8.0}
 
 
 def phases_of(*shares: float) -> tuple[Phase, ...]:

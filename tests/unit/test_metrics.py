@@ -58,7 +58,8 @@ def test_a_trial_that_read_no_loss_has_none():
 
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
-    unsaid = ("peak_device_bytes", "pipeline_samples_per_second", "mfu", "roofline_fraction")
+    unsaid = {"peak_device_bytes", "pipeline_samples_per_second", "mfu", "roofline_fraction"}
+    unsaid |= {key for key in METRICS if "joules" in key}
     assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
 
 
@@ -86,6 +87,20 @@ def test_the_nearer_roof_counts(flops, memory, fraction):
 def test_without_a_known_peak_there_is_no_utilisation():
     for unknown in (None, peaks(None, 1e11)):
         assert not {"mfu", "roofline_fraction"} & set(metrics_of(record(result=train_result(peaks=unknown))))
+
+
+def test_384_joules_for_sixty_steps_of_64_samples_are_a_tenth_of_a_joule_a_sample():
+    metrics = metrics_of(record(result=train_result(energy_joules={"accelerator": 384.0})))
+    assert metrics["accelerator_joules"] == 384.0
+    assert metrics["accelerator_joules_per_sample"] == pytest.approx(0.1)
+    assert not {"host_joules", "host_joules_per_sample"} & set(metrics)
+
+
+def test_six_tenths_of_a_second_at_400_watts_are_240_joules_at_most():
+    known = replace(peaks(None, None), tdp_watts=400.0)
+    metrics = metrics_of(record(result=train_result(peaks=known)))
+    assert metrics["energy_bound_joules_tdp"] == pytest.approx(240)
+    assert "accelerator_joules" not in metrics
 
 
 def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
