@@ -15,10 +15,14 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
-_BUSY_STEPS = 0.25  # a device that worked on for less of a step after its clock stopped may have been idle
-_BUSY_SECONDS = 5e-3  # so may one of which a number took so much longer to read: a busy host does that
-_BUSY_BLOCKS = 0.25  # of all blocks, and two of them: a single long reading is the host's doing
-_BUSY_FRACTION = 0.02  # of the timed seconds: less is no error that anybody would see
+_BUSY_STEPS = 0.25
+"""A device that worked on for less of a step after its clock had stopped may have been idle."""
+_BUSY_SECONDS = 1e-3
+"""So may one of which a first reading took so much longer in the median block."""
+_STALLED_SECONDS = 20e-3
+"""A longer reading in fewer blocks may be the host's doing, unless it is longer than this, and twice."""
+_BUSY_FRACTION = 0.02
+"""Of the timed seconds: less is no error that anybody would see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +181,12 @@ def _idle_device(case: _Case) -> str | None:
     if not result.reading_seconds or _blocks(case):
         return None
     blocks = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
-    step_seconds = median_interval(blocks).median / result.steps_per_block
-    least = max(_BUSY_STEPS * step_seconds, _BUSY_SECONDS)
-    busy = [each for each in _late_seconds(result.reading_seconds) if each > least]
-    if len(busy) < max(2, _BUSY_BLOCKS * len(blocks)) or sum(busy) <= _BUSY_FRACTION * sum(blocks):
+    least = _BUSY_STEPS * median_interval(blocks).median / result.steps_per_block
+    late = _late_seconds(result.reading_seconds)
+    busy = [each for each in late if each > least]
+    is_usual = median_interval(late).median > max(least, _BUSY_SECONDS)
+    is_certain = sum(each > _STALLED_SECONDS for each in busy) > 1
+    if not (is_usual or is_certain) or sum(busy) <= _BUSY_FRACTION * sum(blocks):
         return None
     return (
         f"the device was not idle when the clock of {len(busy)} of {len(blocks)} blocks stopped: "

@@ -101,7 +101,7 @@ def twin_of(trainer: str, fault: str) -> Placement:
     if fault == "compiles_every_tenth_step" and trainer == "torch_ddp":
         trial = replace(trial, trainer_options={"compile": "on"})
     if fault == "never_synchronizes":
-        trial = replace(trial, workload_options={})  # a step long enough to be caught in
+        trial = replace(trial, workload_options={}, global_batch_size=256)  # a step to be caught in
     return placement(trial, threads=1)
 
 
