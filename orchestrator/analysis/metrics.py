@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from types import MappingProxyType
 
 from orchestrator.core.interval import Interval, median_interval
@@ -108,6 +109,14 @@ def _traffic_seconds(result: TrainResult) -> float | None:
     """Of one step's memory traffic at the peak of the devices' memory."""
     peak = result.peaks.memory_bytes_per_second if result.peaks else None
     return result.bytes_per_step / peak if peak else None
+
+
+def _communication_share(_batch: int, result: TrainResult) -> float | None:
+    pairs = list(zip(*result.exchange_seconds, strict=True))
+    if not pairs:
+        return None
+    slowest = [[max(seconds) for seconds in zip(*ranks, strict=True)] for ranks in pairs]
+    return median(1 - apart / together for together, apart in slowest)
 
 
 def _joules(counter: str) -> Callable[[int, TrainResult], float | None]:
@@ -239,7 +248,6 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 "devices of the trial could do in its precision by their maker's word; absent where that is "
                 "unknown, and so for CPUs",
                 of=_mfu,
-                header="MFU",
             ),
             Metric(
                 key="roofline_fraction",
@@ -247,6 +255,15 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 meaning="the longer of `flops_per_step` at the devices' peak and `bytes_per_step` at their "
                 "memory's peak, over the median of a step; above 1 where fusion or caches saved traffic",
                 of=_roofline_fraction,
+            ),
+            Metric(
+                key="communication_share",
+                unit="1",
+                meaning="part of a step that is gone when the sum of the gradients over the processes is left"
+                " out: median over pairs of blocks after the evaluation, of the slowest rank, waiting"
+                " for slower ranks included; below 0 by chance where there is next to nothing to "
+                "leave out; absent where it cannot be left out",
+                of=_communication_share,
             ),
             Metric(
                 key="data_wait_seconds",

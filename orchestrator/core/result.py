@@ -73,6 +73,8 @@ class TrainResult:
         devices: [rank] what each worker ran on.
         reading_seconds: [rank][block] of two readings of the losses straight after the block's clock stopped;
             the first one waits for what the device had not finished. Empty where it was not looked at.
+        exchange_seconds: [rank][pair] of blocks of `steps_per_block` steps after the evaluation, with the sum
+            of the gradients over the processes and without it. Empty where it cannot be left out.
         unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
@@ -105,6 +107,7 @@ class TrainResult:
     peak_host_bytes: tuple[int, ...]
     devices: tuple[DeviceFacts, ...]
     reading_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
+    exchange_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
     unmoved: tuple[str, ...] = ()
     peaks: Peaks | None = None
     energy_joules: Mapping[str, float] = field(default_factory=dict)

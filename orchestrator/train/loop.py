@@ -21,6 +21,7 @@ Meet = Callable[[bool], bool]
 REHEARSAL = TimingSpec(warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1)
 """Two steps of the code path: the first, and one after it."""
 
+_EXCHANGE_PAIRS = 5
 _MAX_LOSS_READINGS = 50  # after the timed part: each one makes the device idle
 
 
@@ -93,6 +94,26 @@ def run(
         load_average=(load, load_after),
         energy_joules=used_between(joules, joules_after),
     )
+
+
+def compare_exchange(
+    trainer: Trainer, timing: TimingSpec, *, taken: int, meet: Meet, clock: Clock
+) -> tuple[tuple[float, float], ...]:
+    """Seconds of pairs of blocks: with the sum of the gradients over the processes, and without it.
+
+    To be called on every rank when all else is done, for it spoils the weights. No pair where the trainer
+    cannot leave the sum out.
+
+    Args:
+        taken: steps taken so far.
+    """
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, taken=taken)
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) <= _EXCHANGE_PAIRS and (apart := trainer.without_exchange()) is not None:
+        together = loop.seconds_for(timing.steps_per_block)
+        with apart:
+            pairs.append((together, loop.seconds_for(timing.steps_per_block)))
+    return tuple(pairs[1:])  # the first one follows an evaluation
 
 
 @dataclass(slots=True, kw_only=True)

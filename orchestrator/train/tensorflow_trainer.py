@@ -89,6 +89,9 @@ class TensorFlowTrainer:
             name: float(self._strategy.reduce("SUM", loss, axis=None)) for name, loss in self._losses.items()
         }
 
+    def without_exchange(self) -> None:
+        """The optimizer adds the gradients up within the traced step."""
+
     def compile_count(self) -> int | None:
         """How often a step has been traced: counted in the step, for a function made again starts at 0."""
         return self._num_traces

@@ -1,7 +1,8 @@
 """The timed loop under a clock that passes only while a device works."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.energy import no_meter
-from orchestrator.train.loop import REHEARSAL, LoopTimes, run
+from orchestrator.train.loop import REHEARSAL, LoopTimes, compare_exchange, run
 from workloads.spec import Phase, Supervised, phase_steps
 
 _LOSS_SECONDS = 1000.0
@@ -28,6 +29,7 @@ class QueueTrainer:
     taken: int = 0
     num_synchronizations: int = 0
     phases: list[tuple[str, int]] = field(default_factory=list)
+    exchange_seconds: float = 0.0
 
     @property
     def joules(self) -> Mapping[str, float]:
@@ -51,6 +53,15 @@ class QueueTrainer:
         self.synchronize()
         self.now += _LOSS_SECONDS
         return {"model": self.loss(self.taken), "other": 0.0}
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        return self._exchanging_nothing() if self.exchange_seconds else None
+
+    @contextmanager
+    def _exchanging_nothing(self) -> Iterator[None]:
+        whole, self.step_seconds = self.step_seconds, lambda _: 1.0 - self.exchange_seconds
+        yield
+        self.step_seconds = whole
 
     def compile_count(self) -> int | None:
         if self.compile_counts is None:
@@ -223,6 +234,25 @@ def test_processor_seconds_and_load_are_those_of_the_timed_blocks():
 
 def test_energy_is_that_of_the_timed_blocks():
     assert timed(QueueTrainer(), steps=100).energy_joules == {"host": 8.0}
+
+
+def compared(trainer: QueueTrainer) -> tuple[tuple[float, float], ...]:
+    timing = TimingSpec(steps_per_block=4)
+    return compare_exchange(
+        trainer, timing, taken=trainer.taken, meet=lambda vote: vote, clock=lambda: trainer.now
+    )
+
+
+def test_blocks_with_and_without_an_exchange_are_timed_in_pairs_after_one_that_does_not_count():
+    trainer = QueueTrainer(exchange_seconds=0.25, taken=7)
+    assert compared(trainer) == ((4.0, 3.0),) * 5
+    assert trainer.taken == 7 + 6 * 2 * 4
+
+
+def test_a_trainer_that_cannot_leave_the_exchange_out_takes_no_further_step():
+    trainer = QueueTrainer()
+    assert compared(trainer) == ()
+    assert trainer.taken == 0
 
 
 def phases_of(*shares: float) -> tuple[Phase, ...]:

@@ -58,7 +58,13 @@ def test_a_trial_that_read_no_loss_has_none():
 
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
-    unsaid = {"peak_device_bytes", "pipeline_samples_per_second", "mfu", "roofline_fraction"}
+    unsaid = {
+        "peak_device_bytes",
+        "pipeline_samples_per_second",
+        "mfu",
+        "roofline_fraction",
+        "communication_share",
+    }
     unsaid |= {key for key in METRICS if "joules" in key}
     assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
 
@@ -87,6 +93,12 @@ def test_the_nearer_roof_counts(flops, memory, fraction):
 def test_without_a_known_peak_there_is_no_utilisation():
     for unknown in (None, peaks(None, 1e11)):
         assert not {"mfu", "roofline_fraction"} & set(metrics_of(record(result=train_result(peaks=unknown))))
+
+
+def test_two_milliseconds_of_ten_that_are_gone_without_an_exchange_are_a_share_of_a_fifth():
+    ranks = ((0.1, 0.05), (0.1, 0.07), (0.2, 0.1)), ((0.09, 0.08), (0.08, 0.08), (0.1, 0.18))
+    metrics = metrics_of(record(result=train_result(exchange_seconds=ranks)))  # 0.2, 0.2 and 0.1
+    assert metrics["communication_share"] == pytest.approx(0.2)
 
 
 def test_384_joules_for_sixty_steps_of_64_samples_are_a_tenth_of_a_joule_a_sample():
