@@ -196,7 +196,6 @@ def _execute(
 
 
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
-    devices = _devices_of(settings)
     origins = {point.workload: origin_of(point.workload) for point in settings.sweep.points}
     return Mission(
         sweep=settings.sweep.name,
@@ -204,8 +203,7 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         deadlines=settings.deadlines,
         data_paths={ref.id: str(ref.path) for ref in situation.data.values()},
         pythons={name: found.python for name, found in situation.environments.items()},
-        driver_names={device.name: device.driver_names for device in devices},
-        peak_flops_per_second={device.name: device.peak_flops_per_second for device in devices},
+        devices={device.name: device for device in _devices_of(settings)},
         retry_limits=settings.retries,
         prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), folder),
         environment=driver_environment(

@@ -73,6 +73,7 @@ def train_result(**changes: Any) -> TrainResult:
         load_average=(0.5, 0.6),
         peak_host_bytes=(400_000_000,),
         devices=(DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),),
+        reading_seconds=(((0.001, 0.001),) * 6,),
     )
     return replace(base, **changes)
 

@@ -51,8 +51,7 @@ def mission(folder: Path, **changes: Any) -> Mission:
         "deadlines": Deadlines(resources_seconds=20.0, start_seconds=20.0, run_seconds=20.0),
         "data_paths": {"synthetic:1": str(_data(folder))},
         "pythons": {"noop": sys.executable},
-        "driver_names": {},
-        "peak_flops_per_second": {},
+        "devices": {},
         "retry_limits": {},
         "prior_attempts": {},
         "environment": {"hostname": "here"},
@@ -115,14 +114,14 @@ def wait_until_training(started: WorkerGroup, *, workers: int = 1) -> None:
         training += event[1]["event"] == "training"
 
 
-def python_with(folder: Path, sitecustomize: str) -> str:
+def python_with(folder: Path, sitecustomize: str, *, python: Path = Path(sys.executable)) -> str:
     """An interpreter that runs some code whenever it starts, in nurseries as in spawned workers."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(sitecustomize)
-    python = folder / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}" exec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    return str(python)
+    script = folder / "python"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}" exec {python} "$@"\n')
+    script.chmod(0o755)
+    return str(script)
 
 
 def _data(folder: Path) -> Path:

@@ -65,6 +65,7 @@ class Outcome:
 
     Attributes:
         losses: of each step, by network.
+        sum_apart: of all weights after a last step without an exchange; None where that is not possible.
     """
 
     losses: tuple[dict[str, float], ...]
@@ -73,6 +74,7 @@ class Outcome:
     samples: int
     compile_counts: tuple[int | None, ...]
     facts: DeviceFacts
+    sum_apart: float | None
     state: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
@@ -234,6 +236,7 @@ def _work(job: WorkerJob, stem: Path) -> None:
         "facts": to_plain(trainer.device_facts()),
     }
     np.savez(stem.with_suffix(".npz"), **trainer.state())
+    said["sum_apart"] = _sum_apart(trainer)
     trainer.close()
     stem.with_suffix(".json").write_text(json.dumps(said))
 
@@ -245,6 +248,16 @@ def _evaluate(trainer: Trainer, counts: list[int | None]) -> list[dict[str, floa
         found.append(dict(trainer.evaluate(limit)))
         counts.append(trainer.compile_count())
     return found
+
+
+def _sum_apart(trainer: Trainer) -> float | None:
+    """The sum of all weights after one more step, of this rank's share alone."""
+    apart = trainer.without_exchange()
+    if apart is None:
+        return None
+    with apart:
+        trainer.step(STEPS)
+    return float(sum(array.sum(dtype=np.float64) for array in trainer.state().values()))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ _TIMES = LoopTimes(
     warmup_steps=3,
     warmup_seconds=0.03,
     block_seconds=(0.1,) * 6,
+    reading_seconds=((0.001, 0.001),) * 6,
     stopped_because="interval",
     compile_counts=None,
     steps=120,
@@ -21,6 +22,7 @@ _TIMES = LoopTimes(
     network_losses={"model": ((1, 2.3), (64, 0.5), (120, 0.1))},
     cpu_seconds=0.6,
     load_average=(0.5, 0.6),
+    energy_joules={},
 )
 
 
@@ -38,6 +40,8 @@ def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
         data_wait_seconds=0.0,
         pipeline_samples_per_second=None,
         peak_host_bytes=400_000_000,
+        exchange_seconds=(),
+        unmoved=(),
         device=DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),
         versions={"python": "3.11.9"},
     )

@@ -19,6 +19,8 @@ class Device:
         driver_names: what its driver may call it: recognises a GPU, and proves a result.
         slice_type: a TPU slice as Cloud TPU calls it, `v5litepod-8`: recognises it. None for all others.
         source: where the figures come from.
+        memory_bytes_per_second: peak of its own memory, of the whole device; None: unknown.
+        tdp_watts: the most that it draws for long, by its maker; None: not published.
     """
 
     name: str
@@ -30,6 +32,8 @@ class Device:
     driver_names: tuple[str, ...]
     slice_type: str | None
     source: str
+    memory_bytes_per_second: float | None = None
+    tdp_watts: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

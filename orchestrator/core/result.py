@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
+from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
 
@@ -70,6 +71,14 @@ class TrainResult:
         load_average: one-minute load average of the host before and after the timed blocks.
         peak_host_bytes: [rank] largest resident set of the worker process.
         devices: [rank] what each worker ran on.
+        reading_seconds: [rank][block] of two readings of the losses straight after the block's clock stopped;
+            the first one waits for what the device had not finished. Empty where it was not looked at.
+        exchange_seconds: [rank][pair] of blocks of `steps_per_block` steps after the evaluation, with the sum
+            of the gradients over the processes and without it. Empty where it cannot be left out.
+        unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
+        peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
+        energy_joules: from the first timed block to the last, loss readings included, by counter:
+            `accelerator` is all of the trial's accelerators, `host` the host's processors and memory.
     """
 
     launch_seconds: float
@@ -97,6 +106,11 @@ class TrainResult:
     load_average: tuple[float, float]
     peak_host_bytes: tuple[int, ...]
     devices: tuple[DeviceFacts, ...]
+    reading_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
+    exchange_seconds: tuple[tuple[tuple[float, float], ...], ...] = ()
+    unmoved: tuple[str, ...] = ()
+    peaks: Peaks | None = None
+    energy_joules: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.core.device import Device
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
@@ -20,8 +21,7 @@ class Mission:
         folder: the sweep's folder; logs of trials go to `logs/` in it.
         data_paths: data id -> prepared file.
         pythons: trainer -> interpreter that has its framework.
-        driver_names: device -> what its driver may call it.
-        peak_flops_per_second: device -> precision -> dense peak.
+        devices: name -> what is known of such a device.
         retry_limits: failure kind -> how often a trial that failed so is started again.
         prior_attempts: trial_id -> attempts that earlier commands made.
         environment: what the driver runs with; part of every record.
@@ -33,8 +33,7 @@ class Mission:
     deadlines: Deadlines
     data_paths: Mapping[str, str]
     pythons: Mapping[str, str]
-    driver_names: Mapping[str, tuple[str, ...]]
-    peak_flops_per_second: Mapping[str, Mapping[str, float]]
+    devices: Mapping[str, Device]
     retry_limits: Mapping[FailureKind, int]
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]

@@ -3,9 +3,11 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.core.peaks import peaks_of
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import TrainerInfo
@@ -49,7 +51,7 @@ def record_of(
     try:
         story = _story_of(attempt, mission, nursery_of=nursery_of, device_ids=device_ids)
         versions = story.reports[0].versions
-        result = result_of(story.reports, launch_seconds=story.launch_seconds)
+        result = _result_of(story, attempt.placement, mission)
         refused = _gates_failure(attempt.placement, mission, result)
         ended_with = refused or agreement.failure_of(story.reports, result) or result
     except Exception as error:
@@ -58,14 +60,19 @@ def record_of(
     return outcome_of(attempt, mission, started_at=started_at, ended_with=ended_with, versions=versions)
 
 
+def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainResult:
+    """What all ranks say together, and what the devices asked for could do at most if these are what ran."""
+    result = result_of(story.reports, launch_seconds=story.launch_seconds)
+    device = mission.devices.get(placement.trial.device)
+    if device is None or placement.provenance == "rehearsed":
+        return result
+    peaks = peaks_of(device, placement.precision, count=placement.trial.num_workers)
+    return replace(result, peaks=peaks)
+
+
 def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) -> Failure | None:
-    device = placement.trial.device
-    return gates.failure_of(
-        placement,
-        result,
-        driver_names=mission.driver_names.get(device, ()),
-        peak_flops_per_second=mission.peak_flops_per_second.get(device, {}).get(placement.precision),
-    )
+    device = mission.devices.get(placement.trial.device)
+    return gates.failure_of(placement, result, driver_names=device.driver_names if device else ())
 
 
 def _story_of(

@@ -1,6 +1,7 @@
 """The contract between the timed loop and a framework's trainer, and what a worker process is told."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -67,6 +68,12 @@ class Trainer(Protocol):
 
     def losses(self) -> Mapping[str, float]:
         """Loss of each trained network in the last step, over the global batch; waits for the device."""
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """Within it, steps leave out the sum of the gradients over the processes, and nothing else.
+
+        None where that cannot be left out, or is not there. Afterwards the weights are of no use.
+        """
 
     def compile_count(self) -> int | None:
         """Compilations so far; None where nothing is compiled."""

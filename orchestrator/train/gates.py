@@ -6,7 +6,7 @@ gates: samples are steps x batch, and the timed steps are among the steps taken.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import FailureKind
@@ -15,6 +15,14 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
+_BUSY_STEPS = 0.25
+"""A device that worked on for less of a step after its clock had stopped may have been idle."""
+_BUSY_SECONDS = 1e-3
+"""So may one of which a first reading took so much longer in the median block."""
+_STALLED_SECONDS = 20e-3
+"""A longer reading in fewer blocks may be the host's doing, unless it is longer than this, and twice."""
+_BUSY_FRACTION = 0.02
+"""Of the timed seconds: less is no error that anybody would see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +32,6 @@ class _Case:
     placement: Placement
     result: TrainResult
     driver_names: tuple[str, ...]
-    peak_flops_per_second: float | None
 
 
 Gate = Callable[[_Case], str | None]
@@ -36,7 +43,6 @@ def failure_of(
     result: TrainResult,
     *,
     driver_names: tuple[str, ...],
-    peak_flops_per_second: float | None,
 ) -> Failure | None:
     """The failure that a result deserves, with the result inside, or None for one that passes all gates.
 
@@ -44,14 +50,8 @@ def failure_of(
 
     Args:
         driver_names: what the driver may call the device that was asked for; none: any name passes.
-        peak_flops_per_second: dense peak of one such device in this precision; None: MFU is not judged.
     """
-    case = _Case(
-        placement=placement,
-        result=result,
-        driver_names=driver_names,
-        peak_flops_per_second=peak_flops_per_second,
-    )
+    case = _Case(placement=placement, result=result, driver_names=driver_names)
     gates = _REHEARSAL_GATES if placement.provenance == "rehearsed" else _ALL_GATES
     violations = [(kind, violation) for kind, gate in gates if (violation := gate(case))]
     if not violations:
@@ -166,13 +166,51 @@ def _moving_loss(case: _Case) -> str | None:
     )
 
 
+def _moved_weights(case: _Case) -> str | None:
+    unmoved = case.result.unmoved
+    return f"not a single weight changed in {', '.join(unmoved)}" if unmoved else None
+
+
+def _idle_device(case: _Case) -> str | None:
+    """Whether the device worked on after the clock of several blocks had stopped.
+
+    Straight after a block the losses are read twice. The first reading ends when the device has finished, the
+    second one shows what reading costs. Of several ranks, the last one at a reading waits for no other.
+    """
+    result = case.result
+    if not result.reading_seconds or _blocks(case):
+        return None
+    blocks = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    least = _BUSY_STEPS * median_interval(blocks).median / result.steps_per_block
+    late = _late_seconds(result.reading_seconds)
+    busy = [each for each in late if each > least]
+    is_usual = median_interval(late).median > max(least, _BUSY_SECONDS)
+    is_certain = sum(each > _STALLED_SECONDS for each in busy) > 1
+    if not (is_usual or is_certain) or sum(busy) <= _BUSY_FRACTION * sum(blocks):
+        return None
+    return (
+        f"the device was not idle when the clock of {len(busy)} of {len(blocks)} blocks stopped: "
+        f"it worked on for {sum(busy):.3g} s after {sum(blocks):.3g} s were timed"
+    )
+
+
+def _late_seconds(readings: Sequence[Sequence[tuple[float, float]]]) -> list[float]:
+    """[block] By how much the first reading outlasted every second one; of the rank that waited least."""
+    costs = [max(second for _, second in rank) for rank in readings]
+    return [
+        min(first - cost for (first, _), cost in zip(ranks, costs, strict=True))
+        for ranks in zip(*readings, strict=True)
+    ]
+
+
 def _mfu(case: _Case) -> str | None:
     """Model FLOPs utilisation of the slowest rank's median block (PaLM, Chowdhery et al. 2022, app. B)."""
-    result, peak, flops = case.result, case.peak_flops_per_second, case.result.flops_per_step
+    result = case.result
+    peak = result.peaks.flops_per_second if result.peaks else None
     if peak is None or _blocks(case) or _block_seconds(case):
         return None
     step_seconds = max(median_interval(each).median for each in result.block_seconds) / result.steps_per_block
-    mfu = flops / (step_seconds * peak * case.placement.trial.num_workers)
+    mfu = result.flops_per_step / (step_seconds * peak)
     return None if 0 < mfu <= 1 else f"MFU is {mfu:.3g}; it must lie above 0 and not above 1"
 
 
@@ -194,6 +232,8 @@ _ALL_GATES: tuple[tuple[FailureKind, Gate], ...] = (
     ("invalid_measurement", _timed_seconds),
     ("invalid_measurement", _compilations),
     ("invalid_measurement", _moving_loss),
+    ("invalid_measurement", _moved_weights),
+    ("invalid_measurement", _idle_device),
     ("invalid_measurement", _mfu),
 )
 """The gravest first: a result of the wrong device says nothing by its numbers."""

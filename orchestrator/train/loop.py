@@ -10,6 +10,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.base import Trainer
+from orchestrator.train.energy import Joules, Meter, used_between
 from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
@@ -20,6 +21,7 @@ Meet = Callable[[bool], bool]
 REHEARSAL = TimingSpec(warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1)
 """Two steps of the code path: the first, and one after it."""
 
+_EXCHANGE_PAIRS = 5
 _MAX_LOSS_READINGS = 50  # after the timed part: each one makes the device idle
 
 
@@ -31,6 +33,7 @@ class LoopTimes:
     warmup_steps: int
     warmup_seconds: float
     block_seconds: tuple[float, ...]
+    reading_seconds: tuple[tuple[float, float], ...]
     stopped_because: str
     compile_counts: tuple[int, int] | None
     steps: int
@@ -40,10 +43,18 @@ class LoopTimes:
     network_losses: Mapping[str, LossCurve]
     cpu_seconds: float
     load_average: tuple[float, float]
+    energy_joules: Joules
 
 
 def run(
-    trainer: Trainer, phases: Sequence[Phase], timing: TimingSpec, *, steps: int, meet: Meet, clock: Clock
+    trainer: Trainer,
+    phases: Sequence[Phase],
+    timing: TimingSpec,
+    *,
+    steps: int,
+    meet: Meet,
+    clock: Clock,
+    meter: Meter,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
@@ -61,7 +72,9 @@ def run(
     loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
     compiled, cpu, load = trainer.compile_count(), os.times(), os.getloadavg()[0]
+    joules = meter()
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
+    joules_after = meter()
     compiled_after, cpu_after, load_after = trainer.compile_count(), os.times(), os.getloadavg()[0]
     _take_until(loop, timing, steps)
     return LoopTimes(
@@ -69,6 +82,7 @@ def run(
         warmup_steps=warmup_steps,
         warmup_seconds=warmup_seconds,
         block_seconds=blocks,
+        reading_seconds=tuple(loop.reading_seconds),
         stopped_because=stopped_because,
         compile_counts=None if compiled is None or compiled_after is None else (compiled, compiled_after),
         steps=loop.taken,
@@ -78,7 +92,28 @@ def run(
         network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
         cpu_seconds=(cpu_after.user + cpu_after.system) - (cpu.user + cpu.system),
         load_average=(load, load_after),
+        energy_joules=used_between(joules, joules_after),
     )
+
+
+def compare_exchange(
+    trainer: Trainer, timing: TimingSpec, *, taken: int, meet: Meet, clock: Clock
+) -> tuple[tuple[float, float], ...]:
+    """Seconds of pairs of blocks: with the sum of the gradients over the processes, and without it.
+
+    To be called on every rank when all else is done, for it spoils the weights. No pair where the trainer
+    cannot leave the sum out.
+
+    Args:
+        taken: steps taken so far.
+    """
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, taken=taken)
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) <= _EXCHANGE_PAIRS and (apart := trainer.without_exchange()) is not None:
+        together = loop.seconds_for(timing.steps_per_block)
+        with apart:
+            pairs.append((together, loop.seconds_for(timing.steps_per_block)))
+    return tuple(pairs[1:])  # the first one follows an evaluation
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,6 +127,7 @@ class _Loop:
     phase: str = ""
     phase_seconds: dict[str, float] = field(default_factory=dict)
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    reading_seconds: list[tuple[float, float]] = field(default_factory=list)
 
     def begin(self, phase: Phase) -> None:
         """Take the next steps in this phase."""
@@ -120,6 +156,14 @@ class _Loop:
         if not math.isfinite(total):
             raise TrialError("diverged", f"the loss is {total} after step {self.taken}")
 
+    def read_losses_twice(self) -> None:
+        """Keep how long two readings take: the first one waits for what `synchronize` did not wait for."""
+        begin = self.clock()
+        self.read_losses()
+        middle = self.clock()
+        self.trainer.losses()
+        self.reading_seconds.append((middle - begin, self.clock() - middle))
+
     def total_losses(self) -> LossCurve:
         """The sum over the networks at each step that was read."""
         totals: dict[int, float] = {}
@@ -145,7 +189,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
     blocks: list[float] = []
     while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
         blocks.append(loop.seconds_for(timing.steps_per_block))
-        loop.read_losses()
+        loop.read_losses_twice()
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
     return tuple(blocks), "max_blocks" if len(blocks) == timing.max_blocks else "steps"

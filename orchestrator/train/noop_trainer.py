@@ -57,6 +57,9 @@ class NoopTrainer:
         is_faulty = self._fault == "nan" and self._taken > _FAULTY_STEP
         return {"model": math.nan if is_faulty else 1 / self._taken}
 
+    def without_exchange(self) -> None:
+        """There are no gradients."""
+
     def compile_count(self) -> int | None:
         """Nothing is compiled."""
         return None

@@ -22,6 +22,8 @@ class WorkerReport:
     data_wait_seconds: float
     pipeline_samples_per_second: float | None
     peak_host_bytes: int
+    exchange_seconds: tuple[tuple[float, float], ...]
+    unmoved: tuple[str, ...]
     device: DeviceFacts
     versions: Mapping[str, str]
 
@@ -38,6 +40,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         warmup_seconds=max(each.warmup_seconds for each in times),
         steps_per_block=first.steps_per_block,
         block_seconds=tuple(each.block_seconds for each in times),
+        reading_seconds=tuple(each.reading_seconds for each in times),
         stopped_because=first.times.stopped_because,
         compile_counts=_most_compiled([each.compile_counts for each in times]),
         steps=first.times.steps,
@@ -55,8 +58,16 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         cpu_seconds=tuple(each.cpu_seconds for each in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
+        energy_joules=first.times.energy_joules,
+        exchange_seconds=_exchange_of(reports),
+        unmoved=tuple(sorted({name for report in reports for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
     )
+
+
+def _exchange_of(reports: Sequence[WorkerReport]) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """[rank][pair], or nothing where nothing was left out."""
+    return tuple(report.exchange_seconds for report in reports) if reports[0].exchange_seconds else ()
 
 
 def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -95,6 +96,10 @@ class TorchDdpTrainer:
         if self._job.world_size > 1:
             dist.all_reduce(losses)
         return dict(zip(self._losses, (losses / self._job.world_size).tolist(), strict=True))
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """DistributedDataParallel's own switch; that of the next block is another one."""
+        return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
 
     def compile_count(self) -> int | None:
         """Graphs that torch.compile has made, where it is asked for."""

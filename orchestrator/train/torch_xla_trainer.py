@@ -90,6 +90,9 @@ class TorchXlaTrainer:
         """Losses of the last step: their means are over the global batch already."""
         return dict(zip(self._losses, torch.stack(list(self._losses.values())).tolist(), strict=True))
 
+    def without_exchange(self) -> None:
+        """The compiler adds the gradients up within the step's program."""
+
     def compile_count(self) -> int | None:
         """Graphs that were compiled, of the step and of everything else."""
         return metrics.counter_value("UncachedCompile") or 0

@@ -17,8 +17,10 @@ from orchestrator.core.errors import TrialError
 from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
+from orchestrator.train.energy import meter_of, no_meter
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.movement import digests_of, unmoved_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -67,6 +69,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps - 1)
     trainer.setup(spec, job, data)
     setup_seconds = time.perf_counter() - started
+    initial = digests_of(trainer.state())
     channel.send({"event": "training"})
     times = loop.run(
         trainer,
@@ -75,17 +78,20 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         steps=steps,
         meet=lambda vote: _meet(channel, vote),
         clock=time.perf_counter,
+        meter=no_meter if job.rehearsal or job.rank > 0 else meter_of(job.kind),
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
-    _require_finite(trainer.state())
-    device = trainer.device_facts()
+    state = trainer.state()
+    _require_finite(state)
+    device, samples = trainer.device_facts(), trainer.samples
+    exchange_seconds = _compare_exchange(trainer, job, channel, taken=times.steps) if data.staged else ()
     data.close()
     trainer.close()
     return WorkerReport(
         setup_seconds=setup_seconds,
         times=times,
         steps_per_block=timing.steps_per_block,
-        samples=trainer.samples,
+        samples=samples,
         quality=quality,
         evaluation_seconds=evaluation_seconds,
         flops_per_step=train_step_flops(spec, batch_size),
@@ -93,6 +99,8 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         data_wait_seconds=data.wait_seconds,
         pipeline_samples_per_second=data.samples_per_second,
         peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        exchange_seconds=exchange_seconds,
+        unmoved=unmoved_of(spec.phases, initial, digests_of(state)),
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},
     )
@@ -102,6 +110,21 @@ def _meet(channel: Channel, vote: bool) -> bool:
     """Wait until the supervisor has heard every rank; it answers whether all voted yes."""
     channel.send({"event": "meet", "vote": vote})
     return bool(channel.receive()["all"])
+
+
+def _compare_exchange(
+    trainer: Trainer, job: WorkerJob, channel: Channel, *, taken: int
+) -> tuple[tuple[float, float], ...]:
+    """What the sum over the processes costs, unless this is a rehearsal."""
+    if job.rehearsal:
+        return ()
+    return loop.compare_exchange(
+        trainer,
+        job.trial.timing,
+        taken=taken,
+        meet=lambda vote: _meet(channel, vote),
+        clock=time.perf_counter,
+    )
 
 
 def _require_finite(state: Mapping[str, Any]) -> None:

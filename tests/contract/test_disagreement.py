@@ -10,7 +10,7 @@ if "orchestrator.train.nursery" in sys.orig_argv:
     import numpy
     from orchestrator.train.noop_trainer import NoopTrainer
 
-    loss = NoopTrainer.loss
+    losses = NoopTrainer.losses
     NoopTrainer.{method}
 """
 
@@ -19,7 +19,7 @@ if "orchestrator.train.nursery" in sys.orig_argv:
     ("method", "kind", "message"),
     [
         (
-            "loss = lambda self: loss(self) + self._job.rank",
+            'losses = lambda self: {"model": losses(self)["model"] + self._job.rank}',
             "invalid_measurement",
             "ranks disagree on the loss after step 1: 1.0 on rank 0, 2.0 on rank 1",
         ),

@@ -112,6 +112,22 @@ def test_compiled_steps_are_observed_as_the_others_are(task: str, trainer: str) 
     assert len(set(steps[3:])) == 1
 
 
+@pytest.mark.parametrize("task", WORKLOADS)
+def test_processes_that_exchange_nothing_learn_of_their_own_share_alone(task: str) -> None:
+    outcomes = run(task, "torch_ddp", "two processes")
+    first, second = (outcome.state for outcome in outcomes)
+    assert all((first[name] == second[name]).all() for name in first)
+    assert len({outcome.sum_apart for outcome in outcomes}) == 2
+
+
+@pytest.mark.parametrize(
+    ("trainer", "name"), [(trainer, name) for trainer in RUNS for name in RUNS[trainer]], ids="-".join
+)
+def test_an_exchange_is_left_out_only_where_there_is_one_and_the_framework_can(trainer, name) -> None:
+    can = (trainer, name) == ("torch_ddp", "two processes")
+    assert all((outcome.sum_apart is not None) == can for outcome in run("mnist_cnn", trainer, name))
+
+
 @pytest.mark.parametrize("trainer", RUNS)
 @pytest.mark.parametrize("task", WORKLOADS)
 def test_devices_counted_over_all_ranks_are_the_replicas(task: str, trainer: str) -> None:

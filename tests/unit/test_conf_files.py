@@ -46,6 +46,8 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     assert bool(found.driver_names) == (found.kind != "cpu")
     assert bool(found.slice_type) == (found.kind == "tpu")
     assert all(1e10 < each < 1e17 for each in found.peak_flops_per_second.values())
+    assert (found.tdp_watts is None) == (found.kind != "gpu")
+    assert found.kind == "cpu" or 1e11 < found.memory_bytes_per_second < 1e14
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,28 @@ from typing import Any
 import pytest
 from builders import placement, train_result, trial_spec
 
+from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 from orchestrator.train import gates
 
 
 def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:
-    return gates.failure_of(place, result, **{"driver_names": (), "peak_flops_per_second": None, **known})
+    return gates.failure_of(place, result, **{"driver_names": (), **known})
 
 
 def facts(**changes: Any) -> DeviceFacts:
     return DeviceFacts(**{"kind": "cpu", "name": "Some CPU", "count": 1, "precision": "fp32", **changes})
 
 
+def peaks(flops_per_second: float | None) -> Peaks:
+    return Peaks(
+        flops_per_second=flops_per_second, memory_bytes_per_second=None, tdp_watts=None, source="a test"
+    )
+
+
 def test_a_healthy_result_passes_all_gates() -> None:
-    assert judge(placement(), train_result(), peak_flops_per_second=1e12) is None
+    assert judge(placement(), train_result(peaks=peaks(1e12))) is None
 
 
 def test_two_healthy_ranks_pass_all_gates() -> None:
@@ -104,6 +111,10 @@ def test_a_loss_that_is_no_number_is_divergence(loss: float) -> None:
         ),
         ({"losses": ((1, 2.3), (120, 2.3))}, "the loss did not move: 2 readings, 2.3"),
         ({"losses": ()}, "the loss did not move: 0 readings, none"),
+        (
+            {"unmoved": ("training.generator", "training.discriminator")},
+            "not a single weight changed in training.generator, training.discriminator",
+        ),
     ],
 )
 def test_numbers_that_contradict_each_other_are_an_invalid_measurement(fault, message) -> None:
@@ -119,24 +130,77 @@ def test_ranks_that_timed_different_numbers_of_blocks_are_an_invalid_measurement
     assert failure.message == "ranks timed different numbers of blocks: [5, 6]"
 
 
+def after_blocks(*firsts: float) -> dict[str, Any]:
+    """How long the first reading after each block took, where a reading costs 1 ms."""
+    return {"reading_seconds": (tuple((first, 0.001) for first in firsts),)}
+
+
+@pytest.mark.parametrize(
+    ("firsts", "message"),
+    [
+        (
+            (0.031, *(0.001,) * 4, 0.041),
+            "2 of 6 blocks stopped: it worked on for 0.07 s after 0.6 s were timed",
+        ),
+        (
+            (0.005,) * 4 + (0.001,) * 2,
+            "4 of 6 blocks stopped: it worked on for 0.016 s after 0.6 s were timed",
+        ),
+    ],
+)
+def test_a_device_that_worked_on_after_its_clock_was_not_synchronized(firsts, message) -> None:
+    failure = judge(placement(), train_result(**after_blocks(*firsts)))
+    assert failure is not None
+    assert failure.kind == "invalid_measurement"
+    assert failure.message == f"the device was not idle when the clock of {message}"
+
+
+@pytest.mark.parametrize(
+    ("block_seconds", "firsts"),
+    [
+        (0.1, (0.5, *(0.001,) * 5)),  # one long reading is the host's doing
+        (0.1, (0.02, 0.02, *(0.001,) * 4)),  # and so are shorter ones of less than half of the blocks
+        (0.1, (0.0034,) * 6),  # a quarter of a step and what reading costs
+        (0.1, (0.0039, 0.0039, 0.0039, 0.0039, 0.001, 0.001)),  # a fiftieth of all that was timed
+        (0.01, (0.0019,) * 6),  # a millisecond and what reading costs
+    ],
+)
+def test_a_device_that_may_have_been_idle_passes(block_seconds, firsts) -> None:
+    blocks = {"block_seconds": ((block_seconds,) * len(firsts),), "training_seconds": 100.0}
+    assert judge(placement(), train_result(**blocks, **after_blocks(*firsts))) is None
+
+
+def test_a_reading_that_costs_as_much_a_second_time_shows_no_work() -> None:
+    assert judge(placement(), train_result(reading_seconds=(((0.05, 0.05),) * 6,))) is None
+
+
+def test_a_rank_that_waited_for_another_one_at_a_reading_was_idle() -> None:
+    late, early = ((0.001, 0.001),) * 6, ((0.05, 0.001),) * 6
+    two = {"block_seconds": ((0.1,) * 6, (0.1,) * 6), "devices": (facts(), facts())}
+    place = placement(replicas=2, num_processes=2)
+    assert judge(place, train_result(**two, reading_seconds=(early, late))) is None
+    failure = judge(place, train_result(**two, reading_seconds=(early, early)))
+    assert failure is not None
+    assert failure.kind == "invalid_measurement"
+
+
+def test_a_result_that_was_kept_before_readings_were_timed_is_not_judged_by_them() -> None:
+    assert judge(placement(), train_result(reading_seconds=())) is None
+
+
 def test_compile_counts_that_stand_still_pass() -> None:
     assert judge(placement(), train_result(compile_counts=(2, 2))) is None
 
 
 def test_mfu_of_a_gigaflop_in_ten_milliseconds_on_a_device_of_fifty_gigaflops_is_two() -> None:
-    failure = judge(placement(), train_result(), peak_flops_per_second=5e10)
+    failure = judge(placement(), train_result(peaks=peaks(5e10)))
     assert failure is not None
     assert failure.message == "MFU is 2; it must lie above 0 and not above 1"
 
 
-def test_mfu_counts_the_peak_of_all_devices_of_the_trial() -> None:
-    place = placement(trial_spec(num_workers=2), replicas=2)
-    two = train_result(devices=(facts(count=2),))
-    assert judge(place, two, peak_flops_per_second=5e10) is None
-
-
 def test_mfu_is_not_judged_where_the_peak_is_unknown() -> None:
     assert judge(placement(), train_result(flops_per_step=1e30)) is None
+    assert judge(placement(), train_result(flops_per_step=1e30, peaks=peaks(None))) is None
 
 
 def test_several_violations_of_one_kind_are_told_together_and_the_gravest_kind_counts() -> None:
@@ -154,9 +218,7 @@ REHEARSAL = {"steps": 2, "samples": 128, "block_seconds": ((0.1,),), "losses": (
 
 def test_a_rehearsal_is_two_steps_on_a_stand_in_and_passes() -> None:
     place = placement(trial_spec(device="t4"), provenance="rehearsed")
-    assert (
-        judge(place, train_result(**REHEARSAL), driver_names=("Tesla T4",), peak_flops_per_second=1.0) is None
-    )
+    assert judge(place, train_result(**REHEARSAL), driver_names=("Tesla T4",)) is None
 
 
 @pytest.mark.parametrize(

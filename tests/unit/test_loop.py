@@ -1,14 +1,16 @@
 """The timed loop under a clock that passes only while a device works."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 import pytest
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
-from orchestrator.train.loop import REHEARSAL, LoopTimes, run
+from orchestrator.train.energy import no_meter
+from orchestrator.train.loop import REHEARSAL, LoopTimes, compare_exchange, run
 from workloads.spec import Phase, Supervised, phase_steps
 
 _LOSS_SECONDS = 1000.0
@@ -27,6 +29,12 @@ class QueueTrainer:
     taken: int = 0
     num_synchronizations: int = 0
     phases: list[tuple[str, int]] = field(default_factory=list)
+    exchange_seconds: float = 0.0
+
+    @property
+    def joules(self) -> Mapping[str, float]:
+        """One for each step, from a counter that did not begin at zero."""
+        return {"host": 7.0 + self.taken}
 
     def begin(self, phase: Phase) -> None:
         self.phases.append((phase.name, self.taken))
@@ -46,6 +54,15 @@ class QueueTrainer:
         self.now += _LOSS_SECONDS
         return {"model": self.loss(self.taken), "other": 0.0}
 
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        return self._exchanging_nothing() if self.exchange_seconds else None
+
+    @contextmanager
+    def _exchanging_nothing(self) -> Iterator[None]:
+        whole, self.step_seconds = self.step_seconds, lambda _: 1.0 - self.exchange_seconds
+        yield
+        self.step_seconds = whole
+
     def compile_count(self) -> int | None:
         if self.compile_counts is None:
             return None
@@ -64,7 +81,9 @@ def timed(
         "max_blocks": 4,
     }
     spec = TimingSpec(**{**defaults, **timing})
-    return run(trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now)
+    return run(
+        trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now, meter=lambda: trainer.joules
+    )
 
 
 def test_first_step_warm_up_and_blocks_are_timed_apart():
@@ -77,7 +96,7 @@ def test_first_step_warm_up_and_blocks_are_timed_apart():
 def test_the_device_works_on_when_steps_are_timed_as_one_block():
     trainer = QueueTrainer()
     timed(trainer, steps=10)
-    parts, loss_readings = 1 + 1 + 4, 1 + 4
+    parts, loss_readings = 1 + 1 + 4, 1 + 2 * 4
     assert trainer.num_synchronizations == 2 * parts + loss_readings
 
 
@@ -85,12 +104,30 @@ def test_reading_the_loss_is_in_no_timed_part():
     times = timed(QueueTrainer(), steps=14)
     timed_seconds = times.first_step_seconds + times.warmup_seconds + sum(times.block_seconds)
     assert timed_seconds == 1 + 1 + 8
-    assert times.training_seconds == 14 + _LOSS_SECONDS * len(times.losses)
+    assert times.training_seconds == 14 + _LOSS_SECONDS * (1 + 2 * 4 + 2)
 
 
 def test_the_loss_is_read_after_the_first_step_and_after_each_block():
     times = timed(QueueTrainer(), steps=10)
     assert times.losses == ((1, 1.0), (4, 1 / 4), (6, 1 / 6), (8, 1 / 8), (10, 1 / 10))
+
+
+def test_two_readings_after_each_block_show_whether_the_device_was_idle():
+    assert timed(QueueTrainer(), steps=10).reading_seconds == ((_LOSS_SECONDS, _LOSS_SECONDS),) * 4
+
+
+def test_the_first_reading_waits_for_what_nobody_synchronized():
+    class Impatient(QueueTrainer):
+        def synchronize(self) -> None:
+            self.now += 0.5
+
+        def losses(self) -> Mapping[str, float]:
+            super().synchronize()
+            return {"model": 1.0}
+
+    times = timed(Impatient(), steps=10)
+    assert times.block_seconds == (0.5,) * 4
+    assert times.reading_seconds == ((3.0, 0.0), *((2.0, 0.0),) * 3)  # the warm-up's step in the first
 
 
 def test_the_warm_up_goes_on_until_the_compile_counter_stands_still():
@@ -177,7 +214,13 @@ def test_a_rehearsal_is_the_first_step_and_one_more():
     trainer = QueueTrainer(compile_counts={1: 1, 2: 2})
     steps = REHEARSAL.least_steps
     times = run(
-        trainer, _ONE_PHASE, REHEARSAL, steps=steps, meet=lambda vote: vote, clock=lambda: trainer.now
+        trainer,
+        _ONE_PHASE,
+        REHEARSAL,
+        steps=steps,
+        meet=lambda vote: vote,
+        clock=lambda: trainer.now,
+        meter=no_meter,
     )
     assert (trainer.taken, times.steps, times.warmup_steps) == (2, 2, 0)
     assert (times.first_step_seconds, times.block_seconds) == (1.0, (1.0,))
@@ -187,6 +230,29 @@ def test_processor_seconds_and_load_are_those_of_the_timed_blocks():
     times = timed(QueueTrainer(), steps=10)
     assert times.cpu_seconds >= 0
     assert min(times.load_average) >= 0
+
+
+def test_energy_is_that_of_the_timed_blocks():
+    assert timed(QueueTrainer(), steps=100).energy_joules == {"host": 8.0}
+
+
+def compared(trainer: QueueTrainer) -> tuple[tuple[float, float], ...]:
+    timing = TimingSpec(steps_per_block=4)
+    return compare_exchange(
+        trainer, timing, taken=trainer.taken, meet=lambda vote: vote, clock=lambda: trainer.now
+    )
+
+
+def test_blocks_with_and_without_an_exchange_are_timed_in_pairs_after_one_that_does_not_count():
+    trainer = QueueTrainer(exchange_seconds=0.25, taken=7)
+    assert compared(trainer) == ((4.0, 3.0),) * 5
+    assert trainer.taken == 7 + 6 * 2 * 4
+
+
+def test_a_trainer_that_cannot_leave_the_exchange_out_takes_no_further_step():
+    trainer = QueueTrainer()
+    assert compared(trainer) == ()
+    assert trainer.taken == 0
 
 
 def phases_of(*shares: float) -> tuple[Phase, ...]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.analysis.metrics import METRICS, metrics_of, step_seconds_of
+from orchestrator.core.peaks import Peaks
 from orchestrator.core.result import Failure
 
 
@@ -57,8 +58,61 @@ def test_a_trial_that_read_no_loss_has_none():
 
 
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
-    unsaid = ("peak_device_bytes", "pipeline_samples_per_second")
+    unsaid = {
+        "peak_device_bytes",
+        "pipeline_samples_per_second",
+        "mfu",
+        "roofline_fraction",
+        "communication_share",
+    }
+    unsaid |= {key for key in METRICS if "joules" in key}
     assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]
+
+
+def peaks(flops_per_second: float | None, memory_bytes_per_second: float | None) -> Peaks:
+    return Peaks(
+        flops_per_second=flops_per_second,
+        memory_bytes_per_second=memory_bytes_per_second,
+        tdp_watts=None,
+        source="a test",
+    )
+
+
+def test_a_gigaflop_in_ten_milliseconds_is_a_tenth_of_a_teraflop_a_second():
+    metrics = metrics_of(record(result=train_result(peaks=peaks(1e12, None))))
+    assert metrics["mfu"] == pytest.approx(0.1)
+    assert "roofline_fraction" not in metrics
+
+
+@pytest.mark.parametrize(("flops", "memory", "fraction"), [(1e12, 1e11, 0.1), (1e12, 2e10, 0.5)])
+def test_the_nearer_roof_counts(flops, memory, fraction):
+    metrics = metrics_of(record(result=train_result(peaks=peaks(flops, memory))))  # 0.1 GB a step
+    assert metrics["roofline_fraction"] == pytest.approx(fraction)
+
+
+def test_without_a_known_peak_there_is_no_utilisation():
+    for unknown in (None, peaks(None, 1e11)):
+        assert not {"mfu", "roofline_fraction"} & set(metrics_of(record(result=train_result(peaks=unknown))))
+
+
+def test_two_milliseconds_of_ten_that_are_gone_without_an_exchange_are_a_share_of_a_fifth():
+    ranks = ((0.1, 0.05), (0.1, 0.07), (0.2, 0.1)), ((0.09, 0.08), (0.08, 0.08), (0.1, 0.18))
+    metrics = metrics_of(record(result=train_result(exchange_seconds=ranks)))  # 0.2, 0.2 and 0.1
+    assert metrics["communication_share"] == pytest.approx(0.2)
+
+
+def test_384_joules_for_sixty_steps_of_64_samples_are_a_tenth_of_a_joule_a_sample():
+    metrics = metrics_of(record(result=train_result(energy_joules={"accelerator": 384.0})))
+    assert metrics["accelerator_joules"] == 384.0
+    assert metrics["accelerator_joules_per_sample"] == pytest.approx(0.1)
+    assert not {"host_joules", "host_joules_per_sample"} & set(metrics)
+
+
+def test_six_tenths_of_a_second_at_400_watts_are_240_joules_at_most():
+    known = replace(peaks(None, None), tdp_watts=400.0)
+    metrics = metrics_of(record(result=train_result(peaks=known)))
+    assert metrics["energy_bound_joules_tdp"] == pytest.approx(240)
+    assert "accelerator_joules" not in metrics
 
 
 def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():

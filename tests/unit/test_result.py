@@ -3,8 +3,9 @@
 import pytest
 from builders import record, train_result
 
+from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import RecordError
-from orchestrator.core.result import Failure, variables_of, versions_of
+from orchestrator.core.result import Failure, TrainResult, variables_of, versions_of
 
 
 def test_a_record_has_a_result_or_a_failure():
@@ -32,3 +33,10 @@ def test_what_workers_ran_with_is_told_apart_from_where_they_were_driven_from():
     environment = {"torch": "2.13.0", "python": "3.11.7", "hostname": "laptop", "OMP_NUM_THREADS": "2"}
     assert versions_of(record(environment=environment)) == {"python": "3.11.7", "torch": "2.13.0"}
     assert variables_of(record(environment=environment)) == {"OMP_NUM_THREADS": "2"}
+
+
+def test_a_result_that_was_kept_before_these_were_measured_can_still_be_read():
+    later = ("reading_seconds", "exchange_seconds", "unmoved", "peaks", "energy_joules")
+    kept = {name: value for name, value in to_plain(train_result()).items() if name not in later}
+    read = from_plain(TrainResult, kept)
+    assert [getattr(read, name) for name in later] == [(), (), (), None, {}]

@@ -30,14 +30,17 @@ def test_the_slowest_rank_counts():
 
 
 def test_every_rank_keeps_its_blocks_processor_time_memory_and_device():
-    first = report({"block_seconds": (1.0,), "cpu_seconds": 1.0}, peak_host_bytes=1)
+    first = report(
+        {"block_seconds": (1.0,), "reading_seconds": ((0.2, 0.1),), "cpu_seconds": 1.0}, peak_host_bytes=1
+    )
     second = report(
-        {"block_seconds": (2.0,), "cpu_seconds": 2.0},
+        {"block_seconds": (2.0,), "reading_seconds": ((0.4, 0.3),), "cpu_seconds": 2.0},
         peak_host_bytes=2,
         device=DeviceFacts(kind="cpu", name="Another CPU", count=2, precision="fp32"),
     )
     result = result_of([first, second], launch_seconds=0.6)
     assert result.block_seconds == ((1.0,), (2.0,))
+    assert result.reading_seconds == (((0.2, 0.1),), ((0.4, 0.3),))
     assert (result.cpu_seconds, result.peak_host_bytes) == ((1.0, 2.0), (1, 2))
     assert [each.name for each in result.devices] == ["Some CPU", "Another CPU"]
 
@@ -50,6 +53,11 @@ def test_what_is_of_the_whole_trial_is_not_added_up_over_ranks():
     result = result_of([report(), report()], launch_seconds=0.6)
     assert (result.steps, result.flops_per_step) == (120, 1e9)
     assert result.quality == {"accuracy": 0.97}
+
+
+def test_what_no_weight_of_one_rank_left_is_unmoved():
+    reports = [report(), report(unmoved=("training.model",)), report(unmoved=("training.model",))]
+    assert result_of(reports, launch_seconds=0.6).unmoved == ("training.model",)
 
 
 def test_the_rank_that_compiled_most_while_it_was_timed_counts():

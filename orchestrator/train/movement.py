@@ -1,0 +1,38 @@
+"""Which phases of a training left the weights as they were. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from workloads.protocols import trained_by
+from workloads.spec import Phase
+
+Digests = Mapping[str, bytes]
+
+
+def digests_of(state: Mapping[str, Any]) -> Digests:
+    """The bytes of each array of `Trainer.state()` in brief, by `<network>.<weight>`."""
+    return {name: hashlib.sha256(np.ascontiguousarray(array).data).digest() for name, array in state.items()}
+
+
+def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tuple[str, ...]:
+    """`<phase>.<network>` wherever all weights are what they were, bit for bit.
+
+    Of a phase that is not the only one to train a weight, that weight says nothing.
+    """
+    moved: dict[str, bool] = {}
+    for name in before:
+        trainers = list(_trainers_of(name, phases))
+        if len(trainers) == 1:
+            moved[trainers[0]] = moved.get(trainers[0], False) or before[name] != after[name]
+    return tuple(each for each, has_moved in moved.items() if not has_moved)
+
+
+def _trainers_of(name: str, phases: Sequence[Phase]) -> Iterator[str]:
+    """Every phase that trains a weight, with the weight's network."""
+    network, _, key = name.partition(".")
+    for phase in phases:
+        if network in phase.optimizers and trained_by(phase.protocol, network, key):
+            yield f"{phase.name}.{network}"

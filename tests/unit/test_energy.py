@@ -1,0 +1,185 @@
+"""Counters of energy: file trees as Linux shows them, and a library that answers as the driver's does."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.train.energy import meter_of, used_between
+from orchestrator.train.nvml import GpuEnergy
+from orchestrator.train.rapl import HostEnergy
+
+RANGE = 262_143_328_850  # microjoules, as a Xeon's package has it
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Callable[..., Path]:
+    """Makes the folder of a domain: `tree("intel-rapl:0", "package-0", 5_000_000)`."""
+
+    def make(folder: str, name: str, microjoules: int | str, span: int = RANGE) -> Path:
+        domain = tmp_path / "powercap" / folder
+        domain.mkdir(parents=True, exist_ok=True)
+        (domain / "name").write_text(f"{name}\n")
+        (domain / "energy_uj").write_text(f"{microjoules}\n")
+        (domain / "max_energy_range_uj").write_text(f"{span}\n")
+        return tmp_path / "powercap"
+
+    return make
+
+
+def two_sockets(tree: Callable[..., Path], *, microjoules: int) -> Path:
+    """Packages, their cores and memories, and the whole board a second time."""
+    for socket in (0, 1):
+        tree(f"intel-rapl:{socket}", f"package-{socket}", microjoules)
+        tree(f"intel-rapl:{socket}:0", "core", 10 * microjoules)
+        tree(f"intel-rapl:{socket}:1", "dram", microjoules // 10)
+    tree("intel-rapl:2", "psys", 100 * microjoules)
+    return tree("intel-rapl-mmio:0", "package-0", microjoules)
+
+
+def test_packages_and_memories_count_and_what_is_in_them_does_not_count_twice(tree):
+    host = HostEnergy(two_sockets(tree, microjoules=1_000_000))
+    two_sockets(tree, microjoules=4_000_000)
+    assert host.joules() == pytest.approx(2 * (3.0 + 0.3))
+
+
+def test_a_counter_that_begins_again_has_counted_to_its_end(tree):
+    host = HostEnergy(tree("intel-rapl:0", "package-0", RANGE - 1_000_000))
+    tree("intel-rapl:0", "package-0", 2_000_000)
+    assert host.joules() == pytest.approx(3.0)
+    tree("intel-rapl:0", "package-0", 5_000_000)
+    assert host.joules() == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize("counter", ["", "-1", "many"])
+def test_a_counter_that_holds_no_number_leaves_no_part_of_the_whole(tree, counter):
+    two_sockets(tree, microjoules=1_000_000)
+    root = tree("intel-rapl:1", "package-1", counter)
+    with pytest.raises(OSError, match=r"intel-rapl:1/energy_uj holds .*; it must hold a number"):
+        HostEnergy(root)
+    assert meter_of("cpu", root=root)() == {}
+
+
+def test_a_counter_that_is_not_there_leaves_none(tree):
+    root = two_sockets(tree, microjoules=1_000_000)
+    (root / "intel-rapl:0" / "energy_uj").unlink()
+    assert meter_of("cpu", root=root)() == {}
+
+
+def test_a_counter_that_fails_while_a_trial_runs_ends_no_trial(tree):
+    root = tree("intel-rapl:0", "package-0", 0)
+    meter = meter_of("cpu", root=root)
+    before = meter()
+    (root / "intel-rapl:0" / "energy_uj").unlink()
+    assert before == {"host": 0.0}
+    assert used_between(before, meter()) == {}
+
+
+def test_a_host_without_counters_is_not_guessed(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no counter of a processor's energy in"):
+        HostEnergy(tmp_path)
+    assert meter_of("cpu", root=tmp_path)() == {}
+
+
+def test_only_a_difference_is_of_the_trial():
+    assert used_between({"host": 5.0, "accelerator": 1.0}, {"host": 7.5}) == {"host": 2.5}
+
+
+DRIVER = """
+#include <string.h>
+
+static unsigned long long counted[2] = {5000, 70000};
+
+int nvmlInit_v2(void) { return 0; }
+
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = COUNT; return 0; }
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle) {
+    *handle = &counted[index];
+    return 0;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **handle) {
+    if (strcmp(uuid, "GPU-aaaa") && strcmp(uuid, "GPU-bbbb")) return 6;
+    *handle = &counted[uuid[4] == 'b'];
+    return 0;
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *millijoules) {
+    if (!SUPPORTED) return 3;
+    *millijoules = *(unsigned long long *)handle += 1000;
+    return 0;
+}
+"""
+"""Each reading finds a joule more."""
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Callable[..., str]:
+    """Compiles a library with the functions of NVML that are called; its path."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: the driver's library cannot be stood in for")
+
+    def build(*, count: int = 1, supported: int = 1) -> str:
+        library = tmp_path / "libnvidia-ml.so.1"
+        defined = [f"-DCOUNT={count}", f"-DSUPPORTED={supported}"]
+        command = [compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", str(library), *defined]
+        subprocess.run(command, input=DRIVER, text=True, check=True)
+        return str(library)
+
+    return build
+
+
+def test_gpus_are_told_by_their_ids_and_added_up_in_joules(driver):
+    assert GpuEnergy(["GPU-aaaa"], library=driver()).joules() == pytest.approx(7.0)
+    both = GpuEnergy(["GPU-aaaa", "GPU-bbbb"], library=driver())
+    assert both.joules() - both.joules() == pytest.approx(-2.0)
+
+
+def test_a_number_names_the_only_gpu_of_a_host(driver):
+    assert GpuEnergy(["0"], library=driver()).joules() > 0
+
+
+@pytest.mark.parametrize(
+    ("ids", "build", "message"),
+    [
+        (["1"], {"count": 2}, "GPU 1 of 2 is not told by its UUID"),
+        (["GPU-cccc"], {}, "nvmlDeviceGetHandleByUUID answers 6"),
+        (["GPU-aaaa"], {"supported": 0}, "nvmlDeviceGetTotalEnergyConsumption answers 3"),
+    ],
+)
+def test_a_gpu_that_cannot_be_told_or_has_no_counter_is_not_guessed(
+    driver, monkeypatch, tmp_path, ids, build, message
+):
+    library = driver(**build)
+    with pytest.raises(OSError, match=message):
+        GpuEnergy(ids, library=library)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(ids))
+    assert meter_of("gpu", root=tmp_path, library=library)() == {}
+
+
+def test_without_a_driver_there_is_no_counter(tmp_path):
+    with pytest.raises(OSError, match="libnvidia-nowhere"):
+        GpuEnergy(["GPU-aaaa"], library="libnvidia-nowhere.so")
+
+
+def test_a_library_of_another_kind_is_no_driver():
+    with pytest.raises(OSError, match="the driver has no nvmlInit_v2"):
+        GpuEnergy(["GPU-aaaa"], library="libc.so.6")
+
+
+def test_a_meter_reads_the_gpus_of_the_trial_and_the_host(driver, monkeypatch, tree):
+    root = tree("intel-rapl:0", "package-0", 1_000_000)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aaaa, GPU-bbbb")
+    meter = meter_of("gpu", root=root, library=driver())
+    before = meter()
+    tree("intel-rapl:0", "package-0", 3_500_000)
+    assert used_between(before, meter()) == pytest.approx({"host": 2.5, "accelerator": 2.0})
+
+
+def test_a_trial_on_a_processor_reads_no_gpu(driver, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aaaa")
+    assert meter_of("cpu", root=tmp_path, library=driver())() == {}
