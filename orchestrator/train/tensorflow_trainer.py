@@ -21,7 +21,7 @@ from workloads.spec import Phase, WorkloadSpec
 from workloads.with_keras.training import Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}
-_PRODUCTS = ("Conv2D", "MatMul")
+_PRODUCTS = ("Conv2D", "MatMul", "CudnnRNNV3")
 
 
 class TensorFlowTrainer:
