@@ -129,7 +129,7 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
     situation = _look(settings, download=False)
-    return _conclude(pipeline.report_sweep(settings, pipeline.plan_sweep(settings, situation)))
+    return _conclude(pipeline.report_sweep(settings, situation))
 
 
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:

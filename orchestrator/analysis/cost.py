@@ -61,10 +61,12 @@ class CostMetric:
 
 
 def bill_of(record: TrialRecord) -> Bill | None:
-    """What one attempt cost; None without a price, and of a rehearsal."""
+    """What one attempt cost, nothing if it never got hardware; None without a price."""
     price = record.price
     if not isinstance(price, Price):
         return None
+    if record.failure and record.failure.kind == "infeasible":
+        return Bill()
     parts = _seconds_of(record.result) if record.result else {}
     # Of two clocks the one that saw more counts: the parts are of monotonic ones, and wall clocks are set.
     seconds = max(record.ended_at - record.started_at, sum(parts.values()))

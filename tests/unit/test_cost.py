@@ -59,6 +59,10 @@ def test_a_refused_result_is_a_failed_attempt():
     assert bill_of(attempt(8, failure=refused)).failed_seconds == 8
 
 
+def test_who_waited_in_vain_for_hardware_owes_nothing():
+    assert bill_of(attempt(600, failure=Failure(kind="infeasible", message="not free"))) == Bill()
+
+
 def test_a_wall_clock_that_was_set_back_does_not_make_a_trial_cheaper_than_its_parts():
     bill = bill_of(attempt(-50))  # its parts take 2.1 s
     assert (bill.billed_node_seconds, bill.usd) == (3, 0.003)
