@@ -36,7 +36,8 @@ class Bill:
     @property
     def billed_node_seconds(self) -> float:
         """All parts together."""
-        return sum(getattr(self, each.name) for each in fields(self) if each.name != "usd")
+        parts: Iterable[float] = (getattr(self, each.name) for each in fields(self) if each.name != "usd")
+        return sum(parts)
 
     def __add__(self, other: "Bill") -> "Bill":
         return Bill(
@@ -129,6 +130,13 @@ def marks_of(price: Price) -> tuple[str, ...]:
     """What keeps a cost apart from others: `hypothetical`, `old`, `re-priced`."""
     marks = {"hypothetical": price.is_hypothetical, "old": price.is_old, "re-priced": price.is_repriced}
     return tuple(mark for mark, holds in marks.items() if holds)
+
+
+def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
+    """Marks of the prices of these records, with `partly` where one is not that of every price."""
+    marks = [marks_of(each.price) for each in records if isinstance(each.price, Price)]
+    found = dict.fromkeys(mark for each in marks for mark in each)
+    return tuple(mark if all(mark in each for each in marks) else f"partly {mark}" for mark in found)
 
 
 def _seconds_of(result: TrainResult) -> dict[str, float]:

@@ -167,7 +167,7 @@ class PricesConf:
     provisioning: str = _one_of("on_demand", Provisioning)
     currency: str = _one_of("USD", Currency)
     billing_seconds: float = 1
-    max_age_days: int = 90
+    max_age_days: int = 180
     this_host: str | None = None
     confirm_spot: list[str] = field(default_factory=list)
     as_of: str | None = None

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from orchestrator.core.device import Device
+from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, PriceList, Unpriced
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import TrialSpec
 
 
 def price_of(device: Device, count: int, *, prices: PriceList, today: str) -> Price | Unpriced:
@@ -49,6 +51,16 @@ def price_of(device: Device, count: int, *, prices: PriceList, today: str) -> Pr
         billing_seconds=prices.billing_seconds,
         max_age_days=prices.max_age_days,
         is_hypothetical=nodes > 1 or instance != prices.this_host,
+    )
+
+
+def prices_in(
+    plan: Plan, devices: Mapping[str, Device], *, prices: PriceList, today: str
+) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
+    """Every trial that a plan would run, with what its devices cost, also where they are not here."""
+    return tuple(
+        (trial, price_of(devices[trial.device], trial.num_workers, prices=prices, today=today))
+        for trial in (each.trial for each in plan.placements)
     )
 
 
