@@ -2,6 +2,8 @@
 
 import csv
 import os
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from orchestrator.config.compose import Composer
 from orchestrator.config.load import load
 from orchestrator.config.points import device_of
+from orchestrator.config.schema import PricesConf
 from orchestrator.config.values import plain_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Unpriced
@@ -81,25 +84,32 @@ def test_the_figures_are_those_of_the_data_set():
             assert row.as_of in published["catalogue"]
 
 
-def test_a_list_of_ones_own_says_what_differs(tmp_path):
+def test_a_list_of_ones_own_says_what_differs_as_the_documentation_shows(tmp_path):
+    (shown,) = re.findall(
+        r"```yaml\n(defaults: \[gcp.*?)```", (ROOT / "docs/metrics.md").read_text(), re.DOTALL
+    )
     folder = tmp_path / "conf" / "prices"
     folder.mkdir(parents=True)
-    (folder / "mine.yaml").write_text(
-        "defaults: [gcp, _self_]\n"
-        "this_host: n2-standard-8\n"
-        "regions:\n"
-        "  us-central1:\n"
-        "    instances:\n"
-        "      n2-standard-8: {on_demand: 0.3, spot: null, as_of: 2026-11-01, source: our contract}\n"
-    )
+    (folder / "mine.yaml").write_text(shown)
     found = prices_of("prices=mine", working_directory=tmp_path)
     ours = found.rows["us-central1"]["n2-standard-8"]
     assert (found.name, found.this_host) == ("mine", "n2-standard-8")
-    assert (ours.on_demand_usd_per_hour, ours.spot_usd_per_hour) == (0.3, None)
+    assert (ours.on_demand_usd_per_hour, ours.spot_usd_per_hour) == (0.31, None)
     assert (ours.as_of, ours.source) == ("2026-11-01", "our contract")
     theirs = prices_of().rows["us-central1"]["v3-8"]
     assert found.rows["us-central1"]["v3-8"] == theirs
     assert (theirs.on_demand_usd_per_hour, theirs.as_of) == (8.0, "2026-08-20")
+
+
+def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
+    documented = (ROOT / "docs/metrics.md").read_text()
+    rows = dict(re.findall(r"^\| `prices\.(\w+)` \| (.*?) ?\|", documented, re.MULTILINE))
+    facts = {"currency", "as_of", "source", "regions"}
+    assert rows.keys() == {each.name for each in fields(PricesConf)} - facts
+    assert (rows["max_age_days"], rows["billing_seconds"]) == (
+        str(PricesConf.max_age_days),
+        str(PricesConf.billing_seconds),
+    )
 
 
 @pytest.mark.parametrize(
