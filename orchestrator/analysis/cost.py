@@ -19,8 +19,8 @@ class Bill:
     Attributes:
         launch_seconds: from the start of the attempt until all workers are set up.
         training_seconds: all of the training after first step and warm-up, loss readings included.
-        other_seconds: what is left: starting the trainer's nursery where it was not there yet, reports, the end
-            of the workers, and rounding up to what is billed.
+        other_seconds: what is left: starting the trainer's nursery where it was not there yet, reports, the
+            end of the workers, and rounding up to what is billed.
         failed_seconds: whole attempts without a result.
         usd: what they cost.
     """

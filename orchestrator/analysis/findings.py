@@ -59,8 +59,9 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
         (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
     )
     found = tuple(standing[each] for each in asked if each in standing)
-    attempts = attempts_of(each for each in records if each.trial_id in asked)
-    measured = measured_of(frame_of(found))
+    wanted = tuple(each for each in records if each.trial_id in asked)
+    attempts = attempts_of(wanted)
+    measured = measured_of(frame_of(wanted))
     return Findings(
         plan=plan,
         records=found,

@@ -23,7 +23,7 @@ def adopted(
 ) -> tuple[TrialRecord, ...]:
     """What a sweep's ledger needs of the others, so that a report needs this ledger alone.
 
-    Each result that another sweep has, after the measured attempts at it that failed there: they cost too.
+    Each result that another sweep has, after the attempts at it that failed there: they cost too.
 
     Args:
         cached: trials that the ledgers answer.
@@ -31,15 +31,15 @@ def adopted(
     """
     every = [record for records in ledgers.values() for record in records]
     own, known = answers_of(ledgers.get(sweep, ())), answers_of(every)
-    failed: dict[tuple[str, str], list[TrialRecord]] = defaultdict(list)
+    failed: dict[tuple[str, str, Provenance], list[TrialRecord]] = defaultdict(list)
     for record in every:
-        if record.failure is not None and record.provenance == "measured":
-            failed[record.sweep, record.trial_id].append(record)
+        if record.failure is not None:
+            failed[record.sweep, record.trial_id, record.provenance].append(record)
     found = []
     for each in cached:
         answer = (each.trial_id, each.provenance)
         if answer not in own:
-            found += [*failed[known[answer].sweep, each.trial_id], known[answer]]
+            found += [*failed[known[answer].sweep, *answer], known[answer]]
     return tuple(_taken_over(record, sweep=sweep) for record in found)
 
 

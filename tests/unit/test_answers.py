@@ -50,3 +50,10 @@ def test_attempts_at_other_trials_and_in_other_sweeps_stay_where_they_are():
 def test_a_result_that_was_taken_over_before_keeps_its_first_source():
     done = record(sweep="other", reused_from="first")
     assert adopted([cached(done)], {"other": [done]}, sweep="mine")[0].reused_from == "first"
+
+
+def test_a_rehearsal_is_taken_over_without_measurements_that_failed():
+    rehearsed = record(sweep="other", placement=placement(provenance="rehearsed"))
+    failed = record(sweep="other", failure=FAILED)
+    (found,) = adopted([cached(rehearsed)], {"other": [failed, rehearsed]}, sweep="mine")
+    assert found.provenance == "rehearsed"
