@@ -25,6 +25,7 @@ from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownName
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Watcher
+from orchestrator.plan.prices import prices_in
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.screen.downloads import download_bar
@@ -120,7 +121,8 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
     if "--json" in flags:
         console.print_json(codec.to_json(plan)) if console.is_terminal else _say(codec.to_json(plan))
     else:
-        print_plan(console, plan, list_all="--all" in flags)
+        prices = prices_in(plan, settings.sweep.devices, prices=settings.prices, today=situation.today)
+        print_plan(console, plan, prices=prices, list_all="--all" in flags)
         for ref in situation.data.values():
             if ref.to_download:
                 _say(f"run would first try to download: {ref.to_download}")
@@ -129,7 +131,7 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
     situation = _look(settings, download=False)
-    return _conclude(pipeline.report_sweep(settings, pipeline.plan_sweep(settings, situation)))
+    return _conclude(pipeline.report_sweep(settings, situation))
 
 
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:

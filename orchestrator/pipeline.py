@@ -5,13 +5,14 @@ import platform
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.report import render
 from orchestrator.analysis.wording import counted
-from orchestrator.core.device import Device, Node
+from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
@@ -22,8 +23,9 @@ from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
-from orchestrator.plan.answers import answers_of
+from orchestrator.plan.answers import adopted
 from orchestrator.plan.plan import plan
+from orchestrator.plan.prices import priced, repriced
 from orchestrator.plan.trials import data_needed
 from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
@@ -50,12 +52,14 @@ class Situation:
     Attributes:
         data: (data set, source asked for) -> what it is here.
         ledgers: the records of every sweep under the outputs folder.
+        today: the day on which prices are looked up.
     """
 
     node: Node
     environments: Mapping[str, TrainerEnvironment]
     data: Mapping[tuple[str, str], DataRef]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
+    today: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
         RecordError: a ledger that cannot be read.
     """
     return Situation(
-        node=local_node(_devices_of(settings)),
+        node=local_node(tuple(settings.sweep.devices.values())),
         environments={
             name: trainer_environment(trainer_info(name), python=chosen.python)
             for name, chosen in settings.trainers.items()
@@ -89,6 +93,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
             for name, source in data_needed(settings.sweep)
         },
         ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
+        today=datetime.now(UTC).date().isoformat(),
     )
 
 
@@ -115,13 +120,14 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
         # Another driver may have ended between the look and the locks.
         situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, situation)
-        _adopt(todo, situation, ledger=ledger)
+        for record in adopted(todo.cached, situation.ledgers, sweep=ledger.sweep):
+            ledger.append(record)
         tracker.begin(settings.sweep.name)
         try:
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
             with watch(todo) as watcher:
                 _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
-            outcome = _written(settings, todo)
+            outcome = _written(settings, todo, ledger.records())
         except BaseException:
             tracker.finish(None)
             raise
@@ -129,9 +135,15 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
     return outcome
 
 
-def report_sweep(settings: Settings, current: Plan) -> Outcome:
-    """Write the report of what is recorded, and show it where the sweep is tracked."""
-    outcome = _written(settings, current)
+def report_sweep(settings: Settings, situation: Situation) -> Outcome:
+    """Write the report of what is recorded, and show it where the sweep is tracked.
+
+    Costs are at the prices that were kept with the records, unless the command line speaks of prices.
+    """
+    records = ledger_of(settings).records()
+    if settings.reprices:
+        records = repriced(records, settings.sweep.devices, prices=settings.prices, today=situation.today)
+    outcome = _written(settings, plan_sweep(settings, situation), records)
     if outcome.records:
         _tracker_of(settings).attach(outcome.report, sweep=settings.sweep.name)
     return outcome
@@ -167,11 +179,9 @@ def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager
     return own_turn(path, sweep=settings.sweep.name, say=say)
 
 
-def _written(settings: Settings, current: Plan) -> Outcome:
+def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...]) -> Outcome:
     """The report, in the sweep's folder."""
-    ledger = ledger_of(settings)
-    records = ledger.records()
-    page = ledger.path.with_name(REPORT_NAME)
+    page = ledger_of(settings).path.with_name(REPORT_NAME)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
     return Outcome(plan=current, records=records, report=page)
@@ -186,7 +196,10 @@ def _execute(
     tracker: Tracker,
     watcher: Watcher,
 ) -> None:
-    def keep(record: TrialRecord) -> None:
+    devices = settings.sweep.devices
+
+    def keep(attempted: TrialRecord) -> None:
+        record = priced(attempted, devices, prices=settings.prices, today=situation.today)
         ledger.append(record)
         tracker.keep(record, metrics_of(record))
 
@@ -203,7 +216,7 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         deadlines=settings.deadlines,
         data_paths={ref.id: str(ref.path) for ref in situation.data.values()},
         pythons={name: found.python for name, found in situation.environments.items()},
-        devices={device.name: device for device in _devices_of(settings)},
+        devices=settings.sweep.devices,
         retry_limits=settings.retries,
         prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), folder),
         environment=driver_environment(
@@ -227,22 +240,6 @@ def _data_of(
         )
     except ValueError as error:
         raise ConfigError(str(error)) from error
-
-
-def _devices_of(settings: Settings) -> tuple[Device, ...]:
-    return tuple({point.device.name: point.device for point in settings.sweep.points}.values())
-
-
-def _adopt(todo: Plan, situation: Situation, *, ledger: Ledger) -> None:
-    """Copy cached results of other sweeps, so that this sweep's report needs its own ledger alone."""
-    own = answers_of(situation.ledgers.get(ledger.sweep, ()))
-    known = answers_of(record for records in situation.ledgers.values() for record in records)
-    for cached in todo.cached:
-        answer = (cached.trial_id, cached.provenance)
-        if answer not in own:
-            record = known[answer]
-            source = record.reused_from or record.sweep
-            ledger.append(replace(record, sweep=ledger.sweep, reused_from=source, log_path=None))
 
 
 def _executor_of(settings: Settings, node: Node) -> Executor:

@@ -3,17 +3,31 @@
 from dataclasses import replace
 
 from builders import placement, record, train_result, trial_spec
+from price_values import price
 
 from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.spec import TimingSpec
 
 STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
+HOSTILE_PRICE = price(
+    **dict.fromkeys(("prices", "instance", "region", "provisioning", "source", "note"), HOSTILE)
+)
 SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
 
 
-def measured(trainer="torch_ddp", *, step_seconds=None, placed=None, versions=None, recorded=None, **changes):
+def measured(
+    trainer="torch_ddp",
+    *,
+    step_seconds=None,
+    placed=None,
+    versions=None,
+    recorded=None,
+    price=None,
+    **changes,
+):
     """A trial of 15 blocks whose step takes about as long as that framework's, 1% around the median.
 
     `placed` changes its placement, `recorded` its result, and `versions` what it ran with.
@@ -28,7 +42,9 @@ def measured(trainer="torch_ddp", *, step_seconds=None, placed=None, versions=No
     )
     result = replace(result, **(recorded or {}))
     environment = {"orchestrator": "0.1.0", "python": "3.11.7", trainer: "2.9.0", **(versions or {})}
-    return record(placement=placement(spec, **(placed or {})), result=result, environment=environment)
+    return record(
+        placement=placement(spec, **(placed or {})), result=result, environment=environment, price=price
+    )
 
 
 def rehearsed(trainer="torch_ddp", *, device="t4", failure=None, **changes):
@@ -60,7 +76,11 @@ def tpu_vs_gpu():
     """Three trainers, two precisions, three repeats on the CPU; a GPU and a TPU that are not there."""
     records = [
         measured(
-            trainer, precision=precision, repeat=repeat, step_seconds=SECONDS[trainer] * speed + repeat * 1e-4
+            trainer,
+            precision=precision,
+            repeat=repeat,
+            step_seconds=SECONDS[trainer] * speed + repeat * 1e-4,
+            price=price(is_hypothetical=True),
         )
         for trainer in SECONDS
         for precision, speed in (("fp32", 1.0), ("bf16", 0.8))
@@ -84,8 +104,8 @@ def hostile():
     options = {"trainer_options": {HOSTILE: HOSTILE}}
     names = {"workload": HOSTILE, "device": HOSTILE, "precision": HOSTILE, "host_cpu": HOSTILE}
     records = [
-        measured(placed={"warnings": (HOSTILE,)}, **names, **options),
-        measured("torch_xla", **names),
+        measured(placed={"warnings": (HOSTILE,)}, price=HOSTILE_PRICE, **names, **options),
+        measured("torch_xla", price=Unpriced(reason=HOSTILE), **names),
         rehearsed(HOSTILE, device=HOSTILE),
         rehearsed(HOSTILE, device=HOSTILE, precision="bf16", failure=Failure(kind="error", message=HOSTILE)),
     ]

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.compare import Comparison, comparisons_of
+from orchestrator.analysis.cost import attempts_of
+from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_point, prices_table
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import Measured, measured_of
 from orchestrator.analysis.results import compared_table, measured_table
@@ -30,6 +32,8 @@ class Findings:
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
+        attempts: those that are billed, of all trials of the plan.
+        costs: what they cost, by point.
         num_measured: trials that the measured results come from.
         num_missing: trials of the plan without a record.
         num_others: trials that have a record and are not in the plan.
@@ -41,6 +45,8 @@ class Findings:
     compared: tuple[tuple[Comparison, ...], ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
+    attempts: tuple[TrialRecord, ...]
+    costs: tuple[Cost, ...]
     num_measured: int
     num_missing: int
     num_others: int
@@ -53,7 +59,9 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
         (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
     )
     found = tuple(standing[each] for each in asked if each in standing)
-    measured = measured_of(frame_of(found))
+    wanted = tuple(each for each in records if each.trial_id in asked)
+    attempts = attempts_of(wanted)
+    measured = measured_of(frame_of(wanted))
     return Findings(
         plan=plan,
         records=found,
@@ -61,6 +69,8 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
         compared=comparisons_of(measured),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
+        attempts=tuple(each for of_trial in attempts.values() for each in of_trial),
+        costs=costs_by_point(attempts.values()),
         num_measured=sum(each.num_repeats for each in measured),
         num_missing=len(asked) - len(found),
         num_others=len(standing.keys() - asked.keys()),
@@ -68,12 +78,14 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, compared, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    """Measured, compared, cost, prices, warnings, failed, rehearsed, skipped, stale: those that have rows."""
     plan = findings.plan
     name_of = names_in(plan)
     tables = (
         measured_table(findings.measured),
         compared_table([each for group in findings.compared for each in group]),
+        cost_table(findings.costs, name_of),
+        prices_table((each.spec, each.price) for each in findings.attempts),
         warnings_table(findings.records, name_of),
         failed_table(findings.failed, name_of),
         rehearsed_table(findings.rehearsed),

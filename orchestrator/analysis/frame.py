@@ -1,10 +1,11 @@
 """Records -> a table with one row per trial, for tables, figures and notebooks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 
 import pandas as pd
 
+from orchestrator.analysis.cost import COSTS, attempts_of, bill_of_all, price_label
 from orchestrator.analysis.metrics import METRICS, metrics_of
 from orchestrator.analysis.noise import noise_of
 from orchestrator.analysis.setting import Setting, setting_of
@@ -24,6 +25,9 @@ COLUMNS: tuple[str, ...] = (
     "noise",
     "num_blocks",
     *METRICS,
+    *COSTS,
+    "trial_usd",  # of the trial with all its failed attempts
+    "price",  # what it is priced as; empty where it has no price
 )
 """The columns that every frame has; after them comes one per quality metric: `quality.accuracy`."""
 
@@ -33,9 +37,13 @@ _QUALITY = "quality."
 def frame_of(records: Iterable[TrialRecord]) -> pd.DataFrame:
     """One row per trial, of the record that stands, in the order in which trials first appear.
 
+    A trial costs what its attempts did that are among the records.
+
     What was not measured is missing: a rehearsal has no times, and a failure no metrics.
     """
-    rows = [_row_of(record) for record in latest(records).values()]
+    records = tuple(records)
+    attempts = attempts_of(records)
+    rows = [_row_of(record, attempts.get(trial, ())) for trial, record in latest(records).items()]
     names = dict.fromkeys(name for row in rows for name in row)
     return pd.DataFrame(rows, columns=[*COLUMNS, *(name for name in names if name not in COLUMNS)])
 
@@ -45,11 +53,11 @@ def quality_columns(frame: pd.DataFrame) -> Mapping[str, str]:
     return {name.removeprefix(_QUALITY): name for name in frame.columns if name not in COLUMNS}
 
 
-def _row_of(record: TrialRecord) -> dict[str, object]:
+def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, object]:
     spec, result = record.spec, record.result
     is_measured = record.provenance == "measured"
     quality = result.quality if result and is_measured else {}
-    numbers = metrics_of(record)
+    numbers, bill = metrics_of(record), bill_of_all(attempts) if attempts else None
     return {
         "trial_id": record.trial_id,
         "point": trial_id(replace(spec, repeat=0)),
@@ -62,7 +70,9 @@ def _row_of(record: TrialRecord) -> dict[str, object]:
         "variables": _listed(variables_of(record)),
         "noise": noise_of(record) if is_measured else "",
         "num_blocks": _num_blocks_of(result),
-        **{name: numbers[name] for name in METRICS if name in numbers},
+        **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
+        **({"trial_usd": bill.usd} if bill else {}),
+        "price": price_label(record),
         **{f"{_QUALITY}{name}": value for name, value in quality.items()},
     }
 

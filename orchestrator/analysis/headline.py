@@ -4,16 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from orchestrator.analysis.compare import Comparison
+from orchestrator.analysis.cost import marks_in
+from orchestrator.analysis.cost_tables import total_of
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.results import verdict_of
-from orchestrator.analysis.wording import counted, ratio
+from orchestrator.analysis.wording import counted, number, ratio
 
 _MOST_COMPARISONS = 6
 
 
 def headline_of(findings: Findings) -> tuple[str, ...]:
     """Counts, what the comparisons show, then what failed and what is not measured."""
-    return (_counts_of(findings), *_compared(findings.compared), *_caveats(findings))
+    return (_counts_of(findings), *_compared(findings.compared), *_billed(findings), *_caveats(findings))
 
 
 def _counts_of(findings: Findings) -> str:
@@ -36,6 +38,19 @@ def _compared(groups: Sequence[Sequence[Comparison]]) -> Iterator[str]:
     if len(groups) > _MOST_COMPARISONS:
         more = counted(len(groups) - _MOST_COMPARISONS, "comparison")
         yield f"{more} more in the table of comparisons."
+
+
+def _billed(findings: Findings) -> Iterator[str]:
+    """What the trials cost that have a price, and how far that is not what was paid."""
+    if not findings.costs:
+        return
+    total = total_of(findings.costs)
+    failed = sum(each.num_failed for each in findings.costs)
+    told = [f"with {counted(failed, 'failed attempt')}"] if failed else []
+    told += marks_in(findings.attempts)
+    words = f" ({', '.join(told)})" if told else ""
+    trials = counted(sum(each.num_trials for each in findings.costs), "trial")
+    yield f"{trials} cost ${number(total.usd)} for {number(total.billed_node_seconds)} node-seconds{words}."
 
 
 def _caveats(findings: Findings) -> Iterator[str]:

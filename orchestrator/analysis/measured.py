@@ -16,6 +16,8 @@ from orchestrator.analysis.wording import Spread
 _Row = Mapping[Any, Any]
 """A row of the frame: column -> value; what is missing is NaN."""
 
+_UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
@@ -28,6 +30,8 @@ class Measured:
         num_noisy: repeats that something else disturbed, as their records tell.
         rates: samples per second of each repeat.
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
+        price: what all repeats are priced as; empty where they have no price, or several.
+        usd_per_million_samples: at that price; NaN without one.
         quality: metric -> value on held-out data.
     """
 
@@ -43,6 +47,8 @@ class Measured:
     first_step_seconds: Spread
     setup_seconds: Spread
     final_loss: Spread
+    price: str
+    usd_per_million_samples: Spread
     quality: Mapping[str, Spread]
 
     @property
@@ -64,6 +70,7 @@ def measured_of(frame: pd.DataFrame) -> tuple[Measured, ...]:
 def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     first = rows[0]
     step_seconds, samples_per_second = _timing_of(rows)
+    price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     return Measured(
         setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
         trains=first["trains"],
@@ -77,6 +84,8 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         first_step_seconds=_over(rows, "first_step_seconds"),
         setup_seconds=_over(rows, "setup_seconds"),
         final_loss=_over(rows, "final_loss"),
+        price=price,
+        usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )
 
@@ -91,6 +100,12 @@ def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
     samples = only["global_batch_size"]
     rate = Spread(median=samples / step_seconds.median, low=samples / high, high=samples / low)
     return step_seconds, rate
+
+
+def _cost_at(rate: Spread, row: _Row) -> Spread:
+    """What a million samples cost at these rates and the price of that row: the faster, the cheaper."""
+    usd = row["usd_per_million_samples"] * row["steady_samples_per_second"]
+    return Spread(median=usd / rate.median, low=usd / rate.high, high=usd / rate.low)
 
 
 def _over(rows: Sequence[_Row], column: str) -> Spread:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
@@ -29,6 +30,7 @@ def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
         *(("protocol", _protocol_of(timing)) for timing in _timings_of(findings.records)),
         *(("data", _data_of(data)) for data in dict.fromkeys(each.spec.data for each in findings.records)),
         *((METRICS[key].header, METRICS[key].meaning) for key in SHOWN),
+        *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs),
         *_TERMS,
         *_quality_of(findings),
     )

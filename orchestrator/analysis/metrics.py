@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from types import MappingProxyType
 
+from orchestrator.analysis.cost import COSTS, costs_of
 from orchestrator.core.interval import Interval, median_interval
 from orchestrator.core.result import TrainResult, TrialRecord
 
@@ -45,15 +46,16 @@ def step_seconds_of(result: TrainResult) -> Interval | None:
 def metrics_of(record: TrialRecord) -> dict[str, float]:
     """Named numbers of one attempt, its quality after the others; nothing that could mislead a comparison.
 
-    A rehearsal has only the loss that it ended with, and a failure nothing.
+    A rehearsal has only the loss that it ended with, and a failure what it cost.
     """
     result = record.result
     if result is None:
-        return {}
+        return costs_of(record)
     keys = _IN_A_REHEARSAL if record.provenance == "rehearsed" else tuple(METRICS)
     known = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {
         **{key: value for key, value in known.items() if value is not None},
+        **costs_of(record, samples_per_second=known.get("steady_samples_per_second")),
         **({**_phases_of(result), **_quality_of(result)} if record.provenance == "measured" else {}),
     }
 
@@ -67,7 +69,7 @@ def _phases_of(result: TrainResult) -> dict[str, float]:
 
 def _quality_of(result: TrainResult) -> dict[str, float]:
     """Whatever a workload calls its quality; a name that is taken stays told apart."""
-    taken = {*METRICS, *_CURVES}
+    taken = {*METRICS, *COSTS, *_CURVES}
     return {f"quality.{name}" if name in taken else name: value for name, value in result.quality.items()}
 
 

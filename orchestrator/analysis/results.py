@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.analysis.compare import Comparison
+from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
@@ -34,6 +35,8 @@ def measured_table(measured: Sequence[Measured]) -> Table:
         *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
         *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
     ]
+    prices = tuple(dict.fromkeys(each.price for each in measured if each.price))
+    columns += _cost_columns(prices)
     headers = [each.header for each in columns]
     columns += [
         Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0]) for name in quality
@@ -42,7 +45,7 @@ def measured_table(measured: Sequence[Measured]) -> Table:
         title="Measured",
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
         columns=(*columns, Column(header="over")),
-        rows=tuple(_measured_row(each, named=named, quality=quality) for each in measured),
+        rows=tuple(_measured_row(each, named=named, prices=prices, quality=quality) for each in measured),
     )
 
 
@@ -62,13 +65,24 @@ def _measured_notes(measured: Sequence[Measured], *, same: str) -> Iterator[str]
     )
     if any(each.num_noisy for each in measured):
         yield f"Noisy: {NOISY}."
+    prices = dict.fromkeys(each.price for each in measured if each.price)
+    if len(prices) == 1:
+        yield f"Priced as {next(iter(prices))}."
     idle = dict.fromkeys(each.setting.trainer for each in measured if not each.trains)
     if idle:
         yield f"Trains nothing, and is compared with nothing: {', '.join(idle)}."
     yield same
 
 
-def _measured_row(each: Measured, *, named: Iterable[str], quality: Iterable[str]) -> tuple[str, ...]:
+def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
+    """One price is told once, in the note; of several, each row has its own."""
+    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True)
+    return (cost, Column(header="priced as"))[: min(len(prices), 2)]
+
+
+def _measured_row(
+    each: Measured, *, named: Iterable[str], prices: Sequence[str], quality: Iterable[str]
+) -> tuple[str, ...]:
     return (
         *(_shown(each.setting, name) for name in named),
         spread(each.samples_per_second),
@@ -76,6 +90,7 @@ def _measured_row(each: Measured, *, named: Iterable[str], quality: Iterable[str
         number(each.first_step_seconds.median),
         number(each.setup_seconds.median),
         spread(each.final_loss),
+        *(spread(each.usd_per_million_samples), each.price or UNKNOWN)[: min(len(prices), 2)],
         *(spread(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
         _basis_of(each),
     )

@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from orchestrator.config.compose import Composer
 from orchestrator.config.grid import grid_of
 from orchestrator.config.points import PointMaker
+from orchestrator.config.prices import price_list_of
 from orchestrator.config.request import Request, sort_out
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
 from orchestrator.config.used import differing_keys, knobs_of, options_of, refuse_references, settle
@@ -31,7 +32,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     """
     composer = Composer(working_directory)
     request = sort_out(read(overrides, options=composer.options))
-    base, chosen = _base(composer, request)
+    base, chosen, prices = _base(composer, request)
     grid = grid_of(base.sweep, request, base=chosen)
     combinations = grid.combinations()
     options = options_of(composer, (*combinations, *grid.exclude))
@@ -41,11 +42,18 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     settle(base, combinations[0], options)
     maker = PointMaker(base, options, knobs=knobs, label=differing)
     points = maker.points(combinations)
-    return _settings(base, points, trainers=maker.trainers, working_directory=working_directory)
+    return _settings(
+        base,
+        points,
+        trainers=maker.trainers,
+        prices=prices,
+        reprices=_says_prices(request),
+        working_directory=working_directory,
+    )
 
 
-def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any]]:
-    """The configuration of the whole command, and each key of a point with its value in it."""
+def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], str]:
+    """The configuration of the whole command, each key of a point with its value in it, the price list."""
     if request.sweep is None:
         known = ", ".join(composer.options("sweep"))
         raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {known}")
@@ -59,7 +67,11 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
     for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
         request.choices[key] = (value_of(base, key),)
     keys = {key: value_of(base, key) for key in POINT_KEYS}
-    return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}
+    return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options["prices"]
+
+
+def _says_prices(request: Request) -> bool:
+    return "prices" in request.picks or any(key.startswith("prices.") for key in request.settings)
 
 
 def _folder(base: DictConfig, working_directory: Path) -> Path | None:
@@ -72,6 +84,8 @@ def _settings(
     points: tuple[Point, ...],
     *,
     trainers: Mapping[str, TrainerSettings],
+    prices: str,
+    reprices: bool,
     working_directory: Path,
 ) -> Settings:
     plain = {group: plain_of(base[group], group=group) for group in ("sweep", *SETTINGS_GROUPS)}
@@ -86,5 +100,7 @@ def _settings(
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS},
         trainers=trainers,
         outputs=working_directory / value_of(base, "outputs"),
+        prices=price_list_of(plain["prices"], option=prices),
+        reprices=reprices,
         data_folder=_folder(base, working_directory),
     )

@@ -146,13 +146,15 @@ def _settings_of(plain: Mapping[str, Any]) -> TrainerSettings:
 
 
 def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
-    """Raises ConfigError unless it is named like its file and has chips and replicas."""
+    """Raises ConfigError unless it is named like its file, with chips, replicas and counts above 0."""
     if plain["name"] != file_name:
         raise ConfigError(
             f"conf/device/{file_name}.yaml: device.name={plain['name']!r} must be {file_name!r}"
         )
     for key in ("chips", "replicas"):
         require_positive(f"conf/device/{file_name}.yaml: device.{key}", plain[key])
+    for count in plain["instances"]:
+        require_positive(f"conf/device/{file_name}.yaml: a count in device.instances", count)
     return Device(**plain)
 
 

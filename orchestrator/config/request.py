@@ -10,6 +10,7 @@ from orchestrator.config.workload_path import KEY as WORKLOAD_PATH
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _GRID = "sweep.grid."
+_PRICE_FACTS = ("prices.regions", "prices.as_of", "prices.source", "prices.currency")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,6 +109,11 @@ def _check_settable(key: str) -> None:
     if top in POINT_GROUPS:
         raise ConfigError(
             f"{key!r} is a fact of conf/{top}/; write another file there and choose it: {top}=NAME"
+        )
+    if key.startswith(_PRICE_FACTS):
+        raise ConfigError(
+            f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
+            f"prices=NAME"
         )
     known = [*(each.name for each in fields(RootConf)), WORKLOAD_PATH]
     if top not in known:

@@ -12,6 +12,7 @@ from omegaconf import MISSING
 from orchestrator.config.faults import in_one_line
 from orchestrator.config.twin import twin_of
 from orchestrator.core.device import Device
+from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.trainer import TrainerInfo
@@ -28,7 +29,7 @@ KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 POINT_KEYS = ("num_workers", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
-SETTINGS_GROUPS = ("executor", "cluster", "tracking", "retry")
+SETTINGS_GROUPS = ("executor", "cluster", "tracking", "retry", "prices")
 """Groups that hold for a whole command."""
 
 ROOT_SCHEMA = "orchestrator_schema"
@@ -55,6 +56,7 @@ class RootConf:
     cluster: Any = MISSING
     tracking: Any = MISSING
     retry: Any = MISSING
+    prices: Any = MISSING
     sweep: Any = None
     num_workers: int = 1
     global_batch_size: int = 64
@@ -139,6 +141,40 @@ class RetryConf:
     error: int = 0
 
 
+@dataclass
+class PriceRowConf:
+    """USD an hour of an instance, accelerators and host together; null where it is not known or not sold."""
+
+    on_demand: float | None = None
+    spot: float | None = None
+    as_of: str | None = None
+    source: str | None = None
+    note: str | None = None
+
+
+@dataclass
+class RegionConf:
+    """Instance -> its prices in one region. OmegaConf checks no values of mappings within mappings."""
+
+    instances: dict[str, PriceRowConf] = field(default_factory=dict)
+
+
+@dataclass
+class PricesConf:
+    """A price list and how it is applied: `core/price.py`. `confirm_spot` names instances."""
+
+    region: str | None = None
+    provisioning: str = _one_of("on_demand", Provisioning)
+    currency: str = _one_of("USD", Currency)
+    billing_seconds: float = 1
+    max_age_days: int = 180
+    this_host: str | None = None
+    confirm_spot: list[str] = field(default_factory=list)
+    as_of: str | None = None
+    source: str | None = None
+    regions: dict[str, RegionConf] = field(default_factory=dict)
+
+
 def named_conf(name: str, schema: type[NamedConf]) -> type[NamedConf]:
     """The schema with its name in it: an option that changes no default."""
     return dataclasses.make_dataclass(f"{name}_named", [("name", str, name)], bases=(schema,))
@@ -172,6 +208,7 @@ def register(folders: Sequence[Path]) -> None:
         "cluster": ClusterConf,
         "tracking": TrackingConf,
         "retry": RetryConf,
+        "prices": PricesConf,
     }
     for group, schema in schemas.items():
         store.store(group=group, name="schema", node=schema)

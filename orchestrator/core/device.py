@@ -14,6 +14,7 @@ class Device:
     Attributes:
         chips: what a cluster counts of one device: the TPU chips of a slice, else 1.
         replicas: data-parallel replicas of one device: TPU cores on v2 and v3, chips on later TPUs, else 1.
+        instances: how many of it -> what is rented to have them, host included, as price lists call it.
         native_precisions: precisions its arithmetic units have; others are emulated or refused.
         peak_flops_per_second: dense peak per precision, of the whole device; a missing one is unknown.
         driver_names: what its driver may call it: recognises a GPU, and proves a result.
@@ -27,6 +28,7 @@ class Device:
     kind: DeviceKind
     chips: int
     replicas: int
+    instances: Mapping[int, str] = field(default_factory=dict)
     native_precisions: tuple[str, ...]
     peak_flops_per_second: Mapping[str, float]
     driver_names: tuple[str, ...]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement, Provenance
+from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
 
 DRIVER_FACTS = (
@@ -137,6 +138,7 @@ class TrialRecord:
             the workers that change their speed.
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
         reused_from: the sweep whose ledger this record was taken from, None if it was made here.
+        price: of what a measurement ran on, or why it has none; None where none was looked up.
     """
 
     trial_id: str
@@ -152,6 +154,7 @@ class TrialRecord:
     result: TrainResult | None = None
     failure: Failure | None = None
     reused_from: str | None = None
+    price: Price | Unpriced | None = None
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

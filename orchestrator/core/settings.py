@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from orchestrator.core.errors import ConfigError, FailureKind
+from orchestrator.core.price import PriceList
 from orchestrator.core.sweep import Sweep
 
 ExecutorName = Literal["inline", "ray"]
@@ -58,6 +59,8 @@ class Settings:
         retries: how many more attempts a failure of each kind gets.
         trainers: of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
+        prices: what the hardware of trials costs.
+        reprices: whether the command line says anything of prices, so that a report takes these.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
     """
 
@@ -70,6 +73,8 @@ class Settings:
     retries: Mapping[FailureKind, int]
     trainers: Mapping[str, TrainerSettings]
     outputs: Path
+    prices: PriceList
+    reprices: bool
     data_folder: Path | None
 
     def __post_init__(self) -> None:

@@ -91,3 +91,8 @@ class Sweep:
                 f"sweep.name={self.name!r} cannot name a folder; "
                 f"use at most 100 letters, digits, '.', '_' and '-', the first a letter or digit"
             )
+
+    @property
+    def devices(self) -> dict[str, Device]:
+        """The devices that its points ask for, by name."""
+        return {point.device.name: point.device for point in self.points}

@@ -40,7 +40,7 @@ def name_of(record: TrialRecord) -> str:
 
 
 def tags_of(record: TrialRecord) -> dict[str, str]:
-    """What runs are searched by, and the environment under `environment.`."""
+    """What runs are searched by, with the environment under `environment.` and the price under `price.`."""
     spec = record.spec
     tags = {
         "trial_id": record.trial_id,
@@ -58,6 +58,7 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "failure": record.failure.message if record.failure else "",
         "reused_from": record.reused_from or "",
         **{f"environment.{name}": value for name, value in record.environment.items()},
+        **{f"price.{name}": _shown(value) for name, value in (to_plain(record.price) or {}).items()},
     }
     return {_key(name): value[:_LONGEST_TAG] for name, value in tags.items() if value}
 

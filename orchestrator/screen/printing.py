@@ -1,14 +1,18 @@
 """Plans and findings as tables in a terminal."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from orchestrator.analysis.cost_tables import prices_table
 from orchestrator.analysis.setting import Namer, names_in
 from orchestrator.analysis.tables import Column, Table, skipped_table
 from orchestrator.core.placement import Cached, Placement, Plan, Skipped
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.spec import TrialSpec
 from orchestrator.screen.fitting import fitted, widths_of
 
 _MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
@@ -29,14 +33,23 @@ def print_table(console: Console, table: Table) -> None:
     console.print()
 
 
-def print_plan(console: Console, plan: Plan, *, list_all: bool) -> None:
-    """Every point and the totals; of a long plan the reasons and the totals alone."""
+def print_plan(
+    console: Console, plan: Plan, *, prices: Iterable[tuple[TrialSpec, Price | Unpriced]], list_all: bool
+) -> None:
+    """Every point, what their hardware costs, and the totals; of a long plan the reasons in place of points.
+
+    Args:
+        prices: of every trial that would run.
+    """
     num_rows = len(plan.placements) + len(plan.cached) + len(plan.skipped)
     if num_rows <= _MOST_ROWS or list_all:
         print_table(console, _listed(plan))
     else:
         print_table(console, skipped_table(plan.skipped))
         console.print(Text(f"{num_rows:,} rows are counted here; --all lists them, --json is for programs"))
+    priced = prices_table(prices)
+    if priced.rows:
+        print_table(console, priced)
     console.print(totals_of(plan), highlight=False)
 
 

@@ -9,11 +9,13 @@ from builders import placement, record, train_result, trial_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_values import held
+from price_values import price, price_row
 
 from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.price import Unpriced
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult, TrialRecord
 from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
 
@@ -39,6 +41,9 @@ _VALUES = (
     placement(),
     train_result(compile_counts=(3, 3), pipeline_samples_per_second=9.5),
     record(),
+    record(price=price(note="spot only", is_hypothetical=True)),
+    record(price=Unpriced(reason="no row")),
+    price_row(spot=None),
     record(failure=Failure(kind="diverged", message="the loss is nan", refused=train_result())),
     DeviceFacts(kind="gpu", name="Tesla T4", count=1, precision="fp16", peak_memory_bytes=10**12),
     Node(name="localhost", cpus=2, cpu_model="Some CPU", devices={"t4": held(2)}),
@@ -190,3 +195,14 @@ def test_an_unknown_failure_kind_is_told_with_the_known_ones():
     plain = _changed(record(failure=Failure(kind="oom", message="")), "failure.kind", "bad luck")
     with pytest.raises(RecordError, match=r"failure\.kind: expected 'oom' \| 'preempted' .*found 'bad luck'"):
         from_plain(TrialRecord, plain)
+
+
+def test_a_record_from_before_prices_were_kept_is_read_and_has_none():
+    plain = {name: each for name, each in to_plain(record()).items() if name != "price"}
+    assert from_plain(TrialRecord, plain) == record()
+    assert record().price is None
+
+
+def test_what_is_wrong_with_a_price_is_named():
+    with pytest.raises(RecordError, match=r"^TrialRecord\.price\.nodes: expected int, found 'two'$"):
+        from_plain(TrialRecord, _changed(record(price=price()), "price.nodes", "two"))

@@ -122,6 +122,10 @@ def test_the_users_own_defaults_are_checked(tmp_path, config, message):
         (("source: a test", ""), "FILE: device.source has no value and no default; give one"),
         (("kind: cpu", "kind: cpi"), "unknown device.kind 'cpi'; did you mean 'cpu'? known: cpu, gpu, tpu"),
         (("replicas: 1", "replicas: 0"), "FILE: device.replicas=0 must be at least 1"),
+        (
+            ("replicas: 1", "replicas: 1\ninstances: {0: box}"),
+            "FILE: a count in device.instances=0 must be at least 1",
+        ),
         (("name: mine", "name: nine"), "FILE: device.name='nine' must be 'mine'"),
     ],
 )

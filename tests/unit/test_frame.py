@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from builders import record, train_result, trial_spec
+from price_values import price
 from report_cases import measured, rehearsed
 
 from orchestrator.analysis.frame import COLUMNS, frame_of, quality_columns
@@ -29,6 +30,17 @@ def test_what_was_not_measured_is_missing():
     frame = frame_of([rehearsed(), record(failure=Failure(kind="oom", message="killed"))])
     assert frame["steady_samples_per_second"].isna().all()
     assert list(frame["state"]) == ["done", "oom"]
+
+
+def test_a_trial_has_its_cost_with_that_of_its_failed_attempts_and_what_it_is_priced_as():
+    killed = Failure(kind="oom", message="killed")
+    frame = frame_of([record(price=price(), failure=killed), record(price=price(), attempt=2)])
+    row = frame.iloc[0]
+    assert (row["attempt_usd"], row["trial_usd"], row["billed_node_seconds"]) == (0.003, 0.006, 3.0)
+    assert row["usd_per_million_samples"] == pytest.approx(0.15625)
+    assert row["price"] == "cpu-box on demand in here, $3.6/h of 2026-09-01"
+    unpriced = frame_of([record(), rehearsed()])
+    assert unpriced[["attempt_usd", "trial_usd", "usd_per_million_samples"]].isna().all(axis=None)
 
 
 def test_repeats_share_a_point_and_seeds_do_not():

@@ -10,6 +10,7 @@ from builders import placement, record, train_result, trial_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.metrics import METRICS, metrics_of, step_seconds_of
 from orchestrator.core.peaks import Peaks
 from orchestrator.core.result import Failure
@@ -161,7 +162,7 @@ def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
 def test_the_documentation_says_what_the_code_says():
     documented = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", documented, re.MULTILINE)
-    assert rows == [(each.key, each.unit, each.meaning) for each in METRICS.values()]
+    assert rows == [(each.key, each.unit, each.meaning) for each in (*METRICS.values(), *COSTS.values())]
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20), st.integers(1, 10_000))

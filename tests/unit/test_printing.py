@@ -4,10 +4,13 @@ import io
 
 import pytest
 from builders import placement, trial_spec
+from price_values import price
 from rich.console import Console
 
 from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.price import Unpriced
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 
 
@@ -36,7 +39,7 @@ REHEARSAL = placement(
 def test_every_point_is_listed_with_where_it_runs_or_why_it_does_not():
     skipped = Skipped(point="mnist_cnn cpu torch_xla fp16", reason="a CPU has no fp16; choose bf16")
     told = plan(placements=(placement(), REHEARSAL), cached=(cached(),), skipped=(skipped,))
-    lines = shown(print_plan, told, list_all=False)
+    lines = shown(print_plan, told, prices=(), list_all=False)
     rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
     assert rows == [
         ["Plan of example"],
@@ -57,7 +60,7 @@ def test_every_point_is_listed_with_where_it_runs_or_why_it_does_not():
 
 def test_a_stale_result_says_what_has_changed():
     stale = cached(stale="torch 2.9 before, 2.13 here")
-    lines = shown(print_plan, plan(cached=(stale,)), list_all=False)
+    lines = shown(print_plan, plan(cached=(stale,)), prices=(), list_all=False)
     assert "measured before, stale: torch 2.9 before, 2.13 here" in lines[2]
     assert lines[-1] == "to run: 0 to measure, 0 to rehearse; 1 cached (1 stale), 0 skipped"
 
@@ -66,7 +69,7 @@ def test_a_stale_result_says_what_has_changed():
 def test_above_200_rows_only_the_reasons_and_the_totals_are_told(num_rows, num_listed):
     reason = "t4 has no bf16"
     skipped = tuple(Skipped(point=f"point{index}", reason=reason) for index in range(num_rows))
-    lines = shown(print_plan, plan(skipped=skipped), list_all=False)
+    lines = shown(print_plan, plan(skipped=skipped), prices=(), list_all=False)
     assert sum(line.startswith("skip ") for line in lines) == num_listed
     told = "201 rows are counted here; --all lists them, --json is for programs"
     assert (told in lines) == (not num_listed)
@@ -75,8 +78,28 @@ def test_above_200_rows_only_the_reasons_and_the_totals_are_told(num_rows, num_l
 
 def test_all_lists_a_long_plan_too():
     skipped = tuple(Skipped(point=f"point{index}", reason="") for index in range(201))
-    lines = shown(print_plan, plan(skipped=skipped), list_all=True)
+    lines = shown(print_plan, plan(skipped=skipped), prices=(), list_all=True)
     assert sum(line.startswith("skip ") for line in lines) == 201
+
+
+def test_what_an_hour_of_the_hardware_costs_stands_above_the_totals():
+    prices = [(placement().trial, price(is_hypothetical=True)), (REHEARSAL.trial, Unpriced(reason="no row"))]
+    lines = shown(print_plan, plan(placements=(placement(), REHEARSAL)), prices=prices, list_all=False)
+    start = lines.index("Prices")
+    told = [[cell for cell in line.split("  ") if cell] for line in lines[start + 2 : start + 4]]
+    known, unknown = [[cell.strip() for cell in row] for row in told]
+    assert known == [
+        "cpu",
+        "1",
+        "cpu-box on demand",
+        "here",
+        "3.600",
+        "2026-09-01",
+        "hypothetical",
+        "a price list",
+    ]
+    assert unknown == ["t4", "1", *[UNKNOWN] * 4, "no row", UNKNOWN]
+    assert lines[-1].startswith("to run: 1 to measure")
 
 
 def test_thousands_are_counted_readably():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from plan_values import TPU, point
+from price_values import price_list
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import Deadlines, Settings
@@ -85,5 +86,7 @@ def test_a_retry_limit_is_not_negative():
             retries={"oom": -1},
             trainers={},
             outputs=Path("outputs"),
+            prices=price_list(),
+            reprices=False,
             data_folder=None,
         )

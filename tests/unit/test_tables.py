@@ -28,6 +28,8 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     assert [each.title for each in tables_of(findings_of(records, plan))] == [
         "Measured",
         "Compared",
+        "Cost",
+        "Prices",
         "Failed",
         "Rehearsed",
         "Skipped",

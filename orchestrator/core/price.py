@@ -1,0 +1,169 @@
+"""Price lists, and the price of a trial's hardware as its record keeps it, with source and day."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from orchestrator.core.errors import ConfigError, RecordError, UnknownNameError
+
+Provisioning = Literal["on_demand", "spot"]
+Currency = Literal["USD"]
+
+MOST_SPOT_FRACTION = 0.75
+"""Of the price on demand. Catalogues that take a discounted price for that on demand show up above it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceRow:
+    """What an hour of one instance costs: its accelerators and their host together.
+
+    Attributes:
+        on_demand_usd_per_hour, spot_usd_per_hour: None where the source has no such price.
+        as_of: the day of which the figures are, `2026-08-20`.
+        source: who says so.
+        note: what a reader of a cost must know of this row.
+    """
+
+    on_demand_usd_per_hour: float | None
+    spot_usd_per_hour: float | None
+    as_of: str
+    source: str
+    note: str | None = None
+
+    def usd_per_hour(self, provisioning: Provisioning) -> float | None:
+        """One of the two figures."""
+        return self.spot_usd_per_hour if provisioning == "spot" else self.on_demand_usd_per_hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
+    """Prices, and how they are applied.
+
+    Attributes:
+        name: of its file in `conf/prices/`.
+        region: whose rows count; None in a list without rows.
+        billing_seconds: every attempt is billed for a whole number of these.
+        max_age_days: a price is marked if it is older than that when it is looked up.
+        this_host: the instance that this host is rented as; a price of any other is hypothetical.
+        confirmed_spot: instances whose spot price may be close to that on demand.
+        rows: region -> instance -> row.
+
+    Raises:
+        ConfigError: a figure, day or name that cannot be, or a spot price like a catalogue's error.
+    """
+
+    name: str
+    region: str | None
+    provisioning: Provisioning
+    currency: Currency
+    billing_seconds: float
+    max_age_days: int
+    this_host: str | None
+    confirmed_spot: tuple[str, ...]
+    rows: Mapping[str, Mapping[str, PriceRow]]
+
+    def __post_init__(self) -> None:
+        if not 0 < self.billing_seconds < math.inf:
+            raise ConfigError(f"prices.billing_seconds={self.billing_seconds} must be above 0 and finite")
+        if self.max_age_days < 0:
+            raise ConfigError(f"prices.max_age_days={self.max_age_days} must not be negative")
+        if self.rows and self.region not in self.rows:
+            raise UnknownNameError("prices.region", str(self.region), known=self.rows)
+        instances = dict.fromkeys(instance for rows in self.rows.values() for instance in rows)
+        for instance in (*self.confirmed_spot, *((self.this_host,) if self.this_host else ())):
+            if instance not in instances:
+                raise UnknownNameError(f"instance in prices={self.name}:", instance, known=instances)
+        for region, rows in self.rows.items():
+            for instance, row in rows.items():
+                self._check(row, instance, where=f"prices={self.name}: {instance} in {region}")
+
+    def _check(self, row: PriceRow, instance: str, *, where: str) -> None:
+        on_demand, spot = row.on_demand_usd_per_hour, row.spot_usd_per_hour
+        for provisioning, usd in (("on_demand", on_demand), ("spot", spot)):
+            if usd is not None and not 0 < usd < math.inf:
+                raise ConfigError(f"{where}: {provisioning}={usd} must be above 0 and finite")
+        if not _is_day(row.as_of):
+            raise ConfigError(f"{where}: as_of={row.as_of!r} must be a day, as in 2026-08-20")
+        if not row.source:
+            raise ConfigError(f"{where}: a price needs a source")
+        if on_demand is None or spot is None or instance in self.confirmed_spot:
+            return
+        if spot > MOST_SPOT_FRACTION * on_demand:
+            raise ConfigError(
+                f"{where}: spot={spot} is above {MOST_SPOT_FRACTION} x on_demand={on_demand}, which looks "
+                f"like a catalogue's error; correct the row, or say prices.confirm_spot=[{instance}]"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What the hardware of one trial costs for as long as it holds it: a price list's row, frozen.
+
+    Attributes:
+        prices: name of the price list.
+        instance: what is rented: accelerators and their host.
+        nodes: how many of it.
+        node_usd_per_hour: of each.
+        as_of: the day of which that figure is.
+        priced_on: the day on which it was looked up.
+        is_hypothetical: the host that ran the trial is not known to be that instance.
+        is_repriced: a report put it in the place of what the record had.
+
+    Raises:
+        RecordError: a day or figure that cannot be.
+    """
+
+    prices: str
+    instance: str
+    nodes: int
+    region: str
+    provisioning: Provisioning
+    currency: Currency
+    node_usd_per_hour: float
+    as_of: str
+    priced_on: str
+    source: str
+    note: str | None
+    billing_seconds: float
+    max_age_days: int
+    is_hypothetical: bool
+    is_repriced: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("as_of", "priced_on"):
+            if not _is_day(getattr(self, name)):
+                raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)!r} is no day")
+        for name in ("nodes", "node_usd_per_hour", "billing_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)} is not above 0")
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Of all nodes."""
+        return self.nodes * self.node_usd_per_hour
+
+    @property
+    def age_days(self) -> int:
+        """How old the figure was when it was looked up."""
+        return (date.fromisoformat(self.priced_on) - date.fromisoformat(self.as_of)).days
+
+    @property
+    def is_old(self) -> bool:
+        """Whether that is more than the price list allows."""
+        return self.age_days > self.max_age_days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpriced:
+    """Why a trial has no price, in one line."""
+
+    reason: str
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
