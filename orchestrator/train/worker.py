@@ -14,6 +14,8 @@ import numpy as np
 
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
+from orchestrator.core.spec import TimingSpec
+from orchestrator.core.target import Target
 from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
@@ -21,12 +23,14 @@ from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.pursuit import Pursuer
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
 from orchestrator.train.variables import telling
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.registry import workload
+from workloads.spec import Quality
 from workloads.traffic import train_step_bytes
 
 _REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough for the code path
@@ -75,6 +79,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         steps=steps,
         meet=lambda vote: _meet(channel, vote),
         clock=time.perf_counter,
+        pursuer=_pursuer(timing, spec.quality, trainer, is_first=job.rank == 0, channel=channel),
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     _require_finite(trainer.state())
@@ -95,6 +100,23 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},
+    )
+
+
+def _pursuer(
+    timing: TimingSpec, quality: Quality, trainer: Trainer, *, is_first: bool, channel: Channel
+) -> Pursuer | None:
+    """Who looks for the trial's target, if it has one; rank 0 decides."""
+    if timing.target is None:
+        return None
+    assert timing.target != "workload", "a trial's target is a number"
+    return Pursuer(
+        Target(metric=quality.metric, value=timing.target, higher_is_better=quality.higher_is_better),
+        every_steps=timing.evaluate_every_steps,
+        evaluate=lambda: trainer.evaluate(None),
+        decides=is_first,
+        meet=lambda vote: _meet(channel, vote),
+        clock=time.perf_counter,
     )
 
 
