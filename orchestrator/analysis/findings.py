@@ -16,6 +16,7 @@ from orchestrator.analysis.tables import (
     stale_table,
     warnings_table,
 )
+from orchestrator.analysis.targets import target_table, to_target_of
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 
@@ -68,12 +69,13 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, compared, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    """Measured, compared, time to target, warnings, failed, rehearsed, skipped, stale: those with rows."""
     plan = findings.plan
     name_of = names_in(plan)
     tables = (
         measured_table(findings.measured),
         compared_table([each for group in findings.compared for each in group]),
+        target_table(to_target_of(findings.records)),
         warnings_table(findings.records, name_of),
         failed_table(findings.failed, name_of),
         rehearsed_table(findings.rehearsed),
