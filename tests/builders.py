@@ -6,6 +6,7 @@ from typing import Any
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
 from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
+from orchestrator.core.target import Evaluation, Pursuit, Target
 
 
 def trial_spec(**changes: Any) -> TrialSpec:
@@ -76,6 +77,18 @@ def train_result(**changes: Any) -> TrainResult:
         reading_seconds=(((0.001, 0.001),) * 6,),
     )
     return replace(base, **changes)
+
+
+def pursuit(*qualities: float, higher_is_better: bool = True) -> Pursuit:
+    """Evaluations ten steps and a second apart, on the way to an accuracy of 0.9."""
+    return Pursuit(
+        target=Target(metric="accuracy", value=0.9, higher_is_better=higher_is_better),
+        curve=tuple(
+            Evaluation(steps=10 * index, training_seconds=float(index), quality=quality)
+            for index, quality in enumerate(qualities, start=1)
+        ),
+        evaluation_seconds=0.5,
+    )
 
 
 def record(**changes: Any) -> TrialRecord:

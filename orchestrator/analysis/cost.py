@@ -147,8 +147,22 @@ def _seconds_of(result: TrainResult) -> dict[str, float]:
         "first_step_seconds": first_step,
         "warmup_seconds": warmup,
         "training_seconds": max(0.0, result.training_seconds - first_step - warmup),
-        "evaluation_seconds": result.evaluation_seconds,
+        "evaluation_seconds": result.evaluation_seconds + _on_the_way_seconds(result),
     }
+
+
+def _on_the_way_seconds(result: TrainResult) -> float:
+    """Of all evaluations on the way to a target, the last of which found it, if it was reached."""
+    return result.pursuit.evaluation_seconds if result.pursuit else 0.0
+
+
+def _usd_to_target(record: TrialRecord, price: Price, _samples_per_second: float | None) -> float | None:
+    result = record.result
+    reached = result.pursuit.reached if result and result.pursuit else None
+    if result is None or reached is None:
+        return None
+    seconds = result.launch_seconds + reached.training_seconds + _on_the_way_seconds(result)
+    return seconds * price.usd_per_hour / _SECONDS_PER_HOUR
 
 
 def _usd_per_million_samples(
@@ -178,6 +192,13 @@ COSTS: Mapping[str, CostMetric] = MappingProxyType(
                 "`steady_samples_per_second`; without set-up, compilation and evaluation",
                 of=_usd_per_million_samples,
                 header="$/M samples",
+            ),
+            CostMetric(
+                key="usd_to_target",
+                unit="USD",
+                meaning="price of all nodes from the start of the attempt until its target was found reached: "
+                "`launch_seconds`, `seconds_to_target` and the evaluations on the way; absent without a target",
+                of=_usd_to_target,
             ),
             CostMetric(
                 key="billed_node_seconds",

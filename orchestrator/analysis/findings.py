@@ -18,6 +18,7 @@ from orchestrator.analysis.tables import (
     stale_table,
     warnings_table,
 )
+from orchestrator.analysis.targets import target_table, to_target_of
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 
@@ -78,12 +79,13 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, compared, cost, prices, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    """Measured, compared, time to target, cost, prices, and what else is to be known: those that have rows."""
     plan = findings.plan
     name_of = names_in(plan)
     tables = (
         measured_table(findings.measured),
         compared_table([each for group in findings.compared for each in group]),
+        target_table(to_target_of(findings.records)),
         cost_table(findings.costs, name_of),
         prices_table((each.spec, each.price) for each in findings.attempts),
         warnings_table(findings.records, name_of),

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from orchestrator.analysis.cost import COSTS, costs_of
 from orchestrator.core.interval import Interval, median_interval
 from orchestrator.core.result import TrainResult, TrialRecord
+from orchestrator.core.target import Evaluation
 
 _IN_A_REHEARSAL = ("final_loss",)
 _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
@@ -84,6 +85,16 @@ def _steady(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], f
     def of(_batch: int, result: TrainResult) -> float | None:
         steady = step_seconds_of(result)
         return part(steady) if steady else None
+
+    return of
+
+
+def _at_target(part: Callable[[Evaluation], float]) -> Callable[[int, TrainResult], float | None]:
+    """A part of the evaluation that first found the target reached."""
+
+    def of(_batch: int, result: TrainResult) -> float | None:
+        reached = result.pursuit.reached if result.pursuit else None
+        return part(reached) if reached else None
 
     return of
 
@@ -213,7 +224,8 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric(
                 key="training_seconds",
                 unit="s",
-                meaning="from the first step to the last, loss readings included; slowest rank",
+                meaning="from the first step to the last, loss readings included and evaluations on the way "
+                "left out; slowest rank",
                 of=lambda _batch, result: result.training_seconds,
             ),
             Metric(
@@ -221,6 +233,34 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 unit="s",
                 meaning="the evaluation on held-out data, after the last step; slowest rank",
                 of=lambda _batch, result: result.evaluation_seconds,
+            ),
+            Metric(
+                key="seconds_to_target",
+                unit="s",
+                meaning="training until an evaluation on held-out data first found the target reached: from "
+                "the start of the first step, which compiles, with all evaluations left out; slowest rank; "
+                "absent where there was no target or it was not reached",
+                of=_at_target(lambda reached: reached.training_seconds),
+            ),
+            Metric(
+                key="steps_to_target",
+                unit="1",
+                meaning="optimizer steps until that evaluation",
+                of=_at_target(lambda reached: reached.steps),
+            ),
+            Metric(
+                key="best_quality",
+                unit="1",
+                meaning="best value of the target's metric that an evaluation on the way to it found; absent "
+                "where there was no target",
+                of=lambda _batch, result: result.pursuit.best_quality if result.pursuit else None,
+            ),
+            Metric(
+                key="pursuit_evaluation_seconds",
+                unit="s",
+                meaning="all evaluations on the way to a target together, which no training time contains; "
+                "slowest rank; absent where there was no target",
+                of=lambda _batch, result: result.pursuit.evaluation_seconds if result.pursuit else None,
             ),
             Metric(
                 key="final_loss",
@@ -284,7 +324,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric(
                 key="cpu_seconds",
                 unit="s",
-                meaning="CPU time of all worker processes together while blocks were timed (`os.times`)",
+                meaning="CPU time of all worker processes together while blocks were timed",
                 of=lambda _batch, result: sum(result.cpu_seconds),
             ),
             Metric(

@@ -6,7 +6,9 @@ from orchestrator.core.result import TrainResult, TrialRecord
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
 _LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
 _MOST_WAITING = 0.1  # of the steps' time
-_TICK_SECONDS = 0.02  # how far a rank's CPU time can be short: `os.times` counts user and system by 10 ms
+_TICK_SECONDS = (
+    0.02  # how far a rank's CPU time can be short where it is counted by 10 ms, user's and system's apart
+)
 
 NOISY = (
     f"the host's load average was above {_MOST_LOAD} times the trial's own cores, or a trial on CPUs got "

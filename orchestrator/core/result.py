@@ -8,6 +8,7 @@ from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
+from orchestrator.core.target import Pursuit
 
 DRIVER_FACTS = (
     "orchestrator",
@@ -54,16 +55,18 @@ class TrainResult:
         first_step_seconds: the first step, which traces and compiles; slowest rank.
         warmup_seconds: all warm-up steps together; slowest rank.
         block_seconds: [rank][block], each block of `steps_per_block` steps.
-        stopped_because: `interval` when the interval was tight enough, `max_blocks` otherwise.
+        stopped_because: `interval` when the interval was tight enough, `target` when that was reached before,
+            otherwise `max_blocks`, or `steps` where there were too few.
         compile_counts: compilations before and after the timed blocks; None where the framework cannot say.
         steps: optimizer steps taken, the timed ones included.
         samples: samples that the trainers counted in those steps, all replicas together.
-        training_seconds: from the first step to the last, loss readings included; slowest rank.
+        training_seconds: from the first step to the last, loss readings included and evaluations on the way
+            left out; slowest rank.
         phase_seconds: of the steps of each phase of the training by its name; slowest rank.
         losses: (step, loss) pairs, read outside the timed part; of several networks their sum.
         network_losses: the same for each network.
         quality: metric -> value on held-out data, after the last step.
-        evaluation_seconds: time of that evaluation.
+        evaluation_seconds: time of that evaluation, the last one.
         flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
         bytes_per_step: likewise, memory traffic without fusion (`workloads/traffic.py`).
         data_wait_seconds: time that steps waited for the input pipeline; slowest rank.
@@ -80,6 +83,7 @@ class TrainResult:
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the host's processors and memory.
+        pursuit: evaluations on the way to a target; None where none was asked for.
     """
 
     launch_seconds: float
@@ -112,6 +116,7 @@ class TrainResult:
     unmoved: tuple[str, ...] = ()
     peaks: Peaks | None = None
     energy_joules: Mapping[str, float] = field(default_factory=dict)
+    pursuit: Pursuit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,6 +13,8 @@ from orchestrator.core.errors import ConfigError
 SCHEMA_VERSION = 2
 """Raised when a default of `TrialSpec` or `TimingSpec` changes, or when a new field tells apart what earlier
 records did not: both change every trial_id."""
+
+_EVALUATE_EVERY_STEPS = 50
 
 ProcessModel = Literal["per_replica", "per_host"]
 """One worker process for each data-parallel replica, or one for all replicas of a host."""
@@ -39,6 +42,9 @@ class TimingSpec:
         max_blocks: blocks after which timing stops, tight interval or not.
         interval_fraction: timing stops when the half width of the 95% interval of the median block,
             over the median, is at most this.
+        target: quality on held-out data at which the training ends, `steps` being its limit then; `workload`
+            is the workload's own, and in a trial the number that this was. None trains all steps.
+        evaluate_every_steps: steps from one evaluation to the next, where there is a target.
     """
 
     warmup_steps: int = 3
@@ -47,9 +53,11 @@ class TimingSpec:
     min_blocks: int = 6
     max_blocks: int = 15
     interval_fraction: float = 0.03
+    target: int | float | Literal["workload"] | None = None
+    evaluate_every_steps: int = _EVALUATE_EVERY_STEPS
 
     def __post_init__(self) -> None:
-        for name in ("steps_per_block", "min_blocks", "max_blocks"):
+        for name in ("steps_per_block", "min_blocks", "max_blocks", "evaluate_every_steps"):
             require_positive(f"measure.{name}", getattr(self, name))
         if self.warmup_steps < 0 or self.max_warmup_steps < self.warmup_steps:
             raise ConfigError(
@@ -62,6 +70,19 @@ class TimingSpec:
             )
         if not self.interval_fraction > 0:
             raise ConfigError(f"measure.interval_fraction={self.interval_fraction} must be above 0")
+        self._check_target()
+
+    def _check_target(self) -> None:
+        is_number = isinstance(self.target, (int, float)) and math.isfinite(self.target)
+        if not is_number and self.target not in (None, "workload"):
+            raise ConfigError(
+                f"measure.target={self.target} must be a number, 'workload' for the workload's own, or null"
+            )
+        if self.target is None and self.evaluate_every_steps != _EVALUATE_EVERY_STEPS:
+            raise ConfigError(
+                f"measure.evaluate_every_steps={self.evaluate_every_steps} says nothing without a target; "
+                f"add measure.target=workload or a number"
+            )
 
     @property
     def least_steps(self) -> int:
@@ -80,7 +101,7 @@ class TrialSpec:
         precision: label, as in `plan/compatibility.py`.
         data: id of the very data set, resolved when planning: `workloads.data.sources.DataRef.id`.
         global_batch_size: samples per optimizer step, all replicas together.
-        steps: optimizer steps, the timed ones included.
+        steps: optimizer steps, the timed ones included; with `timing.target` the most that are taken.
         num_workers: devices of the named kind; a TPU slice is one device with several replicas.
         replicas: data-parallel replicas of all of them together, as the device's file says.
         process_model: how the trainer spreads those replicas over processes, as its options say.

@@ -75,6 +75,12 @@ def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | N
     return f"{trainer.name} {why}; for {point.replicas} replicas choose other than {point.precision}"
 
 
+def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
+    if point.timing.target is None or trainer.trains:
+        return None
+    return f"{trainer.name} trains nothing, so it comes to no quality; leave out measure.target"
+
+
 def _possible(point: Point, trainer: TrainerInfo) -> str:
     settable = trainer.precisions[point.device.kind]
     native = (*point.device.native_precisions, "tpu_default")
@@ -90,4 +96,5 @@ _RULES: tuple[Rule, ...] = (
     _device_has_the_precision,
     _trainer_sets_the_precision,
     _replicas_share_the_precision,
+    _a_target_needs_training,
 )

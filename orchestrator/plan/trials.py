@@ -1,11 +1,12 @@
 """(point, repeat) -> trial: the point with versions of code, hash of data and host filled in. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.spec import Option, TrialSpec
+from orchestrator.core.spec import Option, TimingSpec, TrialSpec
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from workloads.registry import workload
@@ -72,8 +73,16 @@ def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataI
         seed=point.seed,
         repeat=repeat,
         host_cpu=node.host_cpu if point.device.kind == "cpu" else None,
-        timing=point.timing,
+        timing=_timing_of(spec, point),
     )
+
+
+def _timing_of(spec: WorkloadSpec, point: Point) -> TimingSpec:
+    """The protocol with its target as a number: the workload's own may have been asked for by name."""
+    target = point.timing.target
+    if target is None:
+        return point.timing
+    return replace(point.timing, target=spec.quality.target if target == "workload" else float(target))
 
 
 def _require_steps(spec: WorkloadSpec, point: Point) -> None:

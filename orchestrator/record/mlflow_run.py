@@ -71,11 +71,16 @@ def params_of(record: TrialRecord) -> dict[str, str]:
 
 
 def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
-    """(name, value, step): the caller's metrics, then the loss curves: their sum, and each of several."""
+    """(name, value, step): the caller's metrics, then the curves: the loss, the quality on the way to a
+    target, and the loss of each of several networks.
+    """
     yield from ((_key(name), value, 0) for name, value in metrics.items())
     if record.result is None:
         return
     yield from (("loss", loss, step) for step, loss in record.result.losses)
+    if record.result.pursuit:
+        metric = _key(f"pursuit.{record.result.pursuit.target.metric}")
+        yield from ((metric, each.quality, each.steps) for each in record.result.pursuit.curve)
     networks = record.result.network_losses
     for network, losses in networks.items() if len(networks) > 1 else ():
         yield from ((f"loss.{network}", loss, step) for step, loss in losses)

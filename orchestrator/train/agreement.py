@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.core.result import Failure, TrainResult
+from orchestrator.core.target import Evaluation
 from orchestrator.train.report import WorkerReport
 
 _LOSS_TOLERANCE = 1e-5  # relative: some ten roundings of float32
@@ -21,13 +22,14 @@ _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
     "the steps per block": lambda report: report.steps_per_block,
     "why timing stopped": lambda report: report.times.stopped_because,
     "the steps after which the loss was read": lambda report: [step for step, _ in report.times.losses],
+    "the steps after which it was evaluated": lambda report: [each.steps for each in _curve(report)],
     "the kinds of quality": lambda report: sorted(report.quality),
 }
 
 
 def failure_of(reports: Sequence[WorkerReport], result: TrainResult) -> Failure | None:
     """The failure that the result of these ranks deserves, with the result inside, if they disagree."""
-    violation = _shared_facts(reports) or _losses(reports) or _quality(reports)
+    violation = _shared_facts(reports) or _losses(reports) or _pursuit(reports) or _quality(reports)
     if violation is None:
         return None
     return Failure(kind="invalid_measurement", message=violation, refused=result)
@@ -47,6 +49,18 @@ def _losses(reports: Sequence[WorkerReport]) -> str | None:
         if not _are_close(losses, _LOSS_TOLERANCE):
             return _said(f"the loss after step {step}", losses)
     return None
+
+
+def _pursuit(reports: Sequence[WorkerReport]) -> str | None:
+    for ranks in zip(*map(_curve, reports), strict=True):
+        values = [each.quality for each in ranks]
+        if not _are_close(values, _QUALITY_TOLERANCE):
+            return _said(f"the quality after step {ranks[0].steps}", values)
+    return None
+
+
+def _curve(report: WorkerReport) -> tuple[Evaluation, ...]:
+    return report.times.pursuit.curve if report.times.pursuit else ()
 
 
 def _quality(reports: Sequence[WorkerReport]) -> str | None:

@@ -118,7 +118,24 @@ def _samples(case: _Case) -> str | None:
 
 def _steps(case: _Case) -> str | None:
     asked, taken = case.placement.trial.steps, case.result.steps
-    return f"trial asks for {asked} steps; {taken} were taken" if taken < asked else None
+    if taken >= asked or (case.result.pursuit and case.result.pursuit.reached):
+        return None
+    return f"trial asks for {asked} steps; {taken} were taken"
+
+
+def _target(case: _Case) -> str | None:
+    """A training ends at the very target that was asked for, and its way there lies within it."""
+    asked, pursuit, result = case.placement.trial.timing.target, case.result.pursuit, case.result
+    found = pursuit.target.value if pursuit else None
+    if asked != found:
+        return f"trial asks for the target {asked}; its training pursued {found}"
+    for each in pursuit.curve if pursuit else ():
+        if each.steps > result.steps or each.training_seconds > result.training_seconds * (1 + _ROUNDING):
+            return (
+                f"quality was found after step {each.steps} and {each.training_seconds:g} s of a training of "
+                f"{result.steps} steps and {result.training_seconds:g} s"
+            )
+    return None
 
 
 def _blocks(case: _Case) -> str | None:
@@ -226,6 +243,7 @@ _ALL_GATES: tuple[tuple[FailureKind, Gate], ...] = (
     ("device_mismatch", _name),
     *_REHEARSAL_GATES,
     ("invalid_measurement", _steps),
+    ("invalid_measurement", _target),
     ("invalid_measurement", _blocks),
     ("invalid_measurement", _block_seconds),
     ("invalid_measurement", _timed_steps),

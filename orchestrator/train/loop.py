@@ -2,6 +2,7 @@
 
 import math
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
@@ -9,8 +10,10 @@ from itertools import count, islice
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.spec import TimingSpec
+from orchestrator.core.target import Pursuit
 from orchestrator.train.base import Trainer
 from orchestrator.train.energy import Joules, Meter, used_between
+from orchestrator.train.pursuit import Pursuer
 from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
@@ -44,6 +47,7 @@ class LoopTimes:
     cpu_seconds: float
     load_average: tuple[float, float]
     energy_joules: Joules
+    pursuit: Pursuit | None = None
 
 
 def run(
@@ -55,15 +59,19 @@ def run(
     meet: Meet,
     clock: Clock,
     meter: Meter,
+    pursuer: Pursuer | None = None,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
 
+    Args:
+        pursuer: looks at the quality between the timed parts of the last phase, from the end of the warm-up
+            on. Once it has found its target the training ends, or when the least number of blocks is timed.
+
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock)
-    begin = clock()
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, began=clock())
     for phase, count_of_phase in zip(phases[:-1], phase_steps(phases, steps), strict=False):
         loop.begin(phase)
         _take_until(loop, timing, loop.taken + count_of_phase)
@@ -71,11 +79,12 @@ def run(
     first_step_seconds = loop.seconds_for(1)
     loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
-    compiled, cpu, load = trainer.compile_count(), os.times(), os.getloadavg()[0]
+    loop.pursue(pursuer)  # its first look compiles what evaluating needs, before compilations count
+    compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
     joules = meter()
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
     joules_after = meter()
-    compiled_after, cpu_after, load_after = trainer.compile_count(), os.times(), os.getloadavg()[0]
+    compiled_after, cpu_after, load_after = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
     _take_until(loop, timing, steps)
     return LoopTimes(
         first_step_seconds=first_step_seconds,
@@ -86,13 +95,14 @@ def run(
         stopped_because=stopped_because,
         compile_counts=None if compiled is None or compiled_after is None else (compiled, compiled_after),
         steps=loop.taken,
-        training_seconds=clock() - begin,
+        training_seconds=loop.training_seconds(),
         phase_seconds=loop.phase_seconds,
         losses=loop.total_losses(),
         network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
-        cpu_seconds=(cpu_after.user + cpu_after.system) - (cpu.user + cpu.system),
+        cpu_seconds=cpu_after - cpu,
         load_average=(load, load_after),
         energy_joules=used_between(joules, joules_after),
+        pursuit=None if pursuer is None else pursuer.pursuit(),
     )
 
 
@@ -107,7 +117,7 @@ def compare_exchange(
     Args:
         taken: steps taken so far.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock, taken=taken)
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, began=clock(), taken=taken)
     pairs: list[tuple[float, float]] = []
     while len(pairs) <= _EXCHANGE_PAIRS and (apart := trainer.without_exchange()) is not None:
         together = loop.seconds_for(timing.steps_per_block)
@@ -123,7 +133,10 @@ class _Loop:
     trainer: Trainer
     meet: Meet
     clock: Clock
+    began: float
+    pursuer: Pursuer | None = None
     taken: int = 0
+    cpu_seconds: float = 0.0
     phase: str = ""
     phase_seconds: dict[str, float] = field(default_factory=dict)
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
@@ -138,14 +151,39 @@ class _Loop:
         """Seconds from idle device to idle device for the next `num_steps` steps."""
         self.meet(True)
         self.trainer.synchronize()
+        cpu = time.process_time()
         start = self.clock()
         for index in islice(count(self.taken), num_steps):
             self.trainer.step(index)
         self.trainer.synchronize()
         seconds = self.clock() - start
+        self.cpu_seconds += time.process_time() - cpu
         self.taken += num_steps
         self.phase_seconds[self.phase] = self.phase_seconds.get(self.phase, 0.0) + seconds
         return seconds
+
+    def training_seconds(self) -> float:
+        """Since the first step began, evaluations left out."""
+        return self.clock() - self.began - (self.pursuer.seconds if self.pursuer else 0.0)
+
+    def pursue(self, pursuer: Pursuer | None) -> None:
+        """Look at the quality at once, and from here on when it is due."""
+        self.pursuer = pursuer
+        if pursuer:
+            pursuer.look(self.taken, training_seconds=self.training_seconds())
+
+    def is_over(self) -> bool:
+        """Whether there was a target and it is reached."""
+        return self.pursuer is not None and self.pursuer.is_over
+
+    def next_stop(self, last: int) -> int:
+        """The step after which something else than training is due; `last` at the latest."""
+        return min(last, self.pursuer.next_look()) if self.pursuer else last
+
+    def look_when_due(self, last: int) -> None:
+        """Look at the quality if it is time to, and after step `last`. Never call it inside a timed part."""
+        if self.pursuer and not self.pursuer.is_over and self.taken >= self.next_stop(last):
+            self.pursuer.look(self.taken, training_seconds=self.training_seconds())
 
     def read_losses(self) -> None:
         """Keep the last step's losses. Waits for the device: never call it inside a timed part."""
@@ -185,13 +223,19 @@ def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
 
 
 def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[float, ...], str]:
-    """Time blocks until the interval of every rank's median is tight, or nothing is left: (seconds, why)."""
+    """Time blocks until the interval of every rank's median is tight, or nothing is left: (seconds, why).
+
+    A target that is reached ends it too, but the least number of blocks is timed.
+    """
     blocks: list[float] = []
     while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
         blocks.append(loop.seconds_for(timing.steps_per_block))
         loop.read_losses_twice()
+        loop.look_when_due(steps)
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
+        if loop.is_over() and len(blocks) >= timing.min_blocks:
+            return tuple(blocks), "target"
     return tuple(blocks), "max_blocks" if len(blocks) == timing.max_blocks else "steps"
 
 
@@ -202,7 +246,9 @@ def _is_tight(blocks: list[float], timing: TimingSpec) -> bool:
 
 
 def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
+    """Untimed, to step `last` or to the end of the pursuit."""
     stride = max(timing.steps_per_block, math.ceil((last - loop.taken) / _MAX_LOSS_READINGS))
-    while loop.taken < last:
-        loop.seconds_for(min(stride, last - loop.taken))
+    while loop.taken < last and not loop.is_over():
+        loop.seconds_for(min(stride, loop.next_stop(last) - loop.taken))
         loop.read_losses()
+        loop.look_when_due(last)

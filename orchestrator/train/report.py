@@ -1,9 +1,10 @@
 """What each worker of a trial reports, and the one result that they make together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.core.result import DeviceFacts, TrainResult
+from orchestrator.core.target import Pursuit
 from orchestrator.train.loop import LoopTimes
 
 
@@ -62,6 +63,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         exchange_seconds=_exchange_of(reports),
         unmoved=tuple(sorted({name for report in reports for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
+        pursuit=_slowest_pursuit([each.pursuit for each in times]),
     )
 
 
@@ -78,6 +80,21 @@ def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] 
 
 def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: max(each[name] for each in seconds) for name in seconds[0]}
+
+
+def _slowest_pursuit(pursuits: Sequence[Pursuit | None]) -> Pursuit | None:
+    """Rank 0's qualities, which decided, with the times of the slowest rank."""
+    known = [each for each in pursuits if each is not None]
+    if not known:
+        return None
+    return replace(
+        known[0],
+        curve=tuple(
+            replace(ranks[0], training_seconds=max(each.training_seconds for each in ranks))
+            for ranks in zip(*(each.curve for each in known), strict=False)  # `agreement` compares lengths
+        ),
+        evaluation_seconds=max(each.evaluation_seconds for each in known),
+    )
 
 
 def _sum_of(rates: Sequence[float | None]) -> float | None:

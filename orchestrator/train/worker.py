@@ -14,21 +14,25 @@ import numpy as np
 
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
+from orchestrator.core.spec import TimingSpec
+from orchestrator.core.target import Target
 from orchestrator.train import loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
-from orchestrator.train.energy import meter_of, no_meter
+from orchestrator.train.energy import Meter, meter_of, no_meter
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.movement import digests_of, unmoved_of
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.pursuit import Pursuer
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
 from orchestrator.train.variables import telling
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.registry import workload
+from workloads.spec import Quality
 from workloads.traffic import train_step_bytes
 
 _REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough for the code path
@@ -78,7 +82,8 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         steps=steps,
         meet=lambda vote: _meet(channel, vote),
         clock=time.perf_counter,
-        meter=no_meter if job.rehearsal or job.rank > 0 else meter_of(job.kind),
+        meter=_meter(job),
+        pursuer=_pursuer(timing, spec.quality, trainer, is_first=job.rank == 0, channel=channel),
     )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     state = trainer.state()
@@ -106,10 +111,33 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     )
 
 
+def _pursuer(
+    timing: TimingSpec, quality: Quality, trainer: Trainer, *, is_first: bool, channel: Channel
+) -> Pursuer | None:
+    """Who looks for the trial's target, if it has one; rank 0 decides."""
+    if timing.target is None:
+        return None
+    assert timing.target != "workload", "a trial's target is a number"
+    return Pursuer(
+        Target(metric=quality.metric, value=timing.target, higher_is_better=quality.higher_is_better),
+        every_steps=timing.evaluate_every_steps,
+        evaluate=lambda: trainer.evaluate(None),
+        decides=is_first,
+        meet=lambda vote: _meet(channel, vote),
+        clock=time.perf_counter,
+    )
+
+
 def _meet(channel: Channel, vote: bool) -> bool:
     """Wait until the supervisor has heard every rank; it answers whether all voted yes."""
     channel.send({"event": "meet", "vote": vote})
     return bool(channel.receive()["all"])
+
+
+def _meter(job: WorkerJob) -> Meter:
+    """The first rank reads for its host; on the way to a target evaluations lie between the timed blocks."""
+    is_alone = job.trial.timing.target is None and job.rank == 0 and not job.rehearsal
+    return meter_of(job.kind) if is_alone else no_meter
 
 
 def _compare_exchange(

@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import placement, record, train_result, trial_spec
+from builders import placement, pursuit, record, train_result, trial_spec
 
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
@@ -160,6 +160,14 @@ def test_the_loss_curve_keeps_its_steps(uri, sweep):
     finish_sweep(MlflowStore(uri), sweep, records=[record(result=train_result(losses=losses))])
     history = MlflowClient(uri).get_metric_history(only_child(uri, sweep).info.run_id, "loss")
     assert sorted((point.step, point.value) for point in history) == list(losses)
+
+
+def test_the_quality_on_the_way_to_a_target_is_a_curve_beside_that_of_the_end(uri, sweep):
+    found = train_result(pursuit=pursuit(0.5, 0.9))
+    finish_sweep(MlflowStore(uri), sweep, records=[record(result=found)])
+    run_id = only_child(uri, sweep).info.run_id
+    history = MlflowClient(uri).get_metric_history(run_id, "pursuit.accuracy")
+    assert [(point.step, point.value) for point in history] == [(10, 0.5), (20, 0.9)]
 
 
 def test_a_failed_attempt_is_a_failed_run_with_its_cause(uri, sweep):

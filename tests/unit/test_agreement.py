@@ -1,6 +1,7 @@
 """One rank's word stands for the trial only where all ranks say the same."""
 
 import pytest
+from builders import pursuit
 from worker_reports import report
 
 from orchestrator.core.result import Failure
@@ -50,6 +51,24 @@ def test_ranks_that_disagree_leave_no_result(other, what):
     failure = judge(report(), other)
     assert failure is not None
     assert (failure.kind, failure.message) == ("invalid_measurement", f"ranks disagree on {what}")
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (pursuit(0.5), "the steps after which it was evaluated: [10, 20] on rank 0, [10] on rank 1"),
+        (pursuit(0.5, 0.7), "the quality after step 20: 0.9 on rank 0, 0.7 on rank 1"),
+    ],
+)
+def test_ranks_that_were_on_other_ways_to_a_target_leave_no_result(other, what):
+    failure = judge(report({"pursuit": pursuit(0.5, 0.9)}), report({"pursuit": other}))
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("invalid_measurement", f"ranks disagree on {what}")
+
+
+def test_ranks_may_find_a_few_samples_of_an_evaluation_otherwise():
+    one, other = (report({"pursuit": pursuit(0.5, last)}) for last in (0.9, 0.899))
+    assert judge(one, other) is None
 
 
 def test_the_refused_result_is_in_the_failure():

@@ -3,6 +3,7 @@
 import pytest
 from plan_values import A100, T4, TPU, point, tensorflow_like, torch_like
 
+from orchestrator.core.spec import TimingSpec
 from orchestrator.plan.compatibility import reason_against
 
 XLA = torch_like(
@@ -17,6 +18,8 @@ SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replic
     ("trainer", "changes"),
     [
         (torch_like(), {}),
+        (torch_like(), {"timing": TimingSpec(target=0.9)}),
+        (torch_like(trains=False), {}),
         (torch_like(), {"precision": "bf16"}),
         (torch_like(), {"device": T4, "precision": "fp16"}),
         (torch_like(), {"device": A100, "precision": "tf32"}),
@@ -74,6 +77,11 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             SCALES_ALONE,
             {"device": T4, "precision": "fp16", "num_workers": 2},
             "torch_ddp scales the loss of one replica only; for 2 replicas choose other than fp16",
+        ),
+        (
+            torch_like(name="noop", trains=False),
+            {"timing": TimingSpec(target=0.9)},
+            "noop trains nothing, so it comes to no quality; leave out measure.target",
         ),
     ],
 )

@@ -40,6 +40,13 @@ def test_a_folder_of_the_users_own_data_is_found_from_the_working_directory(tmp_
     assert settings.data_folder == tmp_path / "aptos"
 
 
+@pytest.mark.parametrize("target", [0.9, 1, "workload", None])
+def test_a_target_is_a_number_a_word_or_nothing(target):
+    said = "null" if target is None else target
+    (point,) = loaded(SMOKE, *ONE, "sweep.include=[]", f"measure.target={said}").sweep.points
+    assert point.timing.target == target
+
+
 def test_what_the_command_line_says_replaces_what_files_say():
     settings = loaded(
         *(SMOKE, "executor=inline", "tracking=none", "cluster.missing_device=skip", "retry.oom=2"),
@@ -110,8 +117,9 @@ def test_interpolations_see_what_all_points_share():
         (
             (SMOKE, *ONE, "measure.max_block=3"),
             "unknown key 'measure.max_block'; did you mean 'measure.max_blocks'? known: "
-            "measure.interval_fraction, measure.max_blocks, measure.max_warmup_steps, measure.min_blocks, "
-            "measure.steps_per_block, measure.warmup_steps",
+            "measure.evaluate_every_steps, measure.interval_fraction, measure.max_blocks, "
+            "measure.max_warmup_steps, measure.min_blocks, measure.steps_per_block, measure.target, "
+            "measure.warmup_steps",
         ),
         (
             (SMOKE, *ONE, "seed=1,2", "num_workers=${seed}"),

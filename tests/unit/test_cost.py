@@ -1,9 +1,9 @@
 """What trials cost, worked out by hand: 3.60 USD an hour are a tenth of a cent a second."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
-from builders import placement, record, train_result, trial_spec
+from builders import placement, pursuit, record, train_result, trial_spec
 from hypothesis import given
 from hypothesis import strategies as st
 from price_values import price
@@ -48,6 +48,15 @@ def test_an_attempt_is_rounded_up_to_what_is_billed(granularity, billed):
     bill = bill_of(attempt(42.42, billing_seconds=granularity))
     assert bill.billed_node_seconds == pytest.approx(billed)
     assert bill.usd == pytest.approx(billed / 1000)
+
+
+def test_a_target_costs_what_came_before_it_evaluations_on_the_way_included():
+    """Launch 0.6 s, two seconds of training to the second evaluation, both evaluations 0.5 s."""
+    aimed = replace(attempt(9), result=train_result(pursuit=pursuit(0.8, 0.93)))
+    assert costs_of(aimed)["usd_to_target"] == pytest.approx(0.0031)
+    assert bill_of(aimed).evaluation_seconds == pytest.approx(0.1 + 0.5)
+    missed = replace(attempt(9), result=train_result(pursuit=pursuit(0.8, 0.85)))
+    assert "usd_to_target" not in costs_of(missed)
 
 
 def test_a_failed_attempt_is_billed_whole():

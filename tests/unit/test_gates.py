@@ -4,11 +4,12 @@ import math
 from typing import Any
 
 import pytest
-from builders import placement, train_result, trial_spec
+from builders import placement, pursuit, train_result, trial_spec
 
 from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
+from orchestrator.core.spec import TimingSpec
 from orchestrator.train import gates
 
 
@@ -234,3 +235,47 @@ def test_a_rehearsal_is_refused_for_what_it_ran_on_and_what_it_counted(fault, ki
     failure = judge(placement(provenance="rehearsed"), train_result(**{**REHEARSAL, **fault}))
     assert failure is not None
     assert failure.kind == kind
+
+
+TO_090 = placement(trial_spec(timing=TimingSpec(target=0.9)))
+
+
+def test_a_training_may_end_before_its_limit_at_its_target() -> None:
+    early = train_result(steps=100, samples=6400, training_seconds=3.0, pursuit=pursuit(0.5, 0.8, 0.92))
+    assert judge(TO_090, early) is None
+
+
+def test_a_training_that_did_not_reach_its_target_takes_all_steps() -> None:
+    result = train_result(training_seconds=3.0, pursuit=pursuit(0.5, 0.8))
+    assert judge(TO_090, result) is None
+    failure = judge(TO_090, train_result(steps=100, samples=6400, training_seconds=3.0, pursuit=pursuit(0.5)))
+    assert failure is not None
+    assert failure.message == "trial asks for 120 steps; 100 were taken"
+
+
+@pytest.mark.parametrize(
+    ("place", "found", "message"),
+    [
+        (TO_090, None, "trial asks for the target 0.9; its training pursued None"),
+        (placement(), pursuit(0.95), "trial asks for the target None; its training pursued 0.9"),
+        (
+            TO_090,
+            pursuit(*[0.5] * 13),
+            "quality was found after step 130 and 13 s of a training of 120 steps and 20 s",
+        ),
+        (
+            TO_090,
+            pursuit(*[0.5] * 12),
+            None,
+        ),
+    ],
+)
+def test_a_pursuit_is_of_the_target_asked_for_and_within_the_training(place, found, message) -> None:
+    failure = judge(place, train_result(training_seconds=20.0, pursuit=found))
+    assert (failure.message if failure else None) == message
+
+
+def test_quality_that_was_found_after_the_training_had_ended_is_refused() -> None:
+    failure = judge(TO_090, train_result(training_seconds=1.4, pursuit=pursuit(0.5, 0.8)))
+    assert failure is not None
+    assert failure.message == "quality was found after step 20 and 2 s of a training of 120 steps and 1.4 s"

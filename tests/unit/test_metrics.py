@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import placement, record, train_result, trial_spec
+from builders import placement, pursuit, record, train_result, trial_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +14,8 @@ from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.metrics import METRICS, metrics_of, step_seconds_of
 from orchestrator.core.peaks import Peaks
 from orchestrator.core.result import Failure
+
+OF_A_TARGET = ("seconds_to_target", "steps_to_target", "best_quality", "pursuit_evaluation_seconds")
 
 
 def test_ten_steps_in_a_tenth_of_a_second_are_ten_milliseconds_a_step():
@@ -46,6 +48,16 @@ def test_a_measurement_has_its_times_its_last_loss_and_its_quality():
     assert metrics_of(record())["accuracy"] == 0.97
 
 
+def test_a_training_to_a_target_says_when_it_reached_it_and_its_best():
+    metrics = metrics_of(record(result=train_result(pursuit=pursuit(0.5, 0.9, 0.95))))
+    assert [metrics[key] for key in OF_A_TARGET] == [2.0, 20, 0.95, 0.5]
+
+
+def test_a_target_that_was_not_reached_has_no_time():
+    metrics = metrics_of(record(result=train_result(pursuit=pursuit(0.5, 0.7))))
+    assert [metrics.get(key) for key in OF_A_TARGET] == [None, None, 0.7, 0.5]
+
+
 def test_a_rehearsal_has_nothing_that_could_be_compared():
     assert metrics_of(record(placement=placement(provenance="rehearsed"))) == {"final_loss": 0.1}
 
@@ -65,6 +77,7 @@ def test_a_measurement_has_every_metric_that_its_framework_can_say():
         "mfu",
         "roofline_fraction",
         "communication_share",
+        *OF_A_TARGET,
     }
     unsaid |= {key for key in METRICS if "joules" in key}
     assert list(metrics_of(record())) == [*(key for key in METRICS if key not in unsaid), "accuracy"]

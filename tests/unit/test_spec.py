@@ -37,6 +37,8 @@ _OTHER_TIMINGS = {
     "min_blocks": 7,
     "max_blocks": 16,
     "interval_fraction": 0.04,
+    "target": 0.9,
+    "evaluate_every_steps": 51,
 }
 
 
@@ -72,8 +74,9 @@ def test_any_field_changes_the_trial_id(name):
 
 @pytest.mark.parametrize("name", _OTHER_TIMINGS)
 def test_any_field_of_the_timing_changes_the_trial_id(name):
-    timing = TimingSpec(**{name: _OTHER_TIMINGS[name]})
-    assert trial_id(trial_spec(timing=timing)) != trial_id(trial_spec(timing=TimingSpec()))
+    plain = TimingSpec(target=0.5) if name == "evaluate_every_steps" else TimingSpec()
+    other = dataclasses.replace(plain, **{name: _OTHER_TIMINGS[name]})
+    assert trial_id(trial_spec(timing=other)) != trial_id(trial_spec(timing=plain))
 
 
 def test_a_field_at_its_default_does_not_count_so_that_a_new_one_changes_no_id():
@@ -90,6 +93,7 @@ def test_a_field_at_its_default_does_not_count_so_that_a_new_one_changes_no_id()
 def test_a_trial_that_was_written_before_a_field_was_added_can_still_be_read():
     written = to_plain(trial_spec())
     del written["replicas"], written["process_model"]
+    del written["timing"]["target"], written["timing"]["evaluate_every_steps"]
     assert from_plain(TrialSpec, written) == trial_spec()
 
 
@@ -150,6 +154,23 @@ def test_a_trial_that_cannot_be_is_refused_in_one_line(changes, message):
         ({"min_blocks": 16}, "measure.max_blocks=15 is below measure.min_blocks=16"),
         ({"interval_fraction": 0.0}, "measure.interval_fraction=0.0 must be above 0"),
         ({"interval_fraction": float("nan")}, "measure.interval_fraction=nan must be above 0"),
+        (
+            {"target": "wrokload"},
+            "measure.target=wrokload must be a number, 'workload' for the workload's own, or null",
+        ),
+        (
+            {"target": float("nan")},
+            "measure.target=nan must be a number, 'workload' for the workload's own, or null",
+        ),
+        (
+            {"target": 0.9, "evaluate_every_steps": 0},
+            "measure.evaluate_every_steps=0 must be at least 1",
+        ),
+        (
+            {"evaluate_every_steps": 20},
+            "measure.evaluate_every_steps=20 says nothing without a target; "
+            "add measure.target=workload or a number",
+        ),
     ],
 )
 def test_a_timing_that_cannot_be_is_refused_in_one_line(changes, message):

@@ -2,7 +2,7 @@
 
 from plan_values import device, planned, point, torch_like
 
-from orchestrator.core.spec import trial_id
+from orchestrator.core.spec import TimingSpec, trial_id
 
 
 def test_a_device_of_other_replicas_and_a_trainer_of_other_processes_are_other_trials():
@@ -16,3 +16,13 @@ def test_a_device_of_other_replicas_and_a_trainer_of_other_processes_are_other_t
         (1, "per_host"),
     ]
     assert len({trial_id(each) for each in trials}) == 3
+
+
+def test_the_workloads_own_target_is_a_number_in_the_trial_and_the_same_trial_as_that_number():
+    trials = [
+        planned(point(timing=TimingSpec(target=target))).placements[0].trial
+        for target in ("workload", 0.95, 1, 1.0)
+    ]
+    assert [each.timing.target for each in trials] == [0.95, 0.95, 1.0, 1.0]
+    ids = [trial_id(each) for each in trials]
+    assert ids[0] == ids[1] != ids[2] == ids[3]

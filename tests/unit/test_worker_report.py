@@ -1,6 +1,8 @@
 """Many ranks' reports, one result."""
 
-from builders import train_result
+from dataclasses import replace
+
+from builders import pursuit, train_result
 from worker_reports import report
 
 from orchestrator.core.codec import from_json, to_json
@@ -67,3 +69,25 @@ def test_the_rank_that_compiled_most_while_it_was_timed_counts():
 
 def test_compilations_are_unknown_where_no_rank_can_say():
     assert result_of([report(), report()], launch_seconds=0.6).compile_counts is None
+
+
+def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_times():
+    first = pursuit(0.5, 0.9)
+    slow = replace(
+        first,
+        curve=tuple(
+            replace(each, training_seconds=each.training_seconds + 1, quality=0.1) for each in first.curve
+        ),
+        evaluation_seconds=0.7,
+    )
+    merged = result_of([report({"pursuit": first}), report({"pursuit": slow})], launch_seconds=0.6).pursuit
+    assert merged is not None
+    assert [(each.steps, each.training_seconds, each.quality) for each in merged.curve] == [
+        (10, 2.0, 0.5),
+        (20, 3.0, 0.9),
+    ]
+    assert merged.evaluation_seconds == 0.7
+
+
+def test_without_a_target_there_is_no_pursuit():
+    assert result_of([report(), report()], launch_seconds=0.6).pursuit is None

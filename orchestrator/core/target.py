@@ -1,0 +1,57 @@
+"""A quality to train to, and how a training came to it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A value that one quality metric on held-out data is to reach."""
+
+    metric: str
+    value: float
+    higher_is_better: bool = True
+
+    def is_reached_by(self, quality: float) -> bool:
+        """Whether a quality is as good as the target or better; one that is not a number is not."""
+        return quality >= self.value if self.higher_is_better else quality <= self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One look at a training on its way.
+
+    Attributes:
+        steps: optimizer steps taken so far.
+        training_seconds: from the start of the first step, all evaluations left out; slowest rank.
+        quality: of the target's metric on all held-out data, as rank 0 found it.
+    """
+
+    steps: int
+    training_seconds: float
+    quality: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pursuit:
+    """All evaluations of a training that ended at its target, or at the limit of its steps.
+
+    Attributes:
+        curve: in the order of the steps.
+        evaluation_seconds: of these evaluations together; slowest rank.
+    """
+
+    target: Target
+    curve: tuple[Evaluation, ...]
+    evaluation_seconds: float
+
+    @property
+    def reached(self) -> Evaluation | None:
+        """The first evaluation that was good enough."""
+        return next((each for each in self.curve if self.target.is_reached_by(each.quality)), None)
+
+    @property
+    def best_quality(self) -> float | None:
+        """The best that was found; None where no evaluation gave a number."""
+        known = [each.quality for each in self.curve if each.quality == each.quality]
+        best = max if self.target.higher_is_better else min
+        return best(known, default=None)

@@ -1,0 +1,68 @@
+"""Trainings to a target on the stand-in, under every trainer and over several ranks, end when they should."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shell import ask, records_in
+
+EVERY, LIMIT = 20, 104
+TWO = "{trainer: %s, precision: fp32, num_workers: 2}"
+Records = dict[tuple[str, int], dict[str, Any]]
+"""By trainer and number of workers."""
+
+RUNS = [(trainer, workers) for trainer in ("tensorflow", "torch_ddp", "torch_xla") for workers in (1, 2)]
+
+
+def trained(
+    folder: Path, *asked: str, target: str, include: str
+) -> tuple[str, dict[tuple[str, int], dict[str, Any]]]:
+    """What the command says, and what it recorded."""
+    words = ("+sweep=time_to_quality", "executor=inline", "tracking=none", "data=standin", "seed=1")
+    words = (*words, f"sweep.include=[{include}]", f"steps={LIMIT}", f"measure.target={target}", *asked)
+    told = ask(*words, cwd=folder)
+    assert told.code == 0, told.out + told.err
+    records = records_in(folder, "time_to_quality")
+    return told.out, {(each["spec"]["trainer"], each["spec"]["num_workers"]): each for each in records}
+
+
+@pytest.fixture(scope="module")
+def easy(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """A target that is reached within the limit."""
+    include = ", ".join(TWO % trainer for trainer in ("tensorflow", "torch_ddp", "torch_xla"))
+    return trained(tmp_path_factory.mktemp("easy"), target="0.8", include=include)[1]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(easy, run) -> None:
+    result = easy[run]["result"]
+    curve = result["pursuit"]["curve"]
+    reached = [each for each in curve if each["quality"] >= 0.8]
+    assert len(reached) == 1, "it goes on after the target was reached, or never reached it"
+    assert curve[-1] == reached[0]
+    assert result["steps"] < LIMIT
+    assert result["stopped_because"] in ("target", "interval", "max_blocks")
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_evaluations_are_as_far_apart_as_asked_for_and_no_part_of_the_trainings_time(easy, run) -> None:
+    result = easy[run]["result"]
+    curve = result["pursuit"]["curve"]
+    assert {later["steps"] - one["steps"] for one, later in pairwise(curve)} <= {EVERY}
+    times = [each["training_seconds"] for each in curve]
+    assert times == sorted(times)
+    assert 0 < times[-1] <= result["training_seconds"]
+    assert result["pursuit"]["evaluation_seconds"] > 0
+
+
+def test_trainers_and_ranks_that_train_the_same_come_to_the_target_after_much_the_same_steps(easy) -> None:
+    steps = {easy[run]["result"]["pursuit"]["curve"][-1]["steps"] for run in RUNS}
+    assert max(steps) - min(steps) <= EVERY
+
+
+def test_a_target_that_is_out_of_reach_ends_at_the_limit_and_the_table_says_so(tmp_path: Path) -> None:
+    out, records = trained(tmp_path, "trainer=torch_ddp", target="0.999", include="")
+    (result,) = (each["result"] for each in records.values())
+    assert result["steps"] == result["pursuit"]["curve"][-1]["steps"] == LIMIT
+    assert "0 of 1" in out
