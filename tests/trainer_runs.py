@@ -56,7 +56,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "imdb_bilstm": {"sequence_length": 12, "embedding_units": 8, "units": 8, "layers": 2, "dropout": 0.0},
     "imdb_bigru": {"sequence_length": 12, "embedding_units": 8, "units": 8, "dropout": 0.0},
 }
-"""Small networks with every step protocol and kind of layer, without what draws random numbers in a framework: dropout."""
+"""Small networks with every step protocol and kind of layer, without what frameworks draw: dropout."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, compared, time to target, cost, prices, and what else is to be known: those that have rows."""
+    """Measured, compared, time to target, cost, prices, and what else is to be known; if it has rows."""
     plan = findings.plan
     name_of = names_in(plan)
     tables = (

@@ -129,7 +129,7 @@ def _communication_share(_batch: int, result: TrainResult) -> float | None:
     if not pairs:
         return None
     slowest = [[max(seconds) for seconds in zip(*ranks, strict=True)] for ranks in pairs]
-    return median(1 - apart / together for together, apart in slowest)
+    return float(median(1 - apart / together for together, apart in slowest))
 
 
 def _joules(counter: str) -> Callable[[int, TrainResult], float | None]:

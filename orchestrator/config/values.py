@@ -14,7 +14,7 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 _REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
 
 _SWITCH = {"False": "off", "True": "on"}
-"""What YAML makes of `off` and `on` without quotes, as text: what they mean where those two are the choices."""
+"""What YAML makes of `off` and `on` without quotes, as text -> what is meant where these are the choices."""
 
 
 def knows(config: DictConfig, key: str) -> bool:
