@@ -9,6 +9,7 @@ from trainer_runs import WORKLOADS
 
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.core.placement import Placement
+from orchestrator.core.settings import Deadlines
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
@@ -30,13 +31,14 @@ def test_two_processes_take_pairs_of_blocks_after_their_evaluation(tmp_path: Pat
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
     told = mission(
         tmp_path,
+        deadlines=Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0),
         pythons={"torch_ddp": sys.executable},
         data_paths={"synthetic:1": str(data)},
-        retry_limits={},
     )
     two, alone, rehearsed = run(
         told, trial(workers=2), trial(workers=1), trial(workers=2, provenance="rehearsed")
     )
+    assert (two.failure, alone.failure, rehearsed.failure) == (None, None, None)
     assert [len(pairs) for pairs in two.result.exchange_seconds] == [5, 5]
     assert (two.result.steps, two.result.samples) == (8, 8 * 64)
     assert metrics_of(two)["communication_share"] < 1
