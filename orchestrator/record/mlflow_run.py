@@ -58,9 +58,15 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "failure": record.failure.message if record.failure else "",
         "reused_from": record.reused_from or "",
         **{f"environment.{name}": value for name, value in record.environment.items()},
-        **{f"price.{name}": _shown(value) for name, value in (to_plain(record.price) or {}).items()},
+        **_price_of(record),
     }
     return {_key(name): value[:_LONGEST_TAG] for name, value in tags.items() if value}
+
+
+def _price_of(record: TrialRecord) -> dict[str, str]:
+    """Every field of the price that is known, or the reason for having none."""
+    plain = to_plain(record.price) or {}
+    return {f"price.{name}": _shown(value) for name, value in plain.items() if value is not None}
 
 
 def params_of(record: TrialRecord) -> dict[str, str]:

@@ -11,6 +11,7 @@ def test_the_price_of_an_attempt_is_in_its_tags():
     tags = tags_of(record(price=price(is_hypothetical=True)))
     told = ("price.instance", "price.node_usd_per_hour", "price.as_of", "price.is_hypothetical")
     assert [tags[name] for name in told] == ["cpu-box", "3.6", "2026-09-01", "true"]
+    assert "price.note" not in tags
 
 
 def test_so_is_the_reason_for_having_none_and_nothing_where_none_was_looked_up():
