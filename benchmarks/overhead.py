@@ -42,7 +42,7 @@ def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
         words = (*overrides, "tracking=none", f"outputs={outputs}", "data.source=synthetic")
         settings = load(words, working_directory=Path.cwd())
         situation = pipeline.look(settings, download=False)
-        outcome = pipeline.run_sweep(settings, situation, watch=unseen)
+        outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=print)
     failed = [record for record in outcome.records if record.failure]
     assert not failed, failed[0].failure
     return outcome.records

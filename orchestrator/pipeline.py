@@ -24,6 +24,7 @@ from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
 from orchestrator.plan.answers import adopted
+from orchestrator.plan.order import running_order
 from orchestrator.plan.plan import plan
 from orchestrator.plan.prices import priced, repriced
 from orchestrator.plan.trials import data_needed
@@ -205,7 +206,8 @@ def _execute(
 
     if todo.placements:
         mission = _mission_of(settings, situation, folder=ledger.path.parent)
-        _executor_of(settings, situation.node).run(todo.placements, mission, keep=keep, watcher=watcher)
+        order = running_order(todo.placements, seed=settings.sweep.shuffle_seed)
+        _executor_of(settings, situation.node).run(order, mission, keep=keep, watcher=watcher)
 
 
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:

@@ -197,8 +197,8 @@ COSTS: Mapping[str, CostMetric] = MappingProxyType(
                 key="usd_to_target",
                 unit="USD",
                 meaning="price of all nodes from the start of the attempt until its target was found "
-                "reached: `launch_seconds`, `seconds_to_target` and the evaluations on the way; absent without "
-                "a target",
+                "reached: `launch_seconds`, `seconds_to_target` and the evaluations on the way; absent "
+                "without a target",
                 of=_usd_to_target,
             ),
             CostMetric(

@@ -91,7 +91,12 @@ def _settings(
     plain = {group: plain_of(base[group], group=group) for group in ("sweep", *SETTINGS_GROUPS)}
     executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     return Settings(
-        sweep=Sweep(name=sweep["name"], points=points, repeats=sweep["repeats"]),
+        sweep=Sweep(
+            name=sweep["name"],
+            points=points,
+            repeats=sweep["repeats"],
+            shuffle_seed=sweep["shuffle_seed"],
+        ),
         executor=executor.pop("name"),
         deadlines=Deadlines(**executor),
         cluster_address=cluster["address"],

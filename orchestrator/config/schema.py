@@ -90,7 +90,10 @@ class DataConf:
 
 @dataclass
 class SweepConf:
-    """A grid, what is common to its points, and how often each is measured; `grid.py` checks the shapes."""
+    """A grid, what is common to its points, how often each is measured, and the seed of their order.
+
+    `grid.py` checks the shapes.
+    """
 
     name: str = MISSING
     grid: Any = None
@@ -98,6 +101,7 @@ class SweepConf:
     exclude: Any = None
     include: Any = None
     repeats: int = 1
+    shuffle_seed: int = 0
 
 
 @dataclass

@@ -73,7 +73,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every point of a sweep's grid, each exactly once."""
+    """Every point of a sweep's grid, each exactly once; `plan/order.py` has the order of the runs."""
 
     sweep: str
     placements: tuple[Placement, ...]

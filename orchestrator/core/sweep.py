@@ -73,11 +73,16 @@ def _shown(value: Option) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """Points that are compared with each other, each of them once, and how often each is measured."""
+    """Points that are compared with each other, each of them once, and how often each is measured.
+
+    Attributes:
+        shuffle_seed: of the order in which trials run.
+    """
 
     name: str
     points: tuple[Point, ...]
     repeats: int
+    shuffle_seed: int = 0
 
     def __post_init__(self) -> None:
         require_positive("sweep.repeats", self.repeats)

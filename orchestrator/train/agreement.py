@@ -52,9 +52,12 @@ def _losses(reports: Sequence[WorkerReport]) -> str | None:
 
 
 def _pursuit(reports: Sequence[WorkerReport]) -> str | None:
+    """Close in proportion to the target: early on a quality is near zero, and a sample more is much of it."""
+    pursuit = reports[0].times.pursuit
+    scale = abs(pursuit.target.value) if pursuit else 0.0
     for ranks in zip(*map(_curve, reports), strict=True):
         values = [each.quality for each in ranks]
-        if not _are_close(values, _QUALITY_TOLERANCE):
+        if not _are_close(values, _QUALITY_TOLERANCE, scale=scale):
             return _said(f"the quality after step {ranks[0].steps}", values)
     return None
 
@@ -71,8 +74,11 @@ def _quality(reports: Sequence[WorkerReport]) -> str | None:
     return None
 
 
-def _are_close(values: Sequence[float], tolerance: float) -> bool:
-    return math.isclose(min(values), max(values), rel_tol=tolerance)
+def _are_close(values: Sequence[float], tolerance: float, *, scale: float = 0.0) -> bool:
+    """Relative to the values themselves or to a larger scale; what is no number is close to its like."""
+    if any(map(math.isnan, values)):
+        return all(map(math.isnan, values))
+    return math.isclose(min(values), max(values), rel_tol=tolerance, abs_tol=tolerance * scale)
 
 
 def _said(what: str, values: Sequence[object]) -> str:

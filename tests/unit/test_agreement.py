@@ -1,5 +1,7 @@
 """One rank's word stands for the trial only where all ranks say the same."""
 
+import math
+
 import pytest
 from builders import pursuit
 from worker_reports import report
@@ -67,8 +69,16 @@ def test_ranks_that_were_on_other_ways_to_a_target_leave_no_result(other, what):
 
 
 def test_ranks_may_find_a_few_samples_of_an_evaluation_otherwise():
-    one, other = (report({"pursuit": pursuit(0.5, last)}) for last in (0.9, 0.899))
+    one, other = (report({"pursuit": pursuit(*found)}) for found in [(0.01, 0.9), (0.018, 0.899)])
     assert judge(one, other) is None
+
+
+def test_ranks_that_all_find_a_quality_that_is_no_number_agree():
+    one, other = (report({"pursuit": pursuit(math.nan, 0.9)}) for _ in range(2))
+    assert judge(one, other) is None
+    failure = judge(report({"pursuit": pursuit(0.5, 0.9)}), one)
+    assert failure is not None
+    assert failure.message == "ranks disagree on the quality after step 10: 0.5 on rank 0, nan on rank 1"
 
 
 def test_the_refused_result_is_in_the_failure():

@@ -51,6 +51,7 @@ def test_what_the_command_line_says_replaces_what_files_say():
     settings = loaded(
         *(SMOKE, "executor=inline", "tracking=none", "cluster.missing_device=skip", "retry.oom=2"),
         *("executor.run_seconds=5", "sweep.repeats=2", "sweep.name=mine", "outputs=/elsewhere"),
+        "sweep.shuffle_seed=7",
         *("device=cpu", "trainer=torch_ddp", "precision=bf16,fp32", "steps=90", "workload.filters=[4,4]"),
     )
     assert (settings.executor, settings.tracking_uri, settings.missing_device) == ("inline", None, "skip")
@@ -59,7 +60,7 @@ def test_what_the_command_line_says_replaces_what_files_say():
         5.0,
         Path("/elsewhere"),
     )
-    assert (settings.sweep.name, settings.sweep.repeats) == ("mine", 2)
+    assert (settings.sweep.name, settings.sweep.repeats, settings.sweep.shuffle_seed) == ("mine", 2, 7)
     points = settings.sweep.points
     assert {each.steps for each in points} == {90}
     assert {tuple(each.workload_options.items()) for each in points} == {(("filters", (4, 4)),)}
@@ -112,7 +113,7 @@ def test_interpolations_see_what_all_points_share():
         (
             (SMOKE, "sweep.nam=x"),
             "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.common, sweep.exclude, "
-            "sweep.grid, sweep.include, sweep.name, sweep.repeats",
+            "sweep.grid, sweep.include, sweep.name, sweep.repeats, sweep.shuffle_seed",
         ),
         (
             (SMOKE, *ONE, "measure.max_block=3"),
