@@ -39,7 +39,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     differing = differing_keys(combinations)
     refuse_references(base, options, differing=differing)
     settle(base, combinations[0], options)
-    maker = PointMaker(base, options, knobs=knobs, label=differing)
+    maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)
     return _settings(base, points, trainers=maker.trainers, working_directory=working_directory)
 
@@ -77,7 +77,12 @@ def _settings(
     plain = {group: plain_of(base[group], group=group) for group in ("sweep", *SETTINGS_GROUPS)}
     executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     return Settings(
-        sweep=Sweep(name=sweep["name"], points=points, repeats=sweep["repeats"]),
+        sweep=Sweep(
+            name=sweep["name"],
+            points=points,
+            repeats=sweep["repeats"],
+            baseline=tuple(sweep["baseline"] or ()),
+        ),
         executor=executor.pop("name"),
         deadlines=Deadlines(**executor),
         cluster_address=cluster["address"],

@@ -96,6 +96,7 @@ class SweepConf:
     exclude: Any = None
     include: Any = None
     repeats: int = 1
+    baseline: Any = None
 
 
 @dataclass

@@ -72,10 +72,24 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What every setting of a sweep is compared with.
+
+    Attributes:
+        keys: of the configuration, that it gives a value: `device`, `precision`.
+        points: the trials that have those values, each by the trial_id of its first repeat.
+    """
+
+    keys: tuple[str, ...]
+    points: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every point of a sweep's grid, each exactly once."""
+    """Every point of a sweep's grid, each exactly once; `baseline` is None where the sweep names none."""
 
     sweep: str
     placements: tuple[Placement, ...]
     cached: tuple[Cached, ...]
     skipped: tuple[Skipped, ...]
+    baseline: Baseline | None = None

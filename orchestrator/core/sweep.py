@@ -24,6 +24,7 @@ class Point:
         num_workers: devices of that kind.
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
+        is_baseline: whether others are compared with it.
     """
 
     workload: str
@@ -39,6 +40,7 @@ class Point:
     seed: int
     timing: TimingSpec
     label: Mapping[str, Option]
+    is_baseline: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_workers", "global_batch_size"):
@@ -73,11 +75,16 @@ def _shown(value: Option) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """Points that are compared with each other, each of them once, and how often each is measured."""
+    """Points that are compared with each other, each of them once, and how often each is measured.
+
+    Attributes:
+        baseline: the keys that its baseline names, as `device` and `precision`.
+    """
 
     name: str
     points: tuple[Point, ...]
     repeats: int
+    baseline: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_positive("sweep.repeats", self.repeats)

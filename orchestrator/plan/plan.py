@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import UnknownNameError
-from orchestrator.core.placement import Cached, Placement, Plan, Provenance, Skipped
+from orchestrator.core.placement import Baseline, Cached, Placement, Plan, Provenance, Skipped
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.spec import trial_id
@@ -71,7 +71,16 @@ def plan(
         placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
         cached=tuple(each for each in outcomes if isinstance(each, Cached)),
         skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
+        baseline=_baseline(sweep, known=known),
     )
+
+
+def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
+    if not sweep.baseline:
+        return None
+    points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
+    firsts = (next(_asked(each, 1, known=known)) for each in points)
+    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
 
 
 def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:

@@ -104,8 +104,8 @@ def test_interpolations_see_what_all_points_share():
         ),
         (
             (SMOKE, "sweep.nam=x"),
-            "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.common, sweep.exclude, "
-            "sweep.grid, sweep.include, sweep.name, sweep.repeats",
+            "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.baseline, "
+            "sweep.common, sweep.exclude, sweep.grid, sweep.include, sweep.name, sweep.repeats",
         ),
         (
             (SMOKE, *ONE, "measure.max_block=3"),
@@ -145,3 +145,24 @@ def test_ten_thousand_points_of_one_line_are_each_decided_exactly_once():
     found = planned(*sweep.points)
     assert len(found.placements) == len({each.trial_id for each in found.placements}) == 1_250 * 4
     assert len(found.skipped) == len({each.point for each in found.skipped}) == 1_250 * 4
+
+
+def test_the_points_of_the_baseline_are_marked():
+    sweep = loaded("+sweep=tpu_vs_gpu").sweep
+    assert sweep.baseline == ("device", "precision")
+    assert {(each.device.name, each.precision) for each in sweep.points if each.is_baseline} == {
+        ("cpu", "fp32")
+    }
+    assert sum(each.is_baseline for each in sweep.points) == 3
+
+
+def test_a_command_line_chooses_another_baseline_or_none():
+    other = loaded("+sweep=tpu_vs_gpu", "sweep.baseline={trainer: tensorflow}").sweep
+    assert {each.trainer for each in other.points if each.is_baseline} == {"tensorflow"}
+    none = loaded("+sweep=tpu_vs_gpu", "sweep.baseline=null", "device=t4").sweep
+    assert (none.baseline, [each for each in none.points if each.is_baseline]) == ((), [])
+
+
+def test_a_baseline_that_the_command_line_leaves_out_is_refused():
+    with pytest.raises(ConfigError, match=r"sweep\.baseline: device='cpu' is no point of this sweep"):
+        loaded("+sweep=tpu_vs_gpu", "device=t4")

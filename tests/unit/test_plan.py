@@ -120,3 +120,15 @@ def test_values_that_no_trial_can_have_are_refused(changes, message):
 def test_a_trainer_that_is_not_there_is_refused():
     with pytest.raises(UnknownNameError, match="unknown trainer 'torch_dpp'; did you mean 'torch_ddp'"):
         planned(point(trainer="torch_dpp"))
+
+
+def test_a_plan_names_the_trials_of_the_baseline_by_their_first_repeats():
+    found = planned(point(is_baseline=True), point(precision="bf16"), repeats=3, baseline=("precision",))
+    assert found.baseline.keys == ("precision",)
+    assert found.baseline.points == tuple(
+        each.trial_id for each in found.placements if (each.trial.precision, each.trial.repeat) == ("fp32", 0)
+    )
+
+
+def test_a_sweep_without_a_baseline_has_a_plan_without_one():
+    assert planned(point()).baseline is None
