@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
 from orchestrator.analysis.compare import Comparison, comparisons_of
+from orchestrator.analysis.compared import baseline_table, compared_table
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import Measured, measured_of
-from orchestrator.analysis.results import compared_table, measured_table
+from orchestrator.analysis.results import measured_table
 from orchestrator.analysis.setting import names_in
 from orchestrator.analysis.tables import (
     Table,
@@ -27,6 +29,7 @@ class Findings:
     Attributes:
         records: the record that stands of each trial of the plan that has one.
         measured: results of the devices that were asked for, repeats together.
+        against: every setting and the baseline of the sweep, if it names one.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
@@ -38,6 +41,7 @@ class Findings:
     plan: Plan
     records: tuple[TrialRecord, ...]
     measured: tuple[Measured, ...]
+    against: AgainstBaseline
     compared: tuple[tuple[Comparison, ...], ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
@@ -58,6 +62,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
         plan=plan,
         records=found,
         measured=measured,
+        against=against_baseline(measured, plan.baseline),
         compared=comparisons_of(measured),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
@@ -68,11 +73,12 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, compared, warnings, failed, rehearsed, skipped, stale: those that have rows."""
+    """What was measured and compared, then what became of all other trials: the tables that have rows."""
     plan = findings.plan
     name_of = names_in(plan)
     tables = (
         measured_table(findings.measured),
+        baseline_table(findings.against),
         compared_table([each for group in findings.compared for each in group]),
         warnings_table(findings.records, name_of),
         failed_table(findings.failed, name_of),

@@ -22,6 +22,7 @@ class Measured:
     """A setting's numbers: medians over its repeats with their range, or those of its only trial.
 
     Attributes:
+        point: trial_id of the first repeat, whether that one was measured or not.
         trains: whether anything was computed; where nothing was, the times compare with nobody's.
         versions, variables: of the workers, the same in all repeats.
         num_blocks: timed blocks of one trial; the least of them where they differ.
@@ -31,6 +32,7 @@ class Measured:
         quality: metric -> value on held-out data.
     """
 
+    point: str
     setting: Setting
     trains: bool
     versions: str
@@ -65,6 +67,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     first = rows[0]
     step_seconds, samples_per_second = _timing_of(rows)
     return Measured(
+        point=first["point"],
         setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
         trains=first["trains"],
         versions=first["versions"],

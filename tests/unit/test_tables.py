@@ -8,6 +8,7 @@ from orchestrator.analysis.headline import headline_of
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.core.result import Failure
 
+FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 FAILED = Failure(kind="oom", message="the host killed it")
 
 
@@ -27,6 +28,7 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     records, plan = tpu_vs_gpu()
     assert [each.title for each in tables_of(findings_of(records, plan))] == [
         "Measured",
+        "Against the baseline",
         "Compared",
         "Failed",
         "Rehearsed",
@@ -114,13 +116,13 @@ def test_the_headline_counts_every_point_once():
     records, plan = tpu_vs_gpu()
     assert (
         headline_of(findings_of(records, plan))[0]
-        == "18 trials measured, 3 rehearsed, 1 failed, 4 points skipped."
+        == "30 trials measured, 3 rehearsed, 1 failed, 4 points skipped."
     )
 
 
 def test_repeats_that_differ_are_a_verdict_with_its_interval():
-    records = repeats("torch_ddp", rates=(1300, 1310, 1290)) + repeats("tensorflow", rates=(1000, 1010, 990))
-    said = "By trainer on mnist_cnn: torch_ddp has 1.30x [1.26, 1.34] the samples/s of tensorflow (faster)."
+    records = repeats("torch_ddp", rates=FAST) + repeats("tensorflow", rates=SLOW)
+    said = "By trainer on mnist_cnn: torch_ddp against tensorflow: 1.30x [1.29, 1.31] faster."
     assert headline(records)[1:] == (said,)
     (row,) = rows_of(tables(records)["Compared"])
     assert row == {
@@ -128,15 +130,14 @@ def test_repeats_that_differ_are_a_verdict_with_its_interval():
         "where": "mnist_cnn",
         "first": "torch_ddp",
         "second": "tensorflow",
-        "ratio": "1.30x [1.26, 1.34]",
+        "ratio": "1.30x [1.29, 1.31]",
         "verdict": "faster",
     }
 
 
 def test_one_repeat_each_is_no_verdict():
     assert headline([measured("torch_ddp"), measured("torch_xla")])[1:] == (
-        "By trainer on mnist_cnn: torch_ddp has 2.18x the samples/s of torch_xla "
-        "(one repeat each: no verdict).",
+        "By trainer on mnist_cnn: torch_ddp against torch_xla: 2.18x, too few repeats.",
     )
 
 
@@ -163,7 +164,7 @@ def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
     assert (
         "Noisy: the host's load average was above 1.25 times the trial's own cores" in found["Measured"].note
     )
-    assert rows_of(found["Compared"])[0]["verdict"].endswith("no verdict, noisy")
+    assert rows_of(found["Compared"])[0]["verdict"] == "too few repeats, noisy"
     assert "oisy" not in tables([measured()])["Measured"].note
 
 
