@@ -7,9 +7,12 @@ from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
 from orchestrator.analysis.compare import Comparison, comparisons_of
 from orchestrator.analysis.compared import baseline_table, compared_table
 from orchestrator.analysis.frame import frame_of
+from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.measured import Measured, measured_of
 from orchestrator.analysis.results import measured_table
+from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.setting import names_in
+from orchestrator.analysis.step_cost import StepCost, step_cost_table, step_costs_of
 from orchestrator.analysis.tables import (
     Table,
     failed_table,
@@ -30,6 +33,9 @@ class Findings:
         records: the record that stands of each trial of the plan that has one.
         measured: results of the devices that were asked for, repeats together.
         against: every setting and the baseline of the sweep, if it names one.
+        matrices: speed-ups, device by precision.
+        scaling: over numbers of workers.
+        step_costs: over batch sizes.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
@@ -42,6 +48,9 @@ class Findings:
     records: tuple[TrialRecord, ...]
     measured: tuple[Measured, ...]
     against: AgainstBaseline
+    matrices: tuple[Matrix, ...]
+    scaling: tuple[Scaling, ...]
+    step_costs: tuple[StepCost, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
@@ -63,6 +72,9 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
         records=found,
         measured=measured,
         against=against_baseline(measured, plan.baseline),
+        matrices=matrices_of(measured, plan.baseline),
+        scaling=scaling_of(measured),
+        step_costs=step_costs_of(measured),
         compared=comparisons_of(measured),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
@@ -79,6 +91,9 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
     tables = (
         measured_table(findings.measured),
         baseline_table(findings.against),
+        matrix_table(findings.matrices),
+        scaling_table(findings.scaling),
+        step_cost_table(findings.step_costs),
         compared_table([each for group in findings.compared for each in group]),
         warnings_table(findings.records, name_of),
         failed_table(findings.failed, name_of),

@@ -14,7 +14,7 @@ from orchestrator.analysis.wording import data_name
 from orchestrator.core.result import TrialRecord
 
 # Told apart by colour-blind readers; white text is readable on them, and they on white and on black.
-_COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#8a3f9e", "#a8324f", "#0f7f86")
+COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#8a3f9e", "#a8324f", "#0f7f86")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _BAR_PIXELS = 26
 
@@ -60,7 +60,7 @@ def _bars(group: Sequence[Measured]) -> list[dict[str, Any]]:
     colours = _colours_of(each.setting.precision for each in group)
     return [
         _bars_of([each for each in group if each.setting.precision == precision], names)
-        | {"name": _shown(precision), "marker": {"color": colour}}
+        | {"name": shown(precision), "marker": {"color": colour}}
         for precision, colour in colours.items()
     ]
 
@@ -71,7 +71,7 @@ def _bars_of(group: Sequence[Measured], names: Sequence[str]) -> dict[str, Any]:
         "type": "bar",
         "orientation": "h",
         "x": [rate.median for rate in rates],
-        "y": [_shown(label_of(each.setting, names)) for each in group],
+        "y": [shown(label_of(each.setting, names)) for each in group],
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -117,7 +117,7 @@ def _curves(group: Sequence[TrialRecord]) -> list[dict[str, Any]]:
     seen: set[str] = set()
     curves = []
     for record, setting in zip(group, settings, strict=True):
-        name = _shown(label_of(setting, names))
+        name = shown(label_of(setting, names))
         line = {"color": colours[setting.precision], "dash": dashes[setting.trainer], "width": 2}
         curves.append(_curve_of(record, name) | {"line": line, "showlegend": name not in seen})
         seen.add(name)
@@ -137,10 +137,10 @@ def _curve_of(record: TrialRecord, name: str) -> dict[str, Any]:
     }
 
 
-def _shown(words: str) -> str:
+def shown(words: str) -> str:
     """Words that Plotly, which reads markup, shows as they are; it does not know quotes as entities."""
     return escape(words, quote=False)
 
 
 def _colours_of(precisions: Iterable[str]) -> dict[str, str]:
-    return dict(zip(sorted(set(precisions)), cycle(_COLOURS)))
+    return dict(zip(sorted(set(precisions)), cycle(COLOURS)))

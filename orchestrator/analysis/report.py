@@ -11,6 +11,7 @@ from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
 from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
+from orchestrator.analysis.trends import scaling_figures, step_cost_figures
 from orchestrator.analysis.wording import day_and_time
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
@@ -23,7 +24,12 @@ def render(*, sweep: str, records: Sequence[TrialRecord], plan: Plan) -> str:
         records: of the sweep's ledger; those that the plan does not ask for are counted and not shown.
     """
     findings = findings_of(records, plan)
-    figures = (*throughput_figures(findings.measured), *loss_figures(findings.records))
+    figures = (
+        *throughput_figures(findings.measured),
+        *step_cost_figures(findings.step_costs),
+        *scaling_figures(findings.scaling),
+        *loss_figures(findings.records),
+    )
     scripts = (plotly(), _asset("report.js")) if figures else ()
     body = (*_top(sweep, findings), *_findings(findings, figures), *_method(findings))
     return "\n".join(

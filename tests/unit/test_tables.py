@@ -29,6 +29,7 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     assert [each.title for each in tables_of(findings_of(records, plan))] == [
         "Measured",
         "Against the baseline",
+        "Speed-up by device and precision",
         "Compared",
         "Failed",
         "Rehearsed",
