@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator import pipeline
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
@@ -157,7 +157,7 @@ def _watch(plan: Plan) -> Iterator[Watcher]:
 
 def _conclude(outcome: pipeline.Outcome) -> int:
     """Tables, then the sentences that matter, then where the page is."""
-    findings = findings_of(outcome.records, outcome.plan)
+    findings = outcome.findings
     for table in tables_of(findings):
         print_table(console, table)
     for sentence in headline_of(findings):

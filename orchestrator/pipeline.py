@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.report import render
 from orchestrator.analysis.wording import counted
@@ -60,10 +61,10 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a command did: its plan, every record of the sweep since, and the page that tells of them."""
+    """What a command did: every record of the sweep since, what they answer, and the page that tells it."""
 
-    plan: Plan
     records: tuple[TrialRecord, ...]
+    findings: Findings
     report: Path
 
 
@@ -173,8 +174,9 @@ def _written(settings: Settings, current: Plan) -> Outcome:
     records = ledger.records()
     page = ledger.path.with_name(REPORT_NAME)
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
-    return Outcome(plan=current, records=records, report=page)
+    findings = findings_of(records, current, settings.wish)
+    page.write_text(render(sweep=settings.sweep.name, findings=findings), encoding="utf-8")
+    return Outcome(records=records, findings=findings, report=page)
 
 
 def _execute(

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from builders import placement, record, train_result, trial_spec
 
-from orchestrator.core.placement import Baseline, Cached, Plan, Skipped
+from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
 from orchestrator.core.result import Failure
 from orchestrator.core.spec import TimingSpec, trial_id
 
 STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
+AIMS = {name: Aim(metric="accuracy", higher_is_better=True) for name in ("mnist_cnn", HOSTILE)}
 SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
 
 
@@ -60,7 +61,9 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None):
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
         for each in records
     )
-    return Plan(sweep="example", placements=(), cached=cached, skipped=tuple(skipped), baseline=baseline)
+    return Plan(
+        sweep="example", placements=(), cached=cached, skipped=tuple(skipped), baseline=baseline, aims=AIMS
+    )
 
 
 def tpu_vs_gpu():

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.analysis.advice import Advice, advice_on
 from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
+from orchestrator.analysis.choice import choice_table
 from orchestrator.analysis.compare import Comparison, comparisons_of
 from orchestrator.analysis.compared import baseline_table, compared_table
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.measured import Measured, measured_of
+from orchestrator.analysis.pareto import jobs_of
 from orchestrator.analysis.results import measured_table
 from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.setting import names_in
@@ -23,6 +26,7 @@ from orchestrator.analysis.tables import (
 )
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
+from orchestrator.core.wish import FASTEST, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +34,14 @@ class Findings:
     """What the records answer of a plan.
 
     Attributes:
+        wish: what is to be recommended.
         records: the record that stands of each trial of the plan that has one.
         measured: results of the devices that were asked for, repeats together.
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
         scaling: over numbers of workers.
         step_costs: over batch sizes.
+        advice: on every workload and data that something was trained with.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
@@ -45,12 +51,14 @@ class Findings:
     """
 
     plan: Plan
+    wish: Wish
     records: tuple[TrialRecord, ...]
     measured: tuple[Measured, ...]
     against: AgainstBaseline
     matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
     step_costs: tuple[StepCost, ...]
+    advice: tuple[Advice, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
@@ -59,7 +67,7 @@ class Findings:
     num_others: int
 
 
-def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
+def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
     asked = dict.fromkeys(
@@ -69,12 +77,14 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
     measured = measured_of(frame_of(found))
     return Findings(
         plan=plan,
+        wish=wish,
         records=found,
         measured=measured,
         against=against_baseline(measured, plan.baseline),
         matrices=matrices_of(measured, plan.baseline),
         scaling=scaling_of(measured),
         step_costs=step_costs_of(measured),
+        advice=tuple(advice_on(job, wish) for job in jobs_of(measured, plan.aims)),
         compared=comparisons_of(measured),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
@@ -92,6 +102,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         measured_table(findings.measured),
         baseline_table(findings.against),
         matrix_table(findings.matrices),
+        choice_table(findings.advice),
         scaling_table(findings.scaling),
         step_cost_table(findings.step_costs),
         compared_table([each for group in findings.compared for each in group]),

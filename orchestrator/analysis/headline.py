@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from orchestrator.analysis.choice import recommended
 from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.compared import in_words
 from orchestrator.analysis.findings import Findings
@@ -12,9 +13,10 @@ _MOST_COMPARISONS = 6
 
 
 def headline_of(findings: Findings) -> tuple[str, ...]:
-    """Counts, what the comparisons show, then what failed and what is not measured."""
+    """Counts, what is recommended, what the comparisons show, then what failed and what is not measured."""
     return (
         _counts_of(findings),
+        *recommended(findings.advice, findings.wish),
         *_against(findings.against.compared),
         *_compared(findings.compared),
         *_caveats(findings),

@@ -17,6 +17,10 @@ _Row = Mapping[Any, Any]
 """A row of the frame: column -> value; what is missing is NaN."""
 
 
+_JOB = ("launch_seconds", "training_seconds", "evaluation_seconds")
+"""The parts of a whole training, one after the other; launching contains the set-up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """A setting's numbers: medians over its repeats with their range, or those of its only trial.
@@ -29,6 +33,7 @@ class Measured:
         num_noisy: repeats that something else disturbed, as their records tell.
         rates: samples per second of each repeat.
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
+        job_seconds: from the request for workers to the end of the evaluation.
         quality: metric -> value on held-out data.
     """
 
@@ -45,6 +50,7 @@ class Measured:
     first_step_seconds: Spread
     setup_seconds: Spread
     final_loss: Spread
+    job_seconds: Spread
     quality: Mapping[str, Spread]
 
     @property
@@ -80,6 +86,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         first_step_seconds=_over(rows, "first_step_seconds"),
         setup_seconds=_over(rows, "setup_seconds"),
         final_loss=_over(rows, "final_loss"),
+        job_seconds=_spread_of([sum(row[each] for each in _JOB) for row in rows]),
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )
 
@@ -97,8 +104,11 @@ def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
 
 
 def _over(rows: Sequence[_Row], column: str) -> Spread:
-    known = _known(rows, column) or [math.nan]
-    return Spread(median=median(known), low=min(known), high=max(known))
+    return _spread_of(_known(rows, column) or [math.nan])
+
+
+def _spread_of(values: Sequence[float]) -> Spread:
+    return Spread(median=median(values), low=min(values), high=max(values))
 
 
 def _known(rows: Sequence[_Row], column: str) -> list[float]:

@@ -6,26 +6,22 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
-from orchestrator.analysis.findings import Findings, findings_of, tables_of
+from orchestrator.analysis.choice import front_figures
+from orchestrator.analysis.findings import Findings, tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
 from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
 from orchestrator.analysis.trends import scaling_figures, step_cost_figures
 from orchestrator.analysis.wording import day_and_time
-from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 
 
-def render(*, sweep: str, records: Sequence[TrialRecord], plan: Plan) -> str:
-    """The page of a sweep: the same for the same records and plan, whenever it is made.
-
-    Args:
-        records: of the sweep's ledger; those that the plan does not ask for are counted and not shown.
-    """
-    findings = findings_of(records, plan)
+def render(*, sweep: str, findings: Findings) -> str:
+    """The page of a sweep: the same for the same findings, whenever it is made."""
     figures = (
         *throughput_figures(findings.measured),
+        *front_figures([each.job for each in findings.advice]),
         *step_cost_figures(findings.step_costs),
         *scaling_figures(findings.scaling),
         *loss_figures(findings.records),

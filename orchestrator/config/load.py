@@ -17,6 +17,7 @@ from orchestrator.config.words import read
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
 from orchestrator.core.settings import Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.wish import Wish
 
 
 def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
@@ -92,4 +93,5 @@ def _settings(
         trainers=trainers,
         outputs=working_directory / value_of(base, "outputs"),
         data_folder=_folder(base, working_directory),
+        wish=Wish(**plain_of(base["report"], group="report")),
     )

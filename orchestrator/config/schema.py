@@ -15,6 +15,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.wish import Goal
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
 from workloads.registry import options_class, workload_names
@@ -42,6 +43,19 @@ def _one_of(default: str, choices: Any) -> Any:
 
 
 @dataclass
+class ReportConf:
+    """Which setting a report recommends: `core/wish.py`."""
+
+    goal: str = _one_of("fastest", Goal)
+    deadline_hours: float | None = None
+    budget_usd: float | None = None
+    quality: float | None = None
+    weight_time: float = 1.0
+    weight_cost: float = 1.0
+    weight_quality: float = 1.0
+
+
+@dataclass
 class RootConf:
     """Top-level keys, and one key per config group."""
 
@@ -56,6 +70,7 @@ class RootConf:
     tracking: Any = MISSING
     retry: Any = MISSING
     sweep: Any = None
+    report: ReportConf = field(default_factory=ReportConf)
     num_workers: int = 1
     global_batch_size: int = 64
     steps: int = 200

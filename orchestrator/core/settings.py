@@ -8,6 +8,7 @@ from typing import Literal
 
 from orchestrator.core.errors import ConfigError, FailureKind
 from orchestrator.core.sweep import Sweep
+from orchestrator.core.wish import FASTEST, Wish
 
 ExecutorName = Literal["inline", "ray"]
 MissingDevice = Literal["rehearse", "skip", "fail"]
@@ -58,6 +59,7 @@ class Settings:
         retries: how many more attempts a failure of each kind gets.
         trainers: of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
+        wish: which setting a report recommends.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
     """
 
@@ -71,6 +73,7 @@ class Settings:
     trainers: Mapping[str, TrainerSettings]
     outputs: Path
     data_folder: Path | None
+    wish: Wish = FASTEST
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

@@ -100,6 +100,6 @@ def test_the_table_and_the_headline_tell_it_and_what_has_no_baseline():
     table = {each.title: each for each in tables_of(findings)}["Against the baseline"]
     assert table.rows == (("mnist_cnn, seed 0", "bf16", "fp32", "1.30x [1.29, 1.31]", "faster"),)
     assert table.note.endswith("The baseline of 1 setting was not measured.")
-    assert headline_of(findings)[1] == (
+    assert headline_of(findings)[2] == (
         "Against the baseline fp32 on mnist_cnn, seed 0: bf16: 1.30x [1.29, 1.31] faster."
     )

@@ -8,6 +8,7 @@ from plan_values import planned
 from orchestrator.config.load import load
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
+from orchestrator.core.wish import Wish
 
 SWEEPS = ", ".join(sorted(each.stem for each in (Path(__file__).parents[2] / "conf/sweep").glob("*.yaml")))
 
@@ -166,3 +167,28 @@ def test_a_command_line_chooses_another_baseline_or_none():
 def test_a_baseline_that_the_command_line_leaves_out_is_refused():
     with pytest.raises(ConfigError, match=r"sweep\.baseline: device='cpu' is no point of this sweep"):
         loaded("+sweep=tpu_vs_gpu", "device=t4")
+
+
+def test_a_wish_for_the_report_is_said_on_the_command_line():
+    assert loaded(SMOKE).wish == Wish()
+    words = ("report.goal=cheapest", "report.deadline_hours=2", "report.budget_usd=5", "report.quality=0.96")
+    assert loaded(SMOKE, *words).wish == Wish(
+        goal="cheapest", deadline_hours=2.0, budget_usd=5.0, quality=0.96
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("report.goal=chepest", "unknown report.goal 'chepest'; did you mean 'cheapest'?"),
+        ("report.deadline=2", "unknown key 'report.deadline'; did you mean 'report.deadline_hours'?"),
+        ("report.deadline_hours=soon", "report.deadline_hours='soon' must be a number"),
+        ("report.deadline_hours=-1", "report.deadline_hours=-1.0 must be above 0 and finite"),
+        ("report=fast", "report='fast' must be"),
+    ],
+)
+def test_a_wish_that_is_wrong_is_one_line(word, message):
+    with pytest.raises(ConfigError) as raised:
+        loaded(SMOKE, word)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)

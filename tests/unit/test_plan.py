@@ -5,6 +5,7 @@ from builders import record
 from plan_values import T4, environment, held, node, planned, point
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.placement import Aim
 from orchestrator.core.result import Failure
 
 
@@ -132,3 +133,9 @@ def test_a_plan_names_the_trials_of_the_baseline_by_their_first_repeats():
 
 def test_a_sweep_without_a_baseline_has_a_plan_without_one():
     assert planned(point()).baseline is None
+
+
+def test_a_plan_knows_which_quality_counts_of_each_workload():
+    found = planned(point(), point(workload="mnist_gan"), repeats=1)
+    assert found.aims["mnist_cnn"] == Aim(metric="accuracy", higher_is_better=True)
+    assert found.aims["mnist_gan"] == Aim(metric="frechet_distance", higher_is_better=False)
