@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.metrics import metrics_of
-from orchestrator.analysis.report import render
 from orchestrator.analysis.wording import counted
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import ConfigError, RecordError
@@ -30,12 +28,11 @@ from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
+from orchestrator.reporting import Outcome, files_in, write_report
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.download import Progress
 from workloads.data.sources import DataRef, default_cache, resolve
 from workloads.registry import origin_of
-
-REPORT_NAME = "report.html"
 
 Say = Callable[[str], None]
 """Tells a person one line."""
@@ -57,15 +54,6 @@ class Situation:
     environments: Mapping[str, TrainerEnvironment]
     data: Mapping[tuple[str, str], DataRef]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a command did: every record of the sweep since, what they answer, and the page that tells it."""
-
-    records: tuple[TrialRecord, ...]
-    findings: Findings
-    report: Path
 
 
 def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
@@ -124,9 +112,9 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
                 _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
             outcome = _written(settings, todo)
         except BaseException:
-            tracker.finish(None)
+            tracker.finish(())
             raise
-        tracker.finish(outcome.report)
+        tracker.finish(outcome.files)
     return outcome
 
 
@@ -134,7 +122,7 @@ def report_sweep(settings: Settings, current: Plan) -> Outcome:
     """Write the report of what is recorded, and show it where the sweep is tracked."""
     outcome = _written(settings, current)
     if outcome.records:
-        _tracker_of(settings).attach(outcome.report, sweep=settings.sweep.name)
+        _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
     return outcome
 
 
@@ -147,8 +135,7 @@ def sync_sweep(settings: Settings) -> int:
     ledger, tracker = ledger_of(settings), _tracker_of(settings)
     tracker.begin(settings.sweep.name)
     sent = tracker.sync((record, metrics_of(record)) for record in ledger.records())
-    page = ledger.path.with_name(REPORT_NAME)
-    tracker.finish(page if page.exists() else None)
+    tracker.finish(files_in(ledger.path.parent))
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
@@ -171,12 +158,7 @@ def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager
 def _written(settings: Settings, current: Plan) -> Outcome:
     """The report, in the sweep's folder."""
     ledger = ledger_of(settings)
-    records = ledger.records()
-    page = ledger.path.with_name(REPORT_NAME)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    findings = findings_of(records, current, settings.wish)
-    page.write_text(render(sweep=settings.sweep.name, findings=findings), encoding="utf-8")
-    return Outcome(records=records, findings=findings, report=page)
+    return write_report(ledger.path.parent, ledger.records(), current, settings.wish)
 
 
 def _execute(

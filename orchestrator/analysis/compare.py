@@ -54,7 +54,7 @@ def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...]
     """
     training = [each for each in measured if each.trains]
     told = told_of(training)
-    groups: list[tuple[Comparison, ...]] = []
+    groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in factors_of(training):
         for group in alike(training, factor):
             fastest, *others = sorted(group, key=lambda each: -_mean_log(each.rates))
@@ -64,8 +64,8 @@ def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...]
                 if differ(fastest, each, factor) and same_host(fastest, each)
             ]
             compared = tuple(comparison_of((factor,), pair, told=told) for pair in pairs)
-            if compared and compared not in groups:
-                groups.append(compared)
+            if compared:
+                groups[compared] = None
     return tuple(groups)
 
 

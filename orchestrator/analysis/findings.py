@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from orchestrator.analysis.advice import Advice, advice_on
 from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
 from orchestrator.analysis.choice import choice_table
@@ -36,6 +38,7 @@ class Findings:
     Attributes:
         wish: what is to be recommended.
         records: the record that stands of each trial of the plan that has one.
+        frame: of these records, `frame.COLUMNS`.
         measured: results of the devices that were asked for, repeats together.
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
@@ -53,6 +56,7 @@ class Findings:
     plan: Plan
     wish: Wish
     records: tuple[TrialRecord, ...]
+    frame: pd.DataFrame
     measured: tuple[Measured, ...]
     against: AgainstBaseline
     matrices: tuple[Matrix, ...]
@@ -74,11 +78,13 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
         (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
     )
     found = tuple(standing[each] for each in asked if each in standing)
-    measured = measured_of(frame_of(found))
+    frame = frame_of(found)
+    measured = measured_of(frame)
     return Findings(
         plan=plan,
         wish=wish,
         records=found,
+        frame=frame,
         measured=measured,
         against=against_baseline(measured, plan.baseline),
         matrices=matrices_of(measured, plan.baseline),

@@ -91,7 +91,8 @@ def with_front(candidates: Sequence[Candidate], aim: Aim | None) -> tuple[Candid
     for each in sorted(judged, key=losses.__getitem__):  # who beats another one comes before it
         if not any(_beats(losses[other], losses[each]) for other in front):
             front.append(each)
-    marked = (replace(each, on_front=each in front) for each in candidates)
+    unbeaten = frozenset(front)
+    marked = (replace(each, on_front=each in unbeaten) for each in candidates)
     return tuple(sorted(marked, key=lambda each: (each.seconds, each.label)))
 
 

@@ -12,9 +12,12 @@ from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
 from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
+from orchestrator.analysis.tables import cut
 from orchestrator.analysis.trends import scaling_figures, step_cost_figures
 from orchestrator.analysis.wording import day_and_time
 from orchestrator.core.result import TrialRecord
+
+_MOST_ROWS = 500
 
 
 def render(*, sweep: str, findings: Findings) -> str:
@@ -89,7 +92,7 @@ def _period_of(records: Sequence[TrialRecord]) -> str:
 
 
 def _findings(findings: Findings, figures: Sequence[Figure]) -> Iterator[str]:
-    for table in tables_of(findings):
+    for table in (cut(each, most_rows=_MOST_ROWS) for each in tables_of(findings)):
         drawn = _drawn(figures) if table.title == "Measured" else ""
         yield _section(table.title, _note(table.note), table_markup(table), drawn)
 

@@ -50,31 +50,31 @@ class Scaling:
 def scaling_of(measured: Sequence[Measured]) -> tuple[Scaling, ...]:
     """Every set with more than one number of workers, strong ones first."""
     training = [each for each in measured if each.trains]
-    return (*_strong(training), *_weak(training))
+    where = [name for name in told_of(training) if name not in _APART]
+    return (*_strong(training, where), *_weak(training, where))
 
 
-def _strong(training: Sequence[Measured]) -> Iterator[Scaling]:
+def _strong(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scaling]:
     for group in alike(training, WORKERS):
         batch = group[0].setting.global_batch_size
-        yield from _found("strong", group, training, batch=f"{batch:,}")
+        yield from _found("strong", group, where, batch=f"{batch:,}")
 
 
-def _weak(training: Sequence[Measured]) -> Iterator[Scaling]:
+def _weak(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scaling]:
     for group in alike(training, WORKERS, BATCH):
         by_share: dict[Fraction, list[Measured]] = defaultdict(list)
         for each in group:
             by_share[Fraction(each.setting.global_batch_size, each.setting.num_workers)].append(each)
         for share, found in by_share.items():
             batch = f"{float(share):,.6g} each"
-            yield from _found("weak", found, training, batch=batch)
+            yield from _found("weak", found, where, batch=batch)
 
 
 def _found(
-    kind: Literal["strong", "weak"], group: Sequence[Measured], training: Sequence[Measured], *, batch: str
+    kind: Literal["strong", "weak"], group: Sequence[Measured], where: Sequence[str], *, batch: str
 ) -> Iterator[Scaling]:
     if len({each.setting.num_workers for each in group}) < 2:
         return
-    where = [name for name in told_of(training) if name not in _APART]
     yield Scaling(
         kind=kind,
         where=label_of(group[0].setting, where),

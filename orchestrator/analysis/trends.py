@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-from orchestrator.analysis.plots import COLOURS, Figure, shown
+from orchestrator.analysis.plots import COLOURS, Figure, left_out, shown
 from orchestrator.analysis.scaling import Scaling
 from orchestrator.analysis.step_cost import StepCost
 
 _HEIGHT_PIXELS = 420
+_MOST_LINES = 12
 
 
 def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
@@ -17,13 +18,14 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
         return ()
     traces = [
         trace
-        for cost, colour in zip(costs, cycle(COLOURS))
+        for cost, colour in zip(costs[:_MOST_LINES], cycle(COLOURS))
         for trace in (_measured_steps(cost, colour), *_fitted_line(cost, colour))
     ]
     return (
         Figure(
             title="Step time over the batch size",
-            caption="Medians as marks; the lines are the fits of the table of step costs.",
+            caption="Medians as marks; the lines are the fits of the table of step costs."
+            + left_out(len(costs), _MOST_LINES, "sets of batches, the first"),
             height_pixels=_HEIGHT_PIXELS,
             plot={
                 "data": traces,
@@ -75,10 +77,13 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
     return (
         Figure(
             title="Efficiency over the number of workers",
-            caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats.",
+            caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats."
+            + left_out(len(found), _MOST_LINES, "sets of workers, the first"),
             height_pixels=_HEIGHT_PIXELS,
             plot={
-                "data": [_efficiencies(each, colour) for each, colour in zip(found, cycle(COLOURS))],
+                "data": [
+                    _efficiencies(each, colour) for each, colour in zip(found[:_MOST_LINES], cycle(COLOURS))
+                ],
                 "layout": {
                     "xaxis": {"title": {"text": "workers"}, "dtick": 1},
                     "yaxis": {"title": {"text": "efficiency"}, "rangemode": "tozero"},

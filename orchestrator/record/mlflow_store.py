@@ -1,7 +1,7 @@
 """Mirrors a sweep in MLflow: one parent run per sweep, one child run per attempt of a trial."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,14 +85,14 @@ class MlflowStore:
         """Write one attempt as a run of its own, unless the server has it."""
         self._mirror(record, metrics)
 
-    def finish(self, report: Path | None) -> None:
+    def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
         self._is_down = False
         missed, self._missed = self._missed, []
         self.sync(missed)
         if not self._is_down:
             with self._survivable():
-                self._close(report)
+                self._close(files)
         if self._missed:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
@@ -100,7 +100,7 @@ class MlflowStore:
                 without_secrets(self._uri),
             )
 
-    def attach(self, report: Path, *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
         """Attach a report to the sweep's parent run, made and ended here if there is none yet."""
         with self._survivable():
             experiment_id = self._experiment_of(sweep)
@@ -108,7 +108,7 @@ class MlflowStore:
             if run_id is None:
                 run_id = self._new_parent(experiment_id, sweep)
                 self._client.set_terminated(run_id)
-            self._client.log_artifact(run_id, str(report))
+            self._log(run_id, files)
 
     def _mirror(self, record: TrialRecord, metrics: Mapping[str, float]) -> bool:
         """Whether this call wrote the record's run."""
@@ -160,11 +160,14 @@ class MlflowStore:
         self._client.set_terminated(run_id, status="KILLED")  # a deleted run keeps its status
         self._client.delete_run(run_id)
 
-    def _close(self, report: Path | None) -> None:
+    def _close(self, files: Sequence[Path]) -> None:
         parent_id = self._opened().parent_id
-        if report is not None:
-            self._client.log_artifact(parent_id, str(report))
-        self._client.set_terminated(parent_id, status="FINISHED" if report else "KILLED")
+        self._log(parent_id, files)
+        self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
+
+    def _log(self, run_id: str, files: Sequence[Path]) -> None:
+        for each in files:
+            self._client.log_artifact(run_id, str(each))
 
     def _opened(self) -> _Sweep:
         """The sweep on the server, found or made at the first call."""

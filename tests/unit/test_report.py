@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import plotly.graph_objects as go
 import pytest
 from builders import record, trial_spec
-from report_cases import HOSTILE, hostile, plan_of, rehearsed, tpu_vs_gpu
+from report_cases import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.method import environment_table
@@ -94,6 +94,16 @@ def test_the_page_may_run_only_its_own_two_scripts():
 def test_the_figures_are_what_plotly_knows():
     for block in Page(page_of(tpu_vs_gpu)).blocks:
         go.Figure(block)
+
+
+def test_a_page_of_many_settings_shows_some_bars_and_curves_and_says_so():
+    records = [measured(seed=seed, step_seconds=0.01 + seed * 1e-4) for seed in range(70)]
+    page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
+    bars, front, curves = page.blocks
+    assert len(bars["data"][0]["x"]) == len(curves["data"]) == 60
+    assert min(bars["data"][0]["x"]) == pytest.approx(64 / (0.01 + 59e-4))
+    assert len(front["data"][0]["x"]) == 70
+    assert any(" It shows 60 of 70 settings, the fastest." in words for words in page.text)
 
 
 def test_a_sweep_without_measurements_carries_no_script():

@@ -1,7 +1,7 @@
 """Measured, rehearsed, failed, skipped and stale, kept apart."""
 
 from builders import record, train_result, trial_spec
-from report_cases import measured, plan_of, rehearsed, repeats, tpu_vs_gpu
+from report_cases import baseline_of, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
@@ -203,3 +203,21 @@ def test_trials_that_the_plan_does_not_ask_for_are_counted_and_not_shown():
     told = headline_of(findings_of([record()], nothing))
     assert told[0].startswith("0 trials measured")
     assert told[1] == "Not shown: 1 trial of this sweep's ledger that this plan does not ask for."
+
+
+def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice():
+    records = [
+        measured(),
+        rehearsed(),
+        rehearsed(precision="bf16"),
+        rehearsed(num_workers=2, replicas=2),
+        measured(precision="bf16"),
+        record(spec=trial_spec(precision="bf16", seed=9), failure=FAILED),
+    ]
+    found = findings_of(records, plan_of(records, baseline=baseline_of(records, precision="fp32")))
+    sides = {side for group in found.compared for each in group for side in (each.first, each.second)}
+    assert sides == {"fp32", "bf16"}
+    assert len(found.against.compared) == 1
+    assert [set(each.cells) for each in found.matrices] == [{("cpu", "fp32"), ("cpu", "bf16")}]
+    assert (found.scaling, found.step_costs) == ((), ())
+    assert [len(each.job.candidates) for each in found.advice] == [2]

@@ -55,5 +55,12 @@ def test_names_of_users_are_shown_as_text():
         assert "&lt;/script&gt;" in figure.plot["data"][0]["name"]
 
 
+def test_a_figure_of_many_says_how_many_it_shows():
+    records = [measured(global_batch_size=batch, seed=seed) for batch in (64, 128) for seed in range(13)]
+    (figure,) = step_cost_figures(step_costs_of(measured_of(frame_of(records))))
+    assert len(figure.plot["data"]) == 12
+    assert figure.caption.endswith("It shows 12 of 13 sets of batches, the first.")
+
+
 def test_without_several_batches_or_workers_there_is_no_figure():
     assert step_cost_figures(()) == scaling_figures(()) == ()
