@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Literal
 
 from orchestrator.analysis.factors import Factor, alike, differ, factors_of, same_host
@@ -112,7 +112,7 @@ def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
     difference = fmean(logs[0]) - fmean(logs[1])
     half = 0.0
     if min(map(len, logs)) > 1:
-        errors = [variance(side) / len(side) for side in logs]
+        errors = [_variance(side) / len(side) for side in logs]
         half = t_95(_freedom_of(errors, [len(side) for side in logs])) * math.sqrt(sum(errors))
     middle, low, high = (math.exp(each) for each in (difference, difference - half, difference + half))
     return Spread(median=middle, low=low, high=high)
@@ -137,6 +137,12 @@ def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:
     parts = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
     least = min(sizes) - 1
     return max(least, math.floor(sum(errors) ** 2 / parts)) if parts > 0 else least
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Of a sample; `statistics.variance` computes in fractions, which thousands of pairs would wait for."""
+    mean = fmean(values)
+    return math.fsum((each - mean) ** 2 for each in values) / (len(values) - 1)
 
 
 def _mean_log(rates: Sequence[float]) -> float:

@@ -3,10 +3,10 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from orchestrator.analysis.measured import Measured
-from orchestrator.analysis.setting import Setting, options_in
+from orchestrator.analysis.setting import Setting, options_in, plain_setting
 from orchestrator.train.registry import trainers
 
 
@@ -112,7 +112,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
 
 def facts_of(each: Measured) -> dict[str, object]:
     """All that tells measurements apart; each option of its trainer is a fact of its own."""
-    facts: dict[str, object] = asdict(each.setting)
+    facts = plain_setting(each.setting)
     del facts["ran_with"], facts["trainer_options"]
     return {
         **facts,

@@ -1,13 +1,13 @@
 """Records -> a table with one row per trial, for tables, figures and notebooks."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 
 import pandas as pd
 
 from orchestrator.analysis.metrics import METRICS, metrics_of
 from orchestrator.analysis.noise import noise_of
-from orchestrator.analysis.setting import Setting, setting_of
+from orchestrator.analysis.setting import Setting, plain_setting, setting_of
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
 from orchestrator.core.spec import trial_id
 
@@ -55,7 +55,7 @@ def _row_of(record: TrialRecord) -> dict[str, object]:
         "point": trial_id(replace(spec, repeat=0)),
         "provenance": record.provenance,
         "state": record.failure.kind if record.failure else "done",
-        **asdict(setting_of(spec)),
+        **plain_setting(setting_of(spec)),
         "repeat": spec.repeat,
         "trains": record.placement.trains,
         "versions": _listed(versions_of(record)),
