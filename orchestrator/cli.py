@@ -131,6 +131,8 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
 
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
+    if settings.report_source == "mlflow":
+        return _conclude(pipeline.report_tracked(settings))
     situation = _look(settings, download=False)
     return _conclude(pipeline.report_sweep(settings, pipeline.plan_sweep(settings, situation)))
 

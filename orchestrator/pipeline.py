@@ -126,6 +126,21 @@ def report_sweep(settings: Settings, current: Plan) -> Outcome:
     return outcome
 
 
+def report_tracked(settings: Settings) -> Outcome:
+    """The same report from the tracking server alone: no ledger, no data and no trainer need be here.
+
+    Raises:
+        RecordError: the server cannot be read, or does not know the sweep.
+    """
+    if settings.tracking_uri is None:
+        raise ConfigError("report.source=mlflow needs a tracking server, and tracking=none has none")
+    mlflow_read = _heavy(
+        "orchestrator.record.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
+    )
+    records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
+    return write_report(settings.outputs / settings.sweep.name, records, told, settings.wish)
+
+
 def sync_sweep(settings: Settings) -> int:
     """Give the tracking server the records that it lacks, and return how many those were.
 

@@ -75,7 +75,7 @@ def _settings(
     trainers: Mapping[str, TrainerSettings],
     working_directory: Path,
 ) -> Settings:
-    plain = {group: plain_of(base[group], group=group) for group in ("sweep", *SETTINGS_GROUPS)}
+    plain = {group: plain_of(base[group], group=group) for group in ("sweep", "report", *SETTINGS_GROUPS)}
     executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     return Settings(
         sweep=Sweep(
@@ -93,5 +93,6 @@ def _settings(
         trainers=trainers,
         outputs=working_directory / value_of(base, "outputs"),
         data_folder=_folder(base, working_directory),
-        wish=Wish(**plain_of(base["report"], group="report")),
+        report_source=plain["report"].pop("source"),
+        wish=Wish(**plain["report"]),
     )

@@ -12,7 +12,7 @@ from omegaconf import MISSING
 from orchestrator.config.faults import in_one_line
 from orchestrator.config.twin import twin_of
 from orchestrator.core.device import Device
-from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
+from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.wish import Goal
@@ -44,8 +44,9 @@ def _one_of(default: str, choices: Any) -> Any:
 
 @dataclass
 class ReportConf:
-    """Which setting a report recommends: `core/wish.py`."""
+    """Where a report takes its records from, and which setting it recommends: `core/wish.py`."""
 
+    source: str = _one_of("ledger", ReportSource)
     goal: str = _one_of("fastest", Goal)
     deadline_hours: float | None = None
     budget_usd: float | None = None

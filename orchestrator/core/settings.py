@@ -12,6 +12,7 @@ from orchestrator.core.wish import FASTEST, Wish
 
 ExecutorName = Literal["inline", "ray"]
 MissingDevice = Literal["rehearse", "skip", "fail"]
+ReportSource = Literal["ledger", "mlflow"]
 StartMethodChoice = Literal["auto", "fork", "spawn"]
 
 
@@ -60,6 +61,7 @@ class Settings:
         trainers: of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
         wish: which setting a report recommends.
+        report_source: where a report takes its records from.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
     """
 
@@ -74,6 +76,7 @@ class Settings:
     outputs: Path
     data_folder: Path | None
     wish: Wish = FASTEST
+    report_source: ReportSource = "ledger"
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

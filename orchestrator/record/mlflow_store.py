@@ -13,6 +13,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.record.base import Kept
 from orchestrator.record.mlflow_client import absolute, cause_of, client_of, load, without_secrets
 from orchestrator.record.mlflow_run import (
+    RECORD_NAME,
     RunKey,
     key_of,
     metrics_of,
@@ -152,7 +153,7 @@ class MlflowStore:
         self._client.log_batch(run_id, metrics=points[:_METRICS_PER_CALL], params=params)
         for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
-        self._client.log_text(run_id, to_json(record), "record.json")
+        self._client.log_text(run_id, to_json(record), RECORD_NAME)
         status = "FAILED" if record.failure else "FINISHED"
         self._client.set_terminated(run_id, status=status, end_time=ended_at)
 
