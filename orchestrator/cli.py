@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator import pipeline
-from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.tables import cut
 from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.config.load import load
@@ -28,6 +29,7 @@ from orchestrator.execute.base import Watcher
 from orchestrator.plan.prices import prices_in
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
+from orchestrator.reporting import Outcome
 from orchestrator.screen.downloads import download_bar
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 from orchestrator.screen.watcher import watching
@@ -37,6 +39,7 @@ DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is
+_MOST_ROWS = 100  # of one table; files have the others
 _USAGE = """\
 python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
 
@@ -130,6 +133,8 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
 
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
+    if settings.report_source == "mlflow":
+        return _conclude(pipeline.report_tracked(settings))
     situation = _look(settings, download=False)
     return _conclude(pipeline.report_sweep(settings, situation))
 
@@ -157,11 +162,11 @@ def _watch(plan: Plan) -> Iterator[Watcher]:
         yield watcher
 
 
-def _conclude(outcome: pipeline.Outcome) -> int:
+def _conclude(outcome: Outcome) -> int:
     """Tables, then the sentences that matter, then where the page is."""
-    findings = findings_of(outcome.records, outcome.plan)
+    findings = outcome.findings
     for table in tables_of(findings):
-        print_table(console, table)
+        print_table(console, cut(table, most_rows=_MOST_ROWS))
     for sentence in headline_of(findings):
         _say(sentence)
     _say(f"report: {_shown(outcome.report)}")

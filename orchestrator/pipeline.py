@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.analysis.metrics import metrics_of
-from orchestrator.analysis.report import render
 from orchestrator.analysis.wording import counted
 from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, RecordError
@@ -32,12 +31,11 @@ from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
+from orchestrator.reporting import Outcome, files_in, write_report
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.download import Progress
 from workloads.data.sources import DataRef, default_cache, resolve
 from workloads.registry import origin_of
-
-REPORT_NAME = "report.html"
 
 Say = Callable[[str], None]
 """Tells a person one line."""
@@ -61,15 +59,6 @@ class Situation:
     data: Mapping[tuple[str, str], DataRef]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
     today: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What a command did: its plan, every record of the sweep since, and the page that tells of them."""
-
-    plan: Plan
-    records: tuple[TrialRecord, ...]
-    report: Path
 
 
 def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
@@ -130,9 +119,9 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
                 _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
             outcome = _written(settings, todo, ledger.records())
         except BaseException:
-            tracker.finish(None)
+            tracker.finish(())
             raise
-        tracker.finish(outcome.report)
+        tracker.finish(outcome.files)
     return outcome
 
 
@@ -146,8 +135,23 @@ def report_sweep(settings: Settings, situation: Situation) -> Outcome:
         records = repriced(records, settings.sweep.devices, prices=settings.prices, today=situation.today)
     outcome = _written(settings, plan_sweep(settings, situation), records)
     if outcome.records:
-        _tracker_of(settings).attach(outcome.report, sweep=settings.sweep.name)
+        _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
     return outcome
+
+
+def report_tracked(settings: Settings) -> Outcome:
+    """The same report from the tracking server alone: no ledger, no data and no trainer need be here.
+
+    Raises:
+        RecordError: the server cannot be read, or does not know the sweep.
+    """
+    if settings.tracking_uri is None:
+        raise ConfigError("report.source=mlflow needs a tracking server, and tracking=none has none")
+    mlflow_read = _heavy(
+        "orchestrator.record.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
+    )
+    records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
+    return write_report(settings.outputs / settings.sweep.name, records, told, settings.wish)
 
 
 def sync_sweep(settings: Settings) -> int:
@@ -159,8 +163,7 @@ def sync_sweep(settings: Settings) -> int:
     ledger, tracker = ledger_of(settings), _tracker_of(settings)
     tracker.begin(settings.sweep.name)
     sent = tracker.sync((record, metrics_of(record)) for record in ledger.records())
-    page = ledger.path.with_name(REPORT_NAME)
-    tracker.finish(page if page.exists() else None)
+    tracker.finish(files_in(ledger.path.parent))
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
@@ -182,10 +185,7 @@ def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager
 
 def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...]) -> Outcome:
     """The report, in the sweep's folder."""
-    page = ledger_of(settings).path.with_name(REPORT_NAME)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(render(sweep=settings.sweep.name, records=records, plan=current), encoding="utf-8")
-    return Outcome(plan=current, records=records, report=page)
+    return write_report(ledger_of(settings).path.parent, records, current, settings.wish)
 
 
 def _execute(

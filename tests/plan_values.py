@@ -106,9 +106,9 @@ def environment(missing: str | None = None, **versions: str) -> TrainerEnvironme
     return TrainerEnvironment(python="python", versions=versions or {"torch": "2.13.0"}, missing=missing)
 
 
-def planned(*points: Point, repeats: int = 1, **changes: Any) -> Plan:
+def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **changes: Any) -> Plan:
     """The plan of those points under the two trainers above, with nothing recorded and nothing missing."""
-    sweep = Sweep(name="example", points=points, repeats=repeats)
+    sweep = Sweep(name="example", points=points, repeats=repeats, baseline=baseline)
     trainers = {"torch_ddp": torch_like(), "tensorflow": tensorflow_like()}
     told = {
         "node": node(),

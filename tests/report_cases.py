@@ -5,16 +5,17 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 from price_values import price
 
-from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.spec import TimingSpec, trial_id
 
 STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
 HOSTILE_PRICE = price(
     **dict.fromkeys(("prices", "instance", "region", "provisioning", "source", "note"), HOSTILE)
 )
+AIMS = {name: Aim(metric="accuracy", higher_is_better=True) for name in ("mnist_cnn", HOSTILE)}
 SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
 
 
@@ -63,17 +64,26 @@ def repeats(trainer="torch_ddp", *, rates, **changes):
     ]
 
 
-def plan_of(records, *, skipped=(), stale=None):
+def baseline_of(records, **values):
+    """The baseline that those values of a spec name."""
+    specs = [each.spec for each in records if all(getattr(each.spec, key) == values[key] for key in values)]
+    points = dict.fromkeys(trial_id(replace(each, repeat=0)) for each in specs)
+    return Baseline(keys=tuple(values), points=tuple(points))
+
+
+def plan_of(records, *, skipped=(), stale=None, baseline=None):
     """A plan that found those records in the ledger."""
     cached = tuple(
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
         for each in records
     )
-    return Plan(sweep="example", placements=(), cached=cached, skipped=tuple(skipped))
+    return Plan(
+        sweep="example", placements=(), cached=cached, skipped=tuple(skipped), baseline=baseline, aims=AIMS
+    )
 
 
 def tpu_vs_gpu():
-    """Three trainers, two precisions, three repeats on the CPU; a GPU and a TPU that are not there."""
+    """Three trainers, two precisions, five repeats on the CPU; a GPU and a TPU that are not there."""
     records = [
         measured(
             trainer,
@@ -84,7 +94,7 @@ def tpu_vs_gpu():
         )
         for trainer in SECONDS
         for precision, speed in (("fp32", 1.0), ("bf16", 0.8))
-        for repeat in range(3)
+        for repeat in range(5)
     ]
     records += [rehearsed("torch_ddp", precision=each) for each in ("fp32", "fp16")]
     records += [rehearsed("torch_xla", device="tpu_v3_8")]
@@ -96,7 +106,9 @@ def tpu_vs_gpu():
         for trainer in SECONDS
     ]
     skipped += [Skipped(point="mnist_cnn t4 torch_ddp bf16", reason="t4 has no bf16 units")]
-    return records, plan_of(records, skipped=skipped)
+    return records, plan_of(
+        records, skipped=skipped, baseline=baseline_of(records, device="cpu", precision="fp32")
+    )
 
 
 def hostile():

@@ -1,28 +1,28 @@
 """Measurements that differ in one factor -> how much faster one is, and whether repeats show it. Pure."""
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from statistics import fmean, variance
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
 
+from orchestrator.analysis.factors import Factor, alike, differ, factors_of, same_host
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import DETAILS, label_of, varying
-from orchestrator.analysis.wording import Spread, counted
+from orchestrator.analysis.wording import Spread
 
-_FACTORS: Mapping[str, tuple[str, ...]] = {
-    "trainer": ("trainer", "trainer_options", "trainer_version", "process_model", "versions", "variables"),
-    "precision": ("precision",),
-    "device": ("device", "host", "replicas", "process_model", "variables"),
-    "workers": ("num_workers", "replicas", "variables"),
-    "batch": ("global_batch_size",),
-}
-"""What may differ in two measurements that are compared by a factor; all else must be equal."""
+Verdict = Literal["faster", "slower", "no difference shown", "too few repeats"]
 
-_TOLD = ("device", "trainer", "precision", *DETAILS)
+LEAST_REPEATS = 5
+"""Of each side, for a verdict: with fewer the interval is so wide that it says little."""
 
-_T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Student's t, two-sided 95%, of 1 to 10 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2)."""
+# fmt: off
+_T_95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)
+# fmt: on
+"""Student's t, two-sided 95%, of 1 to 30 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +31,10 @@ class Comparison:
 
     Attributes:
         where: what they have in common, as far as other measurements of the sweep differ in it.
-        first, second: the sides in words; the first has the higher throughput.
+        first, second: the sides in words.
         ratio: throughput of the first over that of the second with its 95% interval, `ratio_of`; where a
             side has one repeat, without an interval.
-        verdict: `faster`, `no difference shown`, or why there is none.
+        verdict: of the first.
         is_noisy: something else disturbed a repeat of either side.
     """
 
@@ -43,7 +43,7 @@ class Comparison:
     first: str
     second: str
     ratio: Spread
-    verdict: str
+    verdict: Verdict
     is_noisy: bool
 
 
@@ -53,60 +53,97 @@ def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...]
     The next fastest comes first. A trainer that trains nothing is compared with nobody.
     """
     training = [each for each in measured if each.trains]
-    told = ("workload", *varying([each.setting for each in training], _TOLD))
-    return tuple(
-        tuple(_comparison(factor, (fastest, other), told=told) for other in others)
-        for factor in _FACTORS
-        for fastest, *others in _groups(training, factor)
-        if others
+    told = told_of(training)
+    groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
+    for factor in factors_of(training):
+        for group in alike(training, factor):
+            fastest, *others = sorted(group, key=lambda each: -_mean_log(each.rates))
+            pairs = [
+                (fastest, each)
+                for each in others
+                if differ(fastest, each, factor) and same_host(fastest, each)
+            ]
+            compared = tuple(comparison_of((factor,), pair, told=told) for pair in pairs)
+            if compared:
+                groups[compared] = None
+    return tuple(groups)
+
+
+def told_of(measured: Sequence[Measured]) -> tuple[str, ...]:
+    """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
+    settings = [each.setting for each in measured]
+    found = varying(settings, ("device", "trainer", "precision", *DETAILS))
+    one_host = len({each.host for each in settings if each.host}) < 2  # of the CPU; other devices have none
+    return ("workload", *(name for name in found if not (one_host and name == "host")))
+
+
+def comparison_of(
+    factors: Sequence[Factor], pair: tuple[Measured, Measured], *, told: Sequence[str]
+) -> Comparison:
+    """The first of a pair over the second.
+
+    Args:
+        factors: that they may differ in.
+        told: fields of a setting that are worth a word.
+    """
+    first, second = pair
+    labels = list(dict.fromkeys(label for each in factors for label in each.labels))
+    own = [name for name in (*labels, "ran_with") if name in told or name == labels[0]]
+    apart = {name for each in factors for name in (each.field, *each.follows)}
+    ratio = ratio_of(first.rates, second.rates)
+    return Comparison(
+        factor=", ".join(each.name for each in factors),
+        where=label_of(first.setting, [name for name in told if name not in own and name not in apart]),
+        first=label_of(first.setting, own),
+        second=label_of(second.setting, own),
+        ratio=ratio,
+        verdict=verdict_on(ratio, num_repeats=min(first.num_repeats, second.num_repeats)),
+        is_noisy=bool(first.num_noisy or second.num_noisy),
     )
 
 
 def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
     """Geometric mean over geometric mean, and the 95% interval of that ratio if each side has two values.
 
-    Welch's interval of the difference of mean logarithms, with as many degrees of freedom as the smaller side
-    has (the conservative choice: it covers at least what it says for normal logarithms). It takes repeats for
-    independent, and each comparison for the only one.
+    Welch's interval of the difference of mean logarithms, with Satterthwaite's degrees of freedom rounded
+    down. It takes repeats for independent, and each comparison for the only one.
     """
     logs = [[math.log(each) for each in side] for side in (first, second)]
     difference = fmean(logs[0]) - fmean(logs[1])
     half = 0.0
     if min(map(len, logs)) > 1:
-        freedom = min(min(map(len, logs)) - 1, len(_T_95))
-        half = _T_95[freedom - 1] * math.sqrt(sum(variance(side) / len(side) for side in logs))
+        errors = [_variance(side) / len(side) for side in logs]
+        half = t_95(_freedom_of(errors, [len(side) for side in logs])) * math.sqrt(sum(errors))
     middle, low, high = (math.exp(each) for each in (difference, difference - half, difference + half))
     return Spread(median=middle, low=low, high=high)
 
 
-def _groups(measured: Sequence[Measured], factor: str) -> list[list[Measured]]:
-    """Measurements that are alike in all but the factor, the fastest of each group first."""
-    alike: dict[tuple[object, ...], list[Measured]] = defaultdict(list)
-    for each in measured:
-        facts = {**asdict(each.setting), "versions": each.versions, "variables": each.variables}
-        key = tuple(facts[name] for name in facts if name not in (*_FACTORS[factor], "ran_with"))
-        alike[key].append(each)
-    return [sorted(group, key=lambda each: -fmean(map(math.log, each.rates))) for group in alike.values()]
+def verdict_on(ratio: Spread, *, num_repeats: int) -> Verdict:
+    """What the interval of a ratio shows of its first side; nothing with fewer repeats than it takes."""
+    if num_repeats < LEAST_REPEATS:
+        return "too few repeats"
+    if ratio.low > 1:
+        return "faster"
+    return "slower" if ratio.high < 1 else "no difference shown"
 
 
-def _comparison(factor: str, pair: tuple[Measured, Measured], *, told: Sequence[str]) -> Comparison:
-    first, second = pair
-    own = [name for name in (*_FACTORS[factor], "ran_with") if name in told or name == _FACTORS[factor][0]]
-    ratio = ratio_of(first.rates, second.rates)
-    return Comparison(
-        factor=factor,
-        where=label_of(first.setting, [name for name in told if name not in own]),
-        first=label_of(first.setting, own),
-        second=label_of(second.setting, own),
-        ratio=ratio,
-        verdict=_verdict_of(ratio, (first.num_repeats, second.num_repeats)),
-        is_noisy=bool(first.num_noisy or second.num_noisy),
-    )
+def t_95(freedom: int) -> float:
+    """Student's t, two-sided 95%; beyond 30 degrees of freedom that of 30, which is at most 4% too large."""
+    return _T_95[min(freedom, len(_T_95)) - 1]
 
 
-def _verdict_of(ratio: Spread, num_repeats: tuple[int, int]) -> str:
-    if max(num_repeats) == 1:
-        return "one repeat each: no verdict"
-    if min(num_repeats) == 1:
-        return f"one repeat against {counted(max(num_repeats), 'repeat')}: no verdict"
-    return "faster" if ratio.low > 1 else "no difference shown"
+def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:
+    """Welch-Satterthwaite: of two squared standard errors of means, of that many values each."""
+    parts = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
+    least = min(sizes) - 1
+    return max(least, math.floor(sum(errors) ** 2 / parts)) if parts > 0 else least
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Of a sample; `statistics.variance` computes in fractions, which thousands of pairs would wait for."""
+    mean = fmean(values)
+    return math.fsum((each - mean) ** 2 for each in values) / (len(values) - 1)
+
+
+def _mean_log(rates: Sequence[float]) -> float:
+    return fmean(map(math.log, rates))

@@ -3,13 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
+from orchestrator.analysis.advice import Advice, advice_on
+from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
+from orchestrator.analysis.choice import choice_table
 from orchestrator.analysis.compare import Comparison, comparisons_of
+from orchestrator.analysis.compared import baseline_table, compared_table
 from orchestrator.analysis.cost import attempts_of
 from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_point, prices_table
 from orchestrator.analysis.frame import frame_of
+from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.measured import Measured, measured_of
-from orchestrator.analysis.results import compared_table, measured_table
+from orchestrator.analysis.pareto import jobs_of
+from orchestrator.analysis.results import measured_table
+from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.setting import names_in
+from orchestrator.analysis.step_cost import StepCost, step_cost_table, step_costs_of
 from orchestrator.analysis.tables import (
     Table,
     failed_table,
@@ -21,6 +31,7 @@ from orchestrator.analysis.tables import (
 from orchestrator.analysis.targets import target_table, to_target_of
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
+from orchestrator.core.wish import FASTEST, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +39,15 @@ class Findings:
     """What the records answer of a plan.
 
     Attributes:
+        wish: what is to be recommended.
         records: the record that stands of each trial of the plan that has one.
+        frame: of these records, `frame.COLUMNS`.
         measured: results of the devices that were asked for, repeats together.
+        against: every setting and the baseline of the sweep, if it names one.
+        matrices: speed-ups, device by precision.
+        scaling: over numbers of workers.
+        step_costs: over batch sizes.
+        advice: on every workload and data that something was trained with.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
@@ -41,8 +59,15 @@ class Findings:
     """
 
     plan: Plan
+    wish: Wish
     records: tuple[TrialRecord, ...]
+    frame: pd.DataFrame
     measured: tuple[Measured, ...]
+    against: AgainstBaseline
+    matrices: tuple[Matrix, ...]
+    scaling: tuple[Scaling, ...]
+    step_costs: tuple[StepCost, ...]
+    advice: tuple[Advice, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
@@ -53,7 +78,7 @@ class Findings:
     num_others: int
 
 
-def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
+def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
     asked = dict.fromkeys(
@@ -62,11 +87,19 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
     found = tuple(standing[each] for each in asked if each in standing)
     wanted = tuple(each for each in records if each.trial_id in asked)
     attempts = attempts_of(wanted)
-    measured = measured_of(frame_of(wanted))
+    frame = frame_of(wanted)
+    measured = measured_of(frame)
     return Findings(
         plan=plan,
+        wish=wish,
         records=found,
+        frame=frame,
         measured=measured,
+        against=against_baseline(measured, plan.baseline),
+        matrices=matrices_of(measured, plan.baseline),
+        scaling=scaling_of(measured),
+        step_costs=step_costs_of(measured),
+        advice=tuple(advice_on(job, wish) for job in jobs_of(measured, plan.aims)),
         compared=comparisons_of(measured),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
@@ -79,12 +112,17 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan) -> Findings:
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """Measured, compared, time to target, cost, prices, and what else is to be known; if it has rows."""
+    """What was measured and compared, then what became of all other trials: the tables that have rows."""
     plan = findings.plan
     name_of = names_in(plan)
     tables = (
         measured_table(findings.measured),
         compared_table([each for group in findings.compared for each in group]),
+        baseline_table(findings.against),
+        matrix_table(findings.matrices),
+        scaling_table(findings.scaling),
+        step_cost_table(findings.step_costs),
+        choice_table(findings.advice),
         target_table(to_target_of(findings.records)),
         cost_table(findings.costs, name_of),
         prices_table((each.spec, each.price) for each in findings.attempts),

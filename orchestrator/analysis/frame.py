@@ -1,14 +1,14 @@
 """Records -> a table with one row per trial, for tables, figures and notebooks."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 
 import pandas as pd
 
 from orchestrator.analysis.cost import COSTS, attempts_of, bill_of_all, price_label
 from orchestrator.analysis.metrics import METRICS, metrics_of
 from orchestrator.analysis.noise import noise_of
-from orchestrator.analysis.setting import Setting, setting_of
+from orchestrator.analysis.setting import Setting, plain_setting, setting_of
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
 from orchestrator.core.spec import trial_id
 
@@ -63,7 +63,7 @@ def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, o
         "point": trial_id(replace(spec, repeat=0)),
         "provenance": record.provenance,
         "state": record.failure.kind if record.failure else "done",
-        **asdict(setting_of(spec)),
+        **plain_setting(setting_of(spec)),
         "repeat": spec.repeat,
         "trains": record.placement.trains,
         "versions": _listed(versions_of(record)),

@@ -3,19 +3,27 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from orchestrator.analysis.choice import recommended
 from orchestrator.analysis.compare import Comparison
+from orchestrator.analysis.compared import in_words
 from orchestrator.analysis.cost import marks_in
 from orchestrator.analysis.cost_tables import total_of
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.results import verdict_of
-from orchestrator.analysis.wording import counted, number, ratio
+from orchestrator.analysis.wording import counted, number
 
 _MOST_COMPARISONS = 6
 
 
 def headline_of(findings: Findings) -> tuple[str, ...]:
-    """Counts, what the comparisons show, then what failed and what is not measured."""
-    return (_counts_of(findings), *_compared(findings.compared), *_billed(findings), *_caveats(findings))
+    """Counts, what is recommended, what comparisons show, what it cost, what failed or is not measured."""
+    return (
+        _counts_of(findings),
+        *recommended(findings.advice, findings.wish),
+        *_against(findings.against.compared),
+        *_compared(findings.compared),
+        *_billed(findings),
+        *_caveats(findings),
+    )
 
 
 def _counts_of(findings: Findings) -> str:
@@ -30,11 +38,22 @@ def _counts_of(findings: Findings) -> str:
     return ", ".join([*counts, *missing]) + "."
 
 
+def _against(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """Of each baseline, what is fastest against it."""
+    best: dict[tuple[str, str], Comparison] = {}
+    for each in comparisons:
+        best.setdefault((each.where, each.second), each)
+    for (where, base), each in list(best.items())[:_MOST_COMPARISONS]:
+        yield f"Against the baseline {base} on {where}: {each.first}: {in_words(each)}."
+    if len(best) > _MOST_COMPARISONS:
+        yield f"{counted(len(best) - _MOST_COMPARISONS, 'baseline')} more in the table of the baseline."
+
+
 def _compared(groups: Sequence[Sequence[Comparison]]) -> Iterator[str]:
     """The two fastest of each group."""
     for fastest, *_ in groups[:_MOST_COMPARISONS]:
-        sides = f"{fastest.first} has {ratio(fastest.ratio)} the samples/s of {fastest.second}"
-        yield f"By {fastest.factor} on {fastest.where}: {sides} ({verdict_of(fastest)})."
+        sides = f"{fastest.first} against {fastest.second}"
+        yield f"By {fastest.factor} on {fastest.where}: {sides}: {in_words(fastest)}."
     if len(groups) > _MOST_COMPARISONS:
         more = counted(len(groups) - _MOST_COMPARISONS, "comparison")
         yield f"{more} more in the table of comparisons."

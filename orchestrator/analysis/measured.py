@@ -19,22 +19,29 @@ _Row = Mapping[Any, Any]
 _UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
 
 
+_JOB = ("launch_seconds", "training_seconds", "evaluation_seconds")
+"""The parts of a whole training, one after the other; launching contains the set-up."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """A setting's numbers: medians over its repeats with their range, or those of its only trial.
 
     Attributes:
+        point: trial_id of the first repeat, whether that one was measured or not.
         trains: whether anything was computed; where nothing was, the times compare with nobody's.
         versions, variables: of the workers, the same in all repeats.
         num_blocks: timed blocks of one trial; the least of them where they differ.
         num_noisy: repeats that something else disturbed, as their records tell.
         rates: samples per second of each repeat.
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
+        job_seconds: from the request for workers to the end of the evaluation.
         price: what all repeats are priced as; empty where they have no price, or several.
         usd_per_million_samples: at that price; NaN without one.
         quality: metric -> value on held-out data.
     """
 
+    point: str
     setting: Setting
     trains: bool
     versions: str
@@ -47,6 +54,7 @@ class Measured:
     first_step_seconds: Spread
     setup_seconds: Spread
     final_loss: Spread
+    job_seconds: Spread
     price: str
     usd_per_million_samples: Spread
     quality: Mapping[str, Spread]
@@ -72,6 +80,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     step_seconds, samples_per_second = _timing_of(rows)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     return Measured(
+        point=first["point"],
         setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
         trains=first["trains"],
         versions=first["versions"],
@@ -84,6 +93,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         first_step_seconds=_over(rows, "first_step_seconds"),
         setup_seconds=_over(rows, "setup_seconds"),
         final_loss=_over(rows, "final_loss"),
+        job_seconds=_spread_of([sum(row[each] for each in _JOB) for row in rows]),
         price=price,
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
@@ -109,8 +119,11 @@ def _cost_at(rate: Spread, row: _Row) -> Spread:
 
 
 def _over(rows: Sequence[_Row], column: str) -> Spread:
-    known = _known(rows, column) or [math.nan]
-    return Spread(median=median(known), low=min(known), high=max(known))
+    return _spread_of(_known(rows, column) or [math.nan])
+
+
+def _spread_of(values: Sequence[float]) -> Spread:
+    return Spread(median=median(values), low=min(values), high=max(values))
 
 
 def _known(rows: Sequence[_Row], column: str) -> list[float]:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from orchestrator.analysis.compare import LEAST_REPEATS
 from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.metrics import METRICS
@@ -48,8 +49,8 @@ _TERMS = (
     (
         "ratio",
         "geometric mean of the repeats of one over that of the other, with Welch's 95% interval of mean "
-        "logarithms. It takes repeats for independent and each comparison for the only one. One repeat is no "
-        "sample, so there is no verdict without a second one on both sides",
+        "logarithms. It takes repeats for independent and each comparison for the only one. With fewer than "
+        f"{LEAST_REPEATS} repeats on a side there is no verdict: too few repeats",
     ),
     ("noisy", NOISY),
     (

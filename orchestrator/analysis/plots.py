@@ -14,9 +14,11 @@ from orchestrator.analysis.wording import data_name
 from orchestrator.core.result import TrialRecord
 
 # Told apart by colour-blind readers; white text is readable on them, and they on white and on black.
-_COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#8a3f9e", "#a8324f", "#0f7f86")
+COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#8a3f9e", "#a8324f", "#0f7f86")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _BAR_PIXELS = 26
+_MOST_BARS = 60
+_MOST_CURVES = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +42,24 @@ def throughput_figures(measured: Sequence[Measured]) -> tuple[Figure, ...]:
     return tuple(
         Figure(
             title=f"Throughput of {workload}, {data_name(data)} data",
-            caption="Samples per second in the steady state; whiskers as the brackets of the table.",
-            height_pixels=110 + _BAR_PIXELS * len(group),
-            plot={"data": _bars(group), "layout": _BAR_LAYOUT},
+            caption="Samples per second in the steady state; whiskers as the brackets of the table."
+            + left_out(len(group), _MOST_BARS, "settings, the fastest"),
+            height_pixels=110 + _BAR_PIXELS * min(len(group), _MOST_BARS),
+            plot={"data": _bars(_fastest(group)), "layout": _BAR_LAYOUT},
         )
         for (workload, data), group in groups.items()
     )
+
+
+def _fastest(group: Sequence[Measured]) -> list[Measured]:
+    """As many as a figure can show, in the order in which they come."""
+    least = sorted((each.samples_per_second.median for each in group), reverse=True)[:_MOST_BARS][-1]
+    return [each for each in group if each.samples_per_second.median >= least]
+
+
+def left_out(count: int, most: int, what: str) -> str:
+    """What a caption adds where a figure cannot show everything; the tables and CSV files can."""
+    return f" It shows {most:,} of {count:,} {what}." if count > most else ""
 
 
 _BAR_LAYOUT = {
@@ -60,7 +74,7 @@ def _bars(group: Sequence[Measured]) -> list[dict[str, Any]]:
     colours = _colours_of(each.setting.precision for each in group)
     return [
         _bars_of([each for each in group if each.setting.precision == precision], names)
-        | {"name": _shown(precision), "marker": {"color": colour}}
+        | {"name": shown(precision), "marker": {"color": colour}}
         for precision, colour in colours.items()
     ]
 
@@ -71,7 +85,7 @@ def _bars_of(group: Sequence[Measured], names: Sequence[str]) -> dict[str, Any]:
         "type": "bar",
         "orientation": "h",
         "x": [rate.median for rate in rates],
-        "y": [_shown(label_of(each.setting, names)) for each in group],
+        "y": [shown(label_of(each.setting, names)) for each in group],
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -91,9 +105,10 @@ def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
     return tuple(
         Figure(
             title=f"Training loss of {workload}, {data_name(data)} data",
-            caption="Loss of one step over its global batch, read outside the timed part.",
+            caption="Loss of one step over its global batch, read outside the timed part."
+            + left_out(len(group), _MOST_CURVES, "trials, the first"),
             height_pixels=420,
-            plot={"data": _curves(group), "layout": _loss_layout_of(group)},
+            plot={"data": _curves(group[:_MOST_CURVES]), "layout": _loss_layout_of(group[:_MOST_CURVES])},
         )
         for (workload, data), group in groups.items()
     )
@@ -117,7 +132,7 @@ def _curves(group: Sequence[TrialRecord]) -> list[dict[str, Any]]:
     seen: set[str] = set()
     curves = []
     for record, setting in zip(group, settings, strict=True):
-        name = _shown(label_of(setting, names))
+        name = shown(label_of(setting, names))
         line = {"color": colours[setting.precision], "dash": dashes[setting.trainer], "width": 2}
         curves.append(_curve_of(record, name) | {"line": line, "showlegend": name not in seen})
         seen.add(name)
@@ -137,10 +152,10 @@ def _curve_of(record: TrialRecord, name: str) -> dict[str, Any]:
     }
 
 
-def _shown(words: str) -> str:
+def shown(words: str) -> str:
     """Words that Plotly, which reads markup, shows as they are; it does not know quotes as entities."""
     return escape(words, quote=False)
 
 
 def _colours_of(precisions: Iterable[str]) -> dict[str, str]:
-    return dict(zip(sorted(set(precisions)), cycle(_COLOURS)))
+    return dict(zip(sorted(set(precisions)), cycle(COLOURS)))

@@ -26,8 +26,12 @@ function layoutOf(plot, width) {
 }
 
 function dataOf(plot) {
-  return plot.data.map((trace) =>
-    trace.error_x ? { ...trace, error_x: { ...trace.error_x, color: colour("--text"), thickness: 1.2, width: 4 } } : trace);
+  const whiskers = { color: colour("--text"), thickness: 1.2, width: 4 };
+  return plot.data.map((trace) => {
+    const drawn = { ...trace };
+    for (const axis of ["error_x", "error_y"]) if (trace[axis]) drawn[axis] = { ...trace[axis], ...whiskers };
+    return drawn;
+  });
 }
 
 const config = { displaylogo: false, responsive: true, displayModeBar: false };

@@ -6,24 +6,29 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
-from orchestrator.analysis.findings import Findings, findings_of, tables_of
+from orchestrator.analysis.choice import front_figures
+from orchestrator.analysis.findings import Findings, tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
 from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
+from orchestrator.analysis.tables import cut
+from orchestrator.analysis.trends import scaling_figures, step_cost_figures
 from orchestrator.analysis.wording import day_and_time
-from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 
+_MOST_ROWS = 500
 
-def render(*, sweep: str, records: Sequence[TrialRecord], plan: Plan) -> str:
-    """The page of a sweep: the same for the same records and plan, whenever it is made.
 
-    Args:
-        records: of the sweep's ledger; those that the plan does not ask for are counted and not shown.
-    """
-    findings = findings_of(records, plan)
-    figures = (*throughput_figures(findings.measured), *loss_figures(findings.records))
+def render(*, sweep: str, findings: Findings) -> str:
+    """The page of a sweep: the same for the same findings, whenever it is made."""
+    figures = (
+        *throughput_figures(findings.measured),
+        *front_figures([each.job for each in findings.advice]),
+        *step_cost_figures(findings.step_costs),
+        *scaling_figures(findings.scaling),
+        *loss_figures(findings.records),
+    )
     scripts = (plotly(), _asset("report.js")) if figures else ()
     body = (*_top(sweep, findings), *_findings(findings, figures), *_method(findings))
     return "\n".join(
@@ -87,7 +92,7 @@ def _period_of(records: Sequence[TrialRecord]) -> str:
 
 
 def _findings(findings: Findings, figures: Sequence[Figure]) -> Iterator[str]:
-    for table in tables_of(findings):
+    for table in (cut(each, most_rows=_MOST_ROWS) for each in tables_of(findings)):
         drawn = _drawn(figures) if table.title == "Measured" else ""
         yield _section(table.title, _note(table.note), table_markup(table), drawn)
 

@@ -1,15 +1,14 @@
-"""Measurements and what their comparison shows, as tables; units stand in their headers only."""
+"""Measurements as a table; units stand in its headers only."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
 from orchestrator.analysis.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, counted, data_name, number, ratio, spread
+from orchestrator.analysis.wording import UNKNOWN, counted, data_name, number, spread
 
 SHOWN = (
     "steady_samples_per_second",
@@ -116,28 +115,3 @@ def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> s
 def _shown(setting: Setting, name: str) -> str:
     value = getattr(setting, name)
     return data_name(value) if name == "data" else str(value)
-
-
-def compared_table(comparisons: Iterable[Comparison]) -> Table:
-    """One row per pair of measurements that differ in one factor."""
-    return Table(
-        title="Compared",
-        note=(
-            "Pairs that differ in one thing alone. The ratio is that of samples/s, over repeats, with its "
-            "95% interval; a difference is shown where that interval lies above 1."
-        ),
-        columns=(
-            *(Column(header=each) for each in ("by", "where", "first", "second")),
-            Column(header="ratio", is_number=True),
-            Column(header="verdict"),
-        ),
-        rows=tuple(
-            (each.factor, each.where, each.first, each.second, ratio(each.ratio), verdict_of(each))
-            for each in comparisons
-        ),
-    )
-
-
-def verdict_of(each: Comparison) -> str:
-    """The verdict, with a mark where a side was disturbed."""
-    return f"{each.verdict}, noisy" if each.is_noisy else each.verdict

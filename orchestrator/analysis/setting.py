@@ -91,6 +91,20 @@ def setting_of(spec: TrialSpec) -> Setting:
     )
 
 
+_NAMES = tuple(each.name for each in fields(Setting))
+
+
+def plain_setting(setting: Setting) -> dict[str, object]:
+    """Name -> value of every field; `dataclasses.asdict` would copy each value."""
+    return {name: getattr(setting, name) for name in _NAMES}
+
+
+def options_in(setting: Setting) -> dict[str, str]:
+    """Options of the trainer that are not at their defaults: `trainer.compile` -> `on`."""
+    pairs = (word.partition("=") for word in setting.trainer_options.split())
+    return {name: value for name, _, value in pairs if name.startswith("trainer.")}
+
+
 def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...]:
     """Those of the fields `among` that it takes to tell the settings apart."""
     return tuple(name for name in among if _varies(settings, name))

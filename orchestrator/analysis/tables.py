@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.analysis.noise import WAITS, waits_for_data
 from orchestrator.analysis.setting import DETAILS, Namer, label_of, setting_of, varying
@@ -30,6 +30,18 @@ class Table:
     note: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def cut(table: Table, *, most_rows: int) -> Table:
+    """The table with its first rows; the note says how many there are and where the others stand."""
+    count = len(table.rows)
+    if count <= most_rows:
+        return table
+    told = (
+        f"The first {most_rows:,} of {count:,} rows are shown; results.csv has every trial, and "
+        "comparisons.csv every comparison."
+    )
+    return replace(table, rows=table.rows[:most_rows], note=" ".join(filter(None, (table.note, told))))
 
 
 def rehearsed_table(records: Sequence[TrialRecord]) -> Table:

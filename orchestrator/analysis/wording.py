@@ -40,6 +40,12 @@ def ratio(value: Spread) -> str:
     return f"{value.median:,.2f}x{ends}"
 
 
+def percent(value: Spread) -> str:
+    """`93% [90, 96]`; without brackets if there is no interval."""
+    ends = f" [{value.low:.0%}, {value.high:.0%}]".replace("%", "") if value.low < value.high else ""
+    return f"{value.median:.0%}{ends}" if math.isfinite(value.median) else UNKNOWN
+
+
 def data_name(data: str) -> str:
     """`standin:mnist-v1:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which."""
     kind, *_, content = data.split(":")

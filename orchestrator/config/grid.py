@@ -8,11 +8,12 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from orchestrator.config.faults import shown
 from orchestrator.config.request import Request, check_axis, values_of_axis
 from orchestrator.config.values import frozen, resolved
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.sweep import MOST_TRIALS
-from orchestrator.plan.expand import Combination, expand
+from orchestrator.plan.expand import Combination, expand, matches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,10 +23,18 @@ class Grid:
     axes: Mapping[str, tuple[Any, ...]]
     exclude: tuple[Combination, ...]
     include: tuple[Combination, ...]
+    baseline: Combination
 
     def combinations(self) -> tuple[Combination, ...]:
-        """Every combination, each with all keys of a point."""
-        return expand(self.axes, exclude=self.exclude, include=self.include)
+        """Every combination, each with all keys of a point.
+
+        Raises:
+            ConfigError: a grid that gives none, or a baseline that none of them is.
+        """
+        found = expand(self.axes, exclude=self.exclude, include=self.include)
+        if self.baseline and not any(matches(each, self.baseline) for each in found):
+            raise ConfigError(_no_baseline(self.baseline, found))
+        return found
 
 
 def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> Grid:
@@ -50,6 +59,7 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
         axes={**said, **unsaid} if axes else {},
         exclude=tuple(_entries(plain["exclude"], where="sweep.exclude")),
         include=tuple(include),
+        baseline=_baseline(plain["baseline"]),
     )
 
 
@@ -83,6 +93,31 @@ def _entries(entries: Any, *, where: str) -> Iterator[dict[str, Any]]:
         raise ConfigError(f"{where}={entries!r} must be a list of mappings from axis to value")
     for entry in entries:
         yield _checked(entry, where=where)
+
+
+def _baseline(entry: Any) -> dict[str, Any]:
+    """What every setting is compared with; empty where the sweep names nothing."""
+    baseline = _checked(entry or {}, where="sweep.baseline")
+    for key, value in baseline.items():
+        if isinstance(value, tuple):
+            raise ConfigError(f"sweep.baseline: {key}={shown(value)} must be one value")
+    return baseline
+
+
+def _no_baseline(baseline: Combination, combinations: Iterable[Combination]) -> str:
+    for key, value in baseline.items():
+        known = dict.fromkeys(each[key] for each in combinations if key in each)
+        if value not in known:
+            values = ", ".join(map(shown, known)) or "none"
+            return (
+                f"sweep.baseline: {key}={shown(value)} is no point of this sweep; its values are: {values}; "
+                "choose one of them, or sweep.baseline=null"
+            )
+    named = ", ".join(f"{key}={shown(value)}" for key, value in baseline.items())
+    return (
+        f"sweep.baseline: no point of this sweep has {named} together; "
+        "add it to the grid, or say sweep.baseline=null"
+    )
 
 
 def _checked(entry: Any, *, where: str) -> dict[str, Any]:

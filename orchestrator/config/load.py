@@ -18,6 +18,7 @@ from orchestrator.config.words import read
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
 from orchestrator.core.settings import Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.wish import Wish
 
 
 def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
@@ -40,7 +41,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     differing = differing_keys(combinations)
     refuse_references(base, options, differing=differing)
     settle(base, combinations[0], options)
-    maker = PointMaker(base, options, knobs=knobs, label=differing)
+    maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)
     return _settings(
         base,
@@ -88,7 +89,7 @@ def _settings(
     reprices: bool,
     working_directory: Path,
 ) -> Settings:
-    plain = {group: plain_of(base[group], group=group) for group in ("sweep", *SETTINGS_GROUPS)}
+    plain = {group: plain_of(base[group], group=group) for group in ("sweep", "report", *SETTINGS_GROUPS)}
     executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     return Settings(
         sweep=Sweep(
@@ -96,6 +97,7 @@ def _settings(
             points=points,
             repeats=sweep["repeats"],
             shuffle_seed=sweep["shuffle_seed"],
+            baseline=tuple(sweep["baseline"] or ()),
         ),
         executor=executor.pop("name"),
         deadlines=Deadlines(**executor),
@@ -108,4 +110,6 @@ def _settings(
         prices=price_list_of(plain["prices"], option=prices),
         reprices=reprices,
         data_folder=_folder(base, working_directory),
+        report_source=plain["report"].pop("source"),
+        wish=Wish(**plain["report"]),
     )

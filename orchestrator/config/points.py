@@ -14,7 +14,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
 from orchestrator.core.spec import Option, TimingSpec, require_positive
 from orchestrator.core.sweep import Point
-from orchestrator.plan.expand import Combination
+from orchestrator.plan.expand import Combination, matches
 
 _START = tuple(each.name for each in fields(TrainerSettings))
 
@@ -35,15 +35,23 @@ class PointMaker:
         options: every option that a combination names.
         knobs: dotted keys that combinations have beside groups and top-level keys.
         label: the keys that tell points apart.
+        baseline: values of the points that all others are compared with; empty where there are none.
     """
 
     def __init__(
-        self, base: DictConfig, options: Options, *, knobs: Sequence[str], label: Sequence[str]
+        self,
+        base: DictConfig,
+        options: Options,
+        *,
+        knobs: Sequence[str],
+        label: Sequence[str],
+        baseline: Combination,
     ) -> None:
         self.trainers: dict[str, TrainerSettings] = {}
         self._base = base
         self._options = options
         self._label = label
+        self._baseline = baseline
         self._knobs = {key: _knobs_of(key[0], config, knobs) for key, config in options.items()}
         self._parts: dict[tuple[str, Any, tuple[tuple[str, Any], ...]], Any] = {}
         self._scalars: dict[tuple[str, Any], Any] = {}
@@ -69,6 +77,7 @@ class PointMaker:
             data_source=self._part("data", combination),
             timing=self._part("measure", combination),
             label=self._label_of(combination),
+            is_baseline=bool(self._baseline) and matches(combination, self._baseline),
             **{key: self._typed(key, combination[key]) for key in POINT_KEYS},
         )
 

@@ -13,9 +13,10 @@ from orchestrator.config.faults import in_one_line
 from orchestrator.config.twin import twin_of
 from orchestrator.core.device import Device
 from orchestrator.core.price import Currency, Provisioning
-from orchestrator.core.settings import ExecutorName, MissingDevice, StartMethodChoice
+from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.wish import Goal
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
 from workloads.registry import options_class, workload_names
@@ -43,6 +44,20 @@ def _one_of(default: str, choices: Any) -> Any:
 
 
 @dataclass
+class ReportConf:
+    """Where a report takes its records from, and which setting it recommends: `core/wish.py`."""
+
+    source: str = _one_of("ledger", ReportSource)
+    goal: str = _one_of("fastest", Goal)
+    deadline_hours: float | None = None
+    budget_usd: float | None = None
+    quality: float | None = None
+    weight_time: float = 1.0
+    weight_cost: float = 1.0
+    weight_quality: float = 1.0
+
+
+@dataclass
 class RootConf:
     """Top-level keys, and one key per config group."""
 
@@ -58,6 +73,7 @@ class RootConf:
     retry: Any = MISSING
     prices: Any = MISSING
     sweep: Any = None
+    report: ReportConf = field(default_factory=ReportConf)
     num_workers: int = 1
     global_batch_size: int = 64
     steps: int = 200
@@ -102,6 +118,7 @@ class SweepConf:
     include: Any = None
     repeats: int = 1
     shuffle_seed: int = 0
+    baseline: Any = None
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Where each trial of a sweep runs, or why it does not."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.core.device import DeviceKind
@@ -72,10 +73,38 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What every setting of a sweep is compared with.
+
+    Attributes:
+        keys: of the configuration, that it gives a value: `device`, `precision`.
+        points: the trials that have those values, each by the trial_id of its first repeat.
+    """
+
+    keys: tuple[str, ...]
+    points: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """The quality on held-out data that counts of a workload, by the name that the workload gives it."""
+
+    metric: str
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every point of a sweep's grid, each exactly once; `plan/order.py` has the order of the runs."""
+    """Every point of a sweep's grid, each exactly once; `plan/order.py` has the order of the runs.
+
+    Attributes:
+        baseline: None where the sweep names none.
+        aims: of every workload that has a trial.
+    """
 
     sweep: str
     placements: tuple[Placement, ...]
     cached: tuple[Cached, ...]
     skipped: tuple[Skipped, ...]
+    baseline: Baseline | None = None
+    aims: Mapping[str, Aim] = field(default_factory=dict)

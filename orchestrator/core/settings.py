@@ -9,9 +9,11 @@ from typing import Literal
 from orchestrator.core.errors import ConfigError, FailureKind
 from orchestrator.core.price import PriceList
 from orchestrator.core.sweep import Sweep
+from orchestrator.core.wish import FASTEST, Wish
 
 ExecutorName = Literal["inline", "ray"]
 MissingDevice = Literal["rehearse", "skip", "fail"]
+ReportSource = Literal["ledger", "mlflow"]
 StartMethodChoice = Literal["auto", "fork", "spawn"]
 
 
@@ -61,6 +63,8 @@ class Settings:
         outputs: folder of the sweeps' folders.
         prices: what the hardware of trials costs.
         reprices: whether the command line says anything of prices, so that a report takes these.
+        wish: which setting a report recommends.
+        report_source: where a report takes its records from.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
     """
 
@@ -76,6 +80,8 @@ class Settings:
     prices: PriceList
     reprices: bool
     data_folder: Path | None
+    wish: Wish = FASTEST
+    report_source: ReportSource = "ledger"
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

@@ -24,6 +24,7 @@ class Point:
         num_workers: devices of that kind.
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
+        is_baseline: whether others are compared with it.
     """
 
     workload: str
@@ -39,6 +40,7 @@ class Point:
     seed: int
     timing: TimingSpec
     label: Mapping[str, Option]
+    is_baseline: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_workers", "global_batch_size"):
@@ -77,12 +79,14 @@ class Sweep:
 
     Attributes:
         shuffle_seed: of the order in which trials run.
+        baseline: the keys that its baseline names, as `device` and `precision`.
     """
 
     name: str
     points: tuple[Point, ...]
     repeats: int
     shuffle_seed: int = 0
+    baseline: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_positive("sweep.repeats", self.repeats)

@@ -28,7 +28,7 @@ def expand(
     _check(grid, exclude)
     every = product(*grid.values()) if grid else ()
     combinations = [dict(zip(grid, values, strict=True)) for values in every]
-    kept = [each for each in combinations if not any(_matches(each, entry) for entry in exclude)]
+    kept = [each for each in combinations if not any(matches(each, entry) for entry in exclude)]
     if not grid and not include:
         raise ConfigError("sweep.grid has no axis and sweep.include no entry, so there is no point; add one")
     if not kept and not include:
@@ -51,8 +51,9 @@ def _check(grid: Mapping[str, Sequence[Option]], exclude: Sequence[Combination])
                 raise UnknownNameError("axis in sweep.exclude", axis, known=grid)
 
 
-def _matches(combination: Combination, entry: Combination) -> bool:
-    return all(combination[axis] in _any_of(wanted) for axis, wanted in entry.items())
+def matches(combination: Combination, entry: Combination) -> bool:
+    """Whether a combination has all values of an entry; a tuple in the entry means any of."""
+    return all(axis in combination and combination[axis] in _any_of(wanted) for axis, wanted in entry.items())
 
 
 def _any_of(wanted: Option) -> tuple[Option, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import UnknownNameError
-from orchestrator.core.placement import Cached, Placement, Plan, Provenance, Skipped
+from orchestrator.core.placement import Aim, Baseline, Cached, Placement, Plan, Provenance, Skipped
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.spec import trial_id
@@ -14,7 +14,7 @@ from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.plan.answers import Answers, answers_of, stale
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, is_here, place
-from orchestrator.plan.trials import DataIds, trial_of, unsuitable
+from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
 
 Outcome = Placement | Cached | Skipped
 
@@ -71,7 +71,22 @@ def plan(
         placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
         cached=tuple(each for each in outcomes if isinstance(each, Cached)),
         skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
+        baseline=_baseline(sweep, known=known),
+        aims={each.workload: _aim_of(each) for each in sweep.points if unsuitable(each) is None},
     )
+
+
+def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
+    if not sweep.baseline:
+        return None
+    points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
+    firsts = (next(_asked(each, 1, known=known)) for each in points)
+    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
+
+
+def _aim_of(point: Point) -> Aim:
+    quality = workload_of(point).quality
+    return Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
 
 
 def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:

@@ -1,10 +1,13 @@
 """What the pipeline needs of a tracking server: a copy of the ledger for people to look at."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.result import TrialRecord
+
+PLAN_NAME = "plan.json"
+"""The plan of a sweep among the files of its report, from which the report can be made again."""
 
 Kept = tuple[TrialRecord, Mapping[str, float]]
 """A record that is in the ledger, and the metrics that analysis makes of it."""
@@ -26,10 +29,10 @@ class Tracker(Protocol):
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Mirror one attempt of a trial; once, however often it is asked for."""
 
-    def finish(self, report: Path | None) -> None:
-        """Send again what was missed, and close the sweep with its report; None when it was interrupted."""
+    def finish(self, files: Sequence[Path]) -> None:
+        """Send again what was missed, and close the sweep with its report; none when it was interrupted."""
 
-    def attach(self, report: Path, *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
         """Put a report in the place of the sweep's former one; whether the sweep runs stays as it is."""
 
 
@@ -48,8 +51,8 @@ class NoTracker:
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """The ledger has it."""
 
-    def finish(self, report: Path | None) -> None:
+    def finish(self, files: Sequence[Path]) -> None:
         """Nothing to close."""
 
-    def attach(self, report: Path, *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
         """The report lies in the sweep's folder."""

@@ -52,9 +52,15 @@ def client_of(uri: str) -> "MlflowClient":
     """Open a database, made if it is not there, or a server, which is not asked yet."""
     from mlflow import MlflowClient
 
-    if uri.startswith(_SQLITE):
-        _require_database(Path(uri.removeprefix(_SQLITE)))
+    database = database_of(uri)
+    if database:
+        _require_database(database)
     return MlflowClient(uri)
+
+
+def database_of(uri: str) -> Path | None:
+    """The file of a database; None of a server."""
+    return Path(uri.removeprefix(_SQLITE)) if uri.startswith(_SQLITE) else None
 
 
 def _require_database(path: Path) -> None:

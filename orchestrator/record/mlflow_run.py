@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from orchestrator.core.codec import to_plain
 from orchestrator.core.result import TrialRecord
 
+RECORD_NAME = "record.json"
+"""The artifact of a run that holds its whole record."""
+
 _LONGEST_TAG = 5000  # MLflow's own limit is 8000
 _NOT_IN_A_KEY = re.compile(r"[^\w./:\- ]")  # MLflow refuses a run for one such character
 

@@ -1,7 +1,7 @@
 """Mirrors a sweep in MLflow: one parent run per sweep, one child run per attempt of a trial."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +13,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.record.base import Kept
 from orchestrator.record.mlflow_client import absolute, cause_of, client_of, load, without_secrets
 from orchestrator.record.mlflow_run import (
+    RECORD_NAME,
     RunKey,
     key_of,
     metrics_of,
@@ -85,14 +86,14 @@ class MlflowStore:
         """Write one attempt as a run of its own, unless the server has it."""
         self._mirror(record, metrics)
 
-    def finish(self, report: Path | None) -> None:
+    def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
         self._is_down = False
         missed, self._missed = self._missed, []
         self.sync(missed)
         if not self._is_down:
             with self._survivable():
-                self._close(report)
+                self._close(files)
         if self._missed:
             logger.warning(
                 "%d records are not in MLflow at %s; the next run of the sweep sends them",
@@ -100,7 +101,7 @@ class MlflowStore:
                 without_secrets(self._uri),
             )
 
-    def attach(self, report: Path, *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
         """Attach a report to the sweep's parent run, made and ended here if there is none yet."""
         with self._survivable():
             experiment_id = self._experiment_of(sweep)
@@ -108,7 +109,7 @@ class MlflowStore:
             if run_id is None:
                 run_id = self._new_parent(experiment_id, sweep)
                 self._client.set_terminated(run_id)
-            self._client.log_artifact(run_id, str(report))
+            self._log(run_id, files)
 
     def _mirror(self, record: TrialRecord, metrics: Mapping[str, float]) -> bool:
         """Whether this call wrote the record's run."""
@@ -152,7 +153,7 @@ class MlflowStore:
         self._client.log_batch(run_id, metrics=points[:_METRICS_PER_CALL], params=params)
         for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
-        self._client.log_text(run_id, to_json(record), "record.json")
+        self._client.log_text(run_id, to_json(record), RECORD_NAME)
         status = "FAILED" if record.failure else "FINISHED"
         self._client.set_terminated(run_id, status=status, end_time=ended_at)
 
@@ -160,11 +161,14 @@ class MlflowStore:
         self._client.set_terminated(run_id, status="KILLED")  # a deleted run keeps its status
         self._client.delete_run(run_id)
 
-    def _close(self, report: Path | None) -> None:
+    def _close(self, files: Sequence[Path]) -> None:
         parent_id = self._opened().parent_id
-        if report is not None:
-            self._client.log_artifact(parent_id, str(report))
-        self._client.set_terminated(parent_id, status="FINISHED" if report else "KILLED")
+        self._log(parent_id, files)
+        self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
+
+    def _log(self, run_id: str, files: Sequence[Path]) -> None:
+        for each in files:
+            self._client.log_artifact(run_id, str(each))
 
     def _opened(self) -> _Sweep:
         """The sweep on the server, found or made at the first call."""

@@ -97,7 +97,7 @@ def wait_until_healthy(port, process):
 def finish_sweep(store, sweep, *, records=(), report=None):
     store.begin(sweep)
     written = store.sync((each, METRICS) for each in records)
-    store.finish(report)
+    store.finish([report] if report else [])
     return written
 
 
@@ -120,8 +120,8 @@ def test_both_trackers_keep_the_contract(database):
         tracker.begin("contract")
         assert tracker.sync([]) == 0
         tracker.keep(record(), METRICS)
-        tracker.finish(None)
-        tracker.attach(Path(__file__), sweep="contract")
+        tracker.finish([])
+        tracker.attach([Path(__file__)], sweep="contract")
         assert tracker.missed == 0
 
 
@@ -231,7 +231,7 @@ def test_a_later_report_takes_the_place_of_the_first_and_the_sweep_s_state_stays
     finish_sweep(MlflowStore(uri), sweep, report=report)
     MlflowStore(uri).begin(sweep)  # another driver runs the sweep
     report.write_text("second")
-    MlflowStore(uri).attach(report, sweep=sweep)
+    MlflowStore(uri).attach([report], sweep=sweep)
     (parent,), _ = runs_of(uri, sweep)
     assert parent.info.status == "RUNNING"
     shown = MlflowClient(uri).download_artifacts(parent.info.run_id, "report.html", str(tmp_path / "shown"))
@@ -243,14 +243,14 @@ def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left
 ):
     report = tmp_path / "report.html"
     report.write_text("a report")
-    MlflowStore(uri).attach(report, sweep=sweep)
+    MlflowStore(uri).attach([report], sweep=sweep)
     (parent,), children = runs_of(uri, sweep)
     assert (parent.info.status, children) == ("FINISHED", [])
     assert [each.path for each in MlflowClient(uri).list_artifacts(parent.info.run_id)] == ["report.html"]
 
 
 def test_a_report_that_cannot_be_attached_is_told_and_no_error(sweep, tmp_path, caplog):
-    MlflowStore(f"http://127.0.0.1:{free_port()}").attach(tmp_path / "report.html", sweep=sweep)
+    MlflowStore(f"http://127.0.0.1:{free_port()}").attach([tmp_path / "report.html"], sweep=sweep)
     assert "MLflow at http://127.0.0.1:" in caplog.text
 
 
@@ -298,7 +298,7 @@ def test_an_unreachable_server_loses_nothing_and_tells_it_in_two_lines(database,
         store.begin(sweep)
         for attempt in (1, 2, 3):
             store.keep(record(attempt=attempt), METRICS)
-        store.finish(None)
+        store.finish([])
     first, last = (each.getMessage() for each in caplog.records if each.name.startswith("orchestrator"))
     assert store.missed == 3
     assert first.startswith("MLflow at http://127.0.0.1:")
@@ -317,7 +317,7 @@ def test_what_was_missed_is_sent_when_the_sweep_ends(tmp_path, database, sweep):
     store.keep(record(), METRICS)
     assert store.missed == 1
     path.write_bytes(Path(database.removeprefix("sqlite:///")).read_bytes())  # it is mended meanwhile
-    store.finish(None)
+    store.finish([])
     assert store.missed == 0
     assert only_child(f"sqlite:///{path}", sweep).info.status == "FINISHED"
 
@@ -366,7 +366,7 @@ def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
 
 def test_a_first_start_prints_nothing(tmp_path):
     code = "from orchestrator.record.mlflow_store import MlflowStore\n"
-    code += "store = MlflowStore('sqlite:///mlflow.db'); store.begin('quiet'); store.finish(None)"
+    code += "store = MlflowStore('sqlite:///mlflow.db'); store.begin('quiet'); store.finish([])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from report_cases import tpu_vs_gpu
 
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report import plotly, render
 
 GOLDEN = Path(__file__).with_name("report.html")
@@ -17,7 +18,7 @@ GOLDEN = Path(__file__).with_name("report.html")
 def page():
     """The page without Plotly's bundle, which is not ours and differs from version to version."""
     records, plan = tpu_vs_gpu()
-    whole = render(sweep="tpu_vs_gpu", records=records, plan=plan)
+    whole = render(sweep="tpu_vs_gpu", findings=findings_of(records, plan))
     return re.sub(r"'sha256-[^']+'", "'sha256-…'", whole.replace(plotly(), "PLOTLY"), count=1)
 
 

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from report_cases import hostile, tpu_vs_gpu
 
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -41,7 +42,7 @@ def requests_of(net_log):
 
 def page_of(case):
     records, plan = case()
-    return render(sweep="example", records=records, plan=plan)
+    return render(sweep="example", findings=findings_of(records, plan))
 
 
 @pytest.fixture(scope="module", params=[tpu_vs_gpu, hostile], ids=["tpu_vs_gpu", "hostile"])
@@ -52,10 +53,11 @@ def browser(request, tmp_path_factory):
 def test_every_figure_is_drawn(browser):
     document, _, _ = browser
     plots = document.split('data-plot="')[1:]
-    assert len(plots) == 2
+    assert len(plots) == 3
     assert all('class="main-svg"' in each for each in plots)
     assert 'class="point"' in plots[0]  # a bar
-    assert 'class="js-line"' in plots[1]  # a curve
+    assert 'class="point"' in plots[1]  # a setting by its time and quality
+    assert 'class="js-line"' in plots[2]  # a curve
 
 
 def test_the_console_is_silent(browser):

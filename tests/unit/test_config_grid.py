@@ -131,3 +131,64 @@ def test_an_axis_that_points_do_not_have_is_refused(part):
 def test_an_axis_that_is_not_there_cannot_be_taken_away():
     with pytest.raises(ConfigError, match=r"unknown axis in sweep\.grid 'seed'; known: device"):
         grid("~sweep.grid.seed", grid={"device": ["cpu"]})
+
+
+TWO_BY_TWO = {"device": ["cpu", "t4"], "precision": ["fp32", "bf16"]}
+
+
+def test_a_baseline_names_values_of_points():
+    found = grid(grid=TWO_BY_TWO, baseline={"device": "cpu", "precision": "fp32"})
+    assert found.baseline == {"device": "cpu", "precision": "fp32"}
+    assert len(found.combinations()) == 4
+
+
+def test_a_sweep_need_not_have_a_baseline():
+    assert not grid(grid=TWO_BY_TWO).baseline
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {"baseline": {"device": "v100", "precision": "fp32"}},
+            "sweep.baseline: device='v100' is no point of this sweep; its values are: 'cpu', 't4'; "
+            "choose one of them, or sweep.baseline=null",
+        ),
+        (
+            {"baseline": {"trainer.compile": "on"}},
+            "sweep.baseline: trainer.compile='on' is no point of this sweep; its values are: none; "
+            "choose one of them, or sweep.baseline=null",
+        ),
+        (
+            {"baseline": {"device": "t4", "precision": "fp32"}, "exclude": [{"device": "t4", "seed": 0}]},
+            "sweep.baseline: device='t4' is no point of this sweep; its values are: 'cpu'; "
+            "choose one of them, or sweep.baseline=null",
+        ),
+        (
+            {
+                "baseline": {"device": "t4", "precision": "fp32"},
+                "exclude": [{"device": "t4", "precision": "fp32"}],
+            },
+            "sweep.baseline: no point of this sweep has device='t4', precision='fp32' together; "
+            "add it to the grid, or say sweep.baseline=null",
+        ),
+    ],
+)
+def test_a_baseline_that_is_no_point_is_refused(parts, message):
+    with pytest.raises(ConfigError) as raised:
+        grid(grid=TWO_BY_TWO, **parts).combinations()
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"),
+    [
+        (["cpu"], "sweep.baseline: ['cpu'] must be a mapping from axis to value"),
+        ({"device": ["cpu", "t4"]}, "sweep.baseline: device=['cpu','t4'] must be one value"),
+        ({"devise": "cpu"}, "unknown axis in sweep.baseline 'devise'; did you mean 'device'? known: "),
+    ],
+)
+def test_a_baseline_of_another_shape_is_refused(baseline, message):
+    with pytest.raises(ConfigError) as raised:
+        grid(grid=TWO_BY_TWO, baseline=baseline)
+    assert str(raised.value).startswith(message)

@@ -8,6 +8,7 @@ from plan_values import planned
 from orchestrator.config.load import load
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
+from orchestrator.core.wish import Wish
 
 SWEEPS = ", ".join(sorted(each.stem for each in (Path(__file__).parents[2] / "conf/sweep").glob("*.yaml")))
 
@@ -112,8 +113,9 @@ def test_interpolations_see_what_all_points_share():
         ),
         (
             (SMOKE, "sweep.nam=x"),
-            "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.common, sweep.exclude, "
-            "sweep.grid, sweep.include, sweep.name, sweep.repeats, sweep.shuffle_seed",
+            "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.baseline, "
+            "sweep.common, sweep.exclude, sweep.grid, sweep.include, sweep.name, sweep.repeats, "
+            "sweep.shuffle_seed",
         ),
         (
             (SMOKE, *ONE, "measure.max_block=3"),
@@ -154,3 +156,49 @@ def test_ten_thousand_points_of_one_line_are_each_decided_exactly_once():
     found = planned(*sweep.points)
     assert len(found.placements) == len({each.trial_id for each in found.placements}) == 1_250 * 4
     assert len(found.skipped) == len({each.point for each in found.skipped}) == 1_250 * 4
+
+
+def test_the_points_of_the_baseline_are_marked():
+    sweep = loaded("+sweep=tpu_vs_gpu").sweep
+    assert sweep.baseline == ("device", "precision")
+    assert {(each.device.name, each.precision) for each in sweep.points if each.is_baseline} == {
+        ("cpu", "fp32")
+    }
+    assert sum(each.is_baseline for each in sweep.points) == 3
+
+
+def test_a_command_line_chooses_another_baseline_or_none():
+    other = loaded("+sweep=tpu_vs_gpu", "sweep.baseline={trainer: tensorflow}").sweep
+    assert {each.trainer for each in other.points if each.is_baseline} == {"tensorflow"}
+    none = loaded("+sweep=tpu_vs_gpu", "sweep.baseline=null", "device=t4").sweep
+    assert (none.baseline, [each for each in none.points if each.is_baseline]) == ((), [])
+
+
+def test_a_baseline_that_the_command_line_leaves_out_is_refused():
+    with pytest.raises(ConfigError, match=r"sweep\.baseline: device='cpu' is no point of this sweep"):
+        loaded("+sweep=tpu_vs_gpu", "device=t4")
+
+
+def test_a_wish_for_the_report_is_said_on_the_command_line():
+    assert loaded(SMOKE).wish == Wish()
+    words = ("report.goal=cheapest", "report.deadline_hours=2", "report.budget_usd=5", "report.quality=0.96")
+    assert loaded(SMOKE, *words).wish == Wish(
+        goal="cheapest", deadline_hours=2.0, budget_usd=5.0, quality=0.96
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("report.goal=chepest", "unknown report.goal 'chepest'; did you mean 'cheapest'?"),
+        ("report.deadline=2", "unknown key 'report.deadline'; did you mean 'report.deadline_hours'?"),
+        ("report.deadline_hours=soon", "report.deadline_hours='soon' must be a number"),
+        ("report.deadline_hours=-1", "report.deadline_hours=-1.0 must be above 0 and finite"),
+        ("report=fast", "report='fast' must be"),
+    ],
+)
+def test_a_wish_that_is_wrong_is_one_line(word, message):
+    with pytest.raises(ConfigError) as raised:
+        loaded(SMOKE, word)
+    assert str(raised.value).startswith(message)
+    assert "\n" not in str(raised.value)

@@ -110,7 +110,7 @@ def test_points_at_different_prices_say_theirs():
     records = [record(price=price()), record(price=HYPOTHETICAL, spec=trial_spec(seed=1))]
     rows = rows_of(tables(records)["Cost"])
     assert [row["priced as"] for row in rows] == [LABEL, f"{LABEL}, hypothetical", ""]
-    assert headline(records)[1].endswith("node-seconds (partly hypothetical).")
+    assert headline(records)[2].endswith("node-seconds (partly hypothetical).")
 
 
 def test_a_trial_of_which_one_attempt_has_no_price_has_no_cost():

@@ -5,6 +5,7 @@ from builders import record
 from plan_values import T4, environment, held, node, planned, point
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.placement import Aim
 from orchestrator.core.result import Failure
 
 
@@ -120,3 +121,21 @@ def test_values_that_no_trial_can_have_are_refused(changes, message):
 def test_a_trainer_that_is_not_there_is_refused():
     with pytest.raises(UnknownNameError, match="unknown trainer 'torch_dpp'; did you mean 'torch_ddp'"):
         planned(point(trainer="torch_dpp"))
+
+
+def test_a_plan_names_the_trials_of_the_baseline_by_their_first_repeats():
+    found = planned(point(is_baseline=True), point(precision="bf16"), repeats=3, baseline=("precision",))
+    assert found.baseline.keys == ("precision",)
+    assert found.baseline.points == tuple(
+        each.trial_id for each in found.placements if (each.trial.precision, each.trial.repeat) == ("fp32", 0)
+    )
+
+
+def test_a_sweep_without_a_baseline_has_a_plan_without_one():
+    assert planned(point()).baseline is None
+
+
+def test_a_plan_knows_which_quality_counts_of_each_workload():
+    found = planned(point(), point(workload="mnist_gan"), repeats=1)
+    assert found.aims["mnist_cnn"] == Aim(metric="accuracy", higher_is_better=True)
+    assert found.aims["mnist_gan"] == Aim(metric="frechet_distance", higher_is_better=False)

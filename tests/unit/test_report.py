@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import plotly.graph_objects as go
 import pytest
 from builders import record, trial_spec
-from report_cases import HOSTILE, hostile, plan_of, rehearsed, tpu_vs_gpu
+from report_cases import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.method import environment_table
 from orchestrator.analysis.report import plotly, render
 
@@ -54,7 +55,7 @@ class Page(HTMLParser):
 
 def page_of(case):
     records, plan = case()
-    return render(sweep="example", records=records, plan=plan)
+    return render(sweep="example", findings=findings_of(records, plan))
 
 
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
@@ -71,8 +72,9 @@ def test_an_attack_is_shown_as_text():
 
 
 def test_an_attack_inside_a_figure_stays_json():
-    bars, curves = Page(page_of(hostile)).blocks
+    bars, front, curves = Page(page_of(hostile)).blocks
     assert "&lt;/script&gt;" in bars["data"][0]["y"][0]  # Plotly reads markup, and shows this
+    assert "&lt;/script&gt;" in front["data"][0]["text"][0]
     assert "&lt;/script&gt;" in curves["data"][0]["name"]
 
 
@@ -94,16 +96,26 @@ def test_the_figures_are_what_plotly_knows():
         go.Figure(block)
 
 
+def test_a_page_of_many_settings_shows_some_bars_and_curves_and_says_so():
+    records = [measured(seed=seed, step_seconds=0.01 + seed * 1e-4) for seed in range(70)]
+    page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
+    bars, front, curves = page.blocks
+    assert len(bars["data"][0]["x"]) == len(curves["data"]) == 60
+    assert min(bars["data"][0]["x"]) == pytest.approx(64 / (0.01 + 59e-4))
+    assert len(front["data"][0]["x"]) == 70
+    assert any(" It shows 60 of 70 settings, the fastest." in words for words in page.text)
+
+
 def test_a_sweep_without_measurements_carries_no_script():
     records = [rehearsed()]
-    page = render(sweep="example", records=records, plan=plan_of(records))
+    page = render(sweep="example", findings=findings_of(records, plan_of(records)))
     assert "<script" not in page
     assert "script-src 'none'" in page
     assert len(page) < 20_000
 
 
 def test_an_empty_sweep_is_a_page_too():
-    page = render(sweep="example", records=[], plan=plan_of([]))
+    page = render(sweep="example", findings=findings_of([], plan_of([])))
     assert "No trial has been run." in page
 
 

@@ -1,0 +1,114 @@
+"""Figures of what changes with the batch and with the number of workers."""
+
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
+
+from orchestrator.analysis.plots import COLOURS, Figure, left_out, shown
+from orchestrator.analysis.scaling import Scaling
+from orchestrator.analysis.step_cost import StepCost
+
+_HEIGHT_PIXELS = 420
+_MOST_LINES = 12
+
+
+def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
+    """Milliseconds of a step over the batch, with the fitted line: one figure for all."""
+    if not costs:
+        return ()
+    traces = [
+        trace
+        for cost, colour in zip(costs[:_MOST_LINES], cycle(COLOURS))
+        for trace in (_measured_steps(cost, colour), *_fitted_line(cost, colour))
+    ]
+    return (
+        Figure(
+            title="Step time over the batch size",
+            caption="Medians as marks; the lines are the fits of the table of step costs."
+            + left_out(len(costs), _MOST_LINES, "sets of batches, the first"),
+            height_pixels=_HEIGHT_PIXELS,
+            plot={
+                "data": traces,
+                "layout": {
+                    "xaxis": {"title": {"text": "global batch"}, "rangemode": "tozero"},
+                    "yaxis": {"title": {"text": "step ms"}, "rangemode": "tozero"},
+                },
+            },
+        ),
+    )
+
+
+def _measured_steps(cost: StepCost, colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": shown(cost.where),
+        "legendgroup": shown(cost.where),
+        "marker": {"color": colour, "size": 8},
+        "x": list(cost.batches),
+        "y": [each.step_seconds.median * 1000 for each in cost.points],
+        "hovertemplate": "batch %{x}: %{y:,.4~r} ms<extra>%{fullData.name}</extra>",
+    }
+
+
+def _fitted_line(cost: StepCost, colour: str) -> list[dict[str, Any]]:
+    if cost.line is None:
+        return []
+    ends = (0, cost.batches[-1])
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"{shown(cost.where)}, fit",
+            "legendgroup": shown(cost.where),
+            "showlegend": False,
+            "line": {"color": colour, "width": 2},
+            "x": list(ends),
+            "y": [cost.line.seconds(each) * 1000 for each in ends],
+            "hoverinfo": "skip",
+        }
+    ]
+
+
+def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
+    """Efficiency over the number of workers: one figure for all."""
+    if not found:
+        return ()
+    return (
+        Figure(
+            title="Efficiency over the number of workers",
+            caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats."
+            + left_out(len(found), _MOST_LINES, "sets of workers, the first"),
+            height_pixels=_HEIGHT_PIXELS,
+            plot={
+                "data": [
+                    _efficiencies(each, colour) for each, colour in zip(found[:_MOST_LINES], cycle(COLOURS))
+                ],
+                "layout": {
+                    "xaxis": {"title": {"text": "workers"}, "dtick": 1},
+                    "yaxis": {"title": {"text": "efficiency"}, "rangemode": "tozero"},
+                },
+            },
+        ),
+    )
+
+
+def _efficiencies(found: Scaling, colour: str) -> dict[str, Any]:
+    spreads = [found.efficiency(each) for each in found.points]
+    fewest, *others = spreads
+    ends = [(fewest.median, fewest.median), *((each.low, each.high) for each in others)]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": shown(f"{found.kind}, {found.where}, batch {found.batch}"),
+        "line": {"color": colour, "width": 2, "dash": "solid" if found.kind == "strong" else "dash"},
+        "x": [each.setting.num_workers for each in found.points],
+        "y": [each.median for each in spreads],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - each.median for each, (_, high) in zip(spreads, ends, strict=True)],
+            "arrayminus": [each.median - low for each, (low, _) in zip(spreads, ends, strict=True)],
+        },
+        "hovertemplate": "%{x} workers: %{y:.0%}<extra>%{fullData.name}</extra>",
+    }

@@ -1,0 +1,105 @@
+"""Every setting against the baseline that a sweep names."""
+
+import pytest
+from report_cases import baseline_of, measured, plan_of, repeats
+
+from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
+from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.frame import frame_of
+from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.measured import measured_of
+
+FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
+
+
+def against(records, **values):
+    return against_baseline(measured_of(frame_of(records)), baseline_of(records, **values))
+
+
+def pairs(found):
+    return [(each.where, each.first, each.second, each.verdict) for each in found.compared]
+
+
+def test_every_setting_is_compared_with_the_one_that_differs_in_the_named_keys_alone():
+    records = [
+        *repeats(rates=SLOW),
+        *repeats(rates=FAST, precision="bf16"),
+        *repeats(rates=FAST, device="t4", host_cpu=None, precision="fp16"),
+        *repeats("tensorflow", rates=FAST),
+        *repeats("tensorflow", rates=SLOW, precision="bf16"),
+    ]
+    assert pairs(against(records, device="cpu", precision="fp32")) == [
+        ("mnist_cnn, torch_ddp", "cpu, bf16", "cpu, fp32", "faster"),
+        ("mnist_cnn, torch_ddp", "t4, fp16", "cpu, fp32", "faster"),
+        ("mnist_cnn, tensorflow", "cpu, bf16", "cpu, fp32", "slower"),
+    ]
+
+
+def test_a_ratio_is_that_of_the_setting_over_the_baseline():
+    records = [*repeats(rates=FAST), *repeats(rates=SLOW, precision="bf16")]
+    (only,) = against(records, precision="fp32").compared
+    assert only.ratio.median == pytest.approx(1000 / 1300, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"data": f"real:{'ab' * 32}"},
+        {"seed": 1},
+        {"global_batch_size": 128},
+        {"trainer": "tensorflow"},
+        {"host_cpu": "Another CPU x8"},
+        {"workload_options": {"width": 2}},
+        {"versions": {"torch_ddp": "2.12"}},
+    ],
+)
+def test_what_differs_in_anything_else_has_no_baseline(changes):
+    records = [measured(), measured(precision="bf16", **changes)]
+    assert against(records, device="cpu", precision="fp32") == AgainstBaseline(compared=(), num_without=1)
+
+
+def test_a_key_that_is_no_factor_chooses_the_baseline_and_is_the_same_on_both_sides():
+    records = [measured(seed=seed, precision=each) for seed in (0, 1) for each in ("fp32", "bf16")]
+    found = against(records, seed=0, precision="fp32")
+    assert (len(found.compared), found.num_without) == (1, 2)
+
+
+def test_a_trainer_and_an_option_of_one_may_be_the_baseline():
+    records = [
+        measured("torch_ddp"),
+        measured("torch_ddp", trainer_options={"compile": "on"}, step_seconds=0.001),
+    ]
+    ((_, first, second, _),) = pairs(
+        against_of(records, keys=("trainer.compile",), chosen=lambda spec: not spec.trainer_options)
+    )
+    assert (first, second) == ("torch_ddp, trainer.compile=on", "torch_ddp")
+
+
+def against_of(records, *, keys, chosen):
+    baseline = baseline_of([each for each in records if chosen(each.spec)])
+    return against_baseline(measured_of(frame_of(records)), type(baseline)(keys=keys, points=baseline.points))
+
+
+def test_what_trains_nothing_is_no_baseline_and_has_none():
+    idle = measured(precision="bf16", step_seconds=1e-6, placed={"trains": False})
+    assert against([measured(), idle], precision="fp32") == AgainstBaseline()
+
+
+def test_without_a_baseline_nothing_is_compared_with_it():
+    assert against_baseline(measured_of(frame_of([measured()])), None) == AgainstBaseline()
+
+
+def test_the_table_and_the_headline_tell_it_and_what_has_no_baseline():
+    records = [
+        *repeats(rates=SLOW),
+        *repeats(rates=FAST, precision="bf16"),
+        *repeats(rates=FAST, seed=1, precision="bf16"),
+    ]
+    plan = plan_of(records, baseline=baseline_of(records, precision="fp32"))
+    findings = findings_of(records, plan)
+    table = {each.title: each for each in tables_of(findings)}["Against the baseline"]
+    assert table.rows == (("mnist_cnn, seed 0", "bf16", "fp32", "1.30x [1.29, 1.31]", "faster"),)
+    assert table.note.endswith("The baseline of 1 setting was not measured.")
+    assert headline_of(findings)[2] == (
+        "Against the baseline fp32 on mnist_cnn, seed 0: bf16: 1.30x [1.29, 1.31] faster."
+    )
