@@ -83,7 +83,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
             for name, source in data_needed(settings.sweep)
         },
         ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
-        today=datetime.now(UTC).date().isoformat(),
+        today=_today(),
     )
 
 
@@ -130,9 +130,7 @@ def report_sweep(settings: Settings, situation: Situation) -> Outcome:
 
     Costs are at the prices that were kept with the records, unless the command line speaks of prices.
     """
-    records = ledger_of(settings).records()
-    if settings.reprices:
-        records = repriced(records, settings.sweep.devices, prices=settings.prices, today=situation.today)
+    records = _at_prices_asked(settings, ledger_of(settings).records(), today=situation.today)
     outcome = _written(settings, plan_sweep(settings, situation), records)
     if outcome.records:
         _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
@@ -151,6 +149,7 @@ def report_tracked(settings: Settings) -> Outcome:
         "orchestrator.record.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
     )
     records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
+    records = _at_prices_asked(settings, records, today=_today())
     return write_report(settings.outputs / settings.sweep.name, records, told, settings.wish)
 
 
@@ -181,6 +180,19 @@ def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager
         return nullcontext()
     path = default_cache() / f"sweep-on-{platform.node()}.lock"  # hosts may share a user's cache
     return own_turn(path, sweep=settings.sweep.name, say=say)
+
+
+def _at_prices_asked(
+    settings: Settings, records: tuple[TrialRecord, ...], *, today: str
+) -> tuple[TrialRecord, ...]:
+    """The records with the prices that they were kept with, or with those that the command line speaks of."""
+    if not settings.reprices:
+        return records
+    return repriced(records, settings.sweep.devices, prices=settings.prices, today=today)
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
 
 
 def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...]) -> Outcome:

@@ -70,6 +70,15 @@ def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path:
     assert not (folder / "records.jsonl").exists()
 
 
+def test_a_report_from_mlflow_prices_anew_when_it_is_asked_to(tmp_path: Path) -> None:
+    words = [each for each in NOOP if each != "tracking=none"]
+    assert ask(*words, cwd=tmp_path).code == 0
+    ledger = ask("report", *words, "prices.provisioning=spot", cwd=tmp_path)
+    mlflow = ask("report", *words, "prices.provisioning=spot", "report.source=mlflow", cwd=tmp_path)
+    assert "Re-priced: not the price that was kept" in " ".join(mlflow.out.split())
+    assert ledger.out.endswith(mlflow.out)
+
+
 def test_what_a_driver_left_half_written_is_no_record(uri, tmp_path):
     kept = write_report(tmp_path, [record()], plan_of([record()]), FASTEST)
     track(uri, "half", [record()], kept.files)
