@@ -41,7 +41,7 @@ class Findings:
     Attributes:
         wish: what is to be recommended.
         records: the record that stands of each trial of the plan that has one.
-        frame: of these records, `frame.COLUMNS`.
+        frame: one row for each of these, `frame.COLUMNS`.
         measured: results of the devices that were asked for, repeats together.
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
@@ -81,11 +81,14 @@ class Findings:
 def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
-    asked = dict.fromkeys(
+    trials = dict.fromkeys(
         (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
     )
+    asked = {trial: place for place, trial in enumerate(trials)}
     found = tuple(standing[each] for each in asked if each in standing)
-    wanted = tuple(each for each in records if each.trial_id in asked)
+    wanted = sorted(  # ledger and tracking server have them in other orders
+        (each for each in records if each.trial_id in asked), key=lambda each: asked[each.trial_id]
+    )
     attempts = attempts_of(wanted)
     frame = frame_of(wanted)
     measured = measured_of(frame)
