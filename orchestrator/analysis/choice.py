@@ -15,13 +15,15 @@ from orchestrator.core.wish import Wish
 def choice_table(advice: Sequence[Advice]) -> Table:
     """One row per setting of each job that has several; the cost only where some cost is known."""
     shown_advice = [each for each in advice if len(each.job.candidates) > 1]
-    has_cost = any(one.cost_usd is not None for each in shown_advice for one in each.job.candidates)
+    has_cost = any(_has_cost(each.job) for each in shown_advice)
+    billed = " The cost is that of the attempt that gave the result; failed ones are in the table of costs."
     return Table(
         title="Time, cost and quality" if has_cost else "Time and quality",
         note=(
             "Of the whole training that was done, medians over repeats: the time from the request of workers "
             "to the end of the evaluation. On the front is what no other setting of its job beats in "
             "everything; medians alone decide, so neighbours may change places in another run."
+            f"{billed if has_cost else ''}"
         ),
         columns=(
             Column(header="where"),
@@ -53,8 +55,13 @@ def _marks(one: Candidate, advice: Advice) -> Iterator[str]:
         yield "recommended"
 
 
+def _has_cost(job: Job) -> bool:
+    return any(each.cost_usd is not None for each in job.candidates)
+
+
 def _dollars(one: Candidate) -> str:
-    return UNKNOWN if one.cost_usd is None else number(one.cost_usd)
+    """`0.0123`, or `0.0123 hypothetical`."""
+    return UNKNOWN if one.cost_usd is None else f"{number(one.cost_usd)} {one.cost_marks}".rstrip()
 
 
 def _quality(one: Candidate, aim: Aim | None) -> str:
@@ -79,7 +86,8 @@ def front_figures(jobs: Sequence[Job]) -> tuple[Figure, ...]:
     return tuple(
         Figure(
             title=f"Time and quality of {job.where}",
-            caption="Whole trainings, medians over repeats. The line joins what no other one beats.",
+            caption="Whole trainings, medians over repeats. The line joins what no other one beats"
+            f"{' in time, cost and quality together' if _has_cost(job) else ''}.",
             height_pixels=420,
             plot={
                 "data": _marks_and_front(job, job.aim.metric),
@@ -94,6 +102,10 @@ def front_figures(jobs: Sequence[Job]) -> tuple[Figure, ...]:
     )
 
 
+def _priced_label(one: Candidate) -> str:
+    return one.label if one.cost_usd is None else f"{one.label}, ${_dollars(one)}"
+
+
 def _marks_and_front(job: Job, metric: str) -> list[dict[str, Any]]:
     known = [each for each in job.candidates if each.quality is not None]
     front = [each for each in known if each.on_front]
@@ -103,7 +115,7 @@ def _marks_and_front(job: Job, metric: str) -> list[dict[str, Any]]:
         "mode": "markers",
         "name": "settings",
         "marker": {"color": COLOURS[0], "size": 9},
-        "text": [shown(each.label) for each in known],
+        "text": [shown(_priced_label(each)) for each in known],
         "hovertemplate": hover,
     }
     line = {

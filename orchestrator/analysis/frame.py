@@ -5,10 +5,11 @@ from dataclasses import fields, replace
 
 import pandas as pd
 
-from orchestrator.analysis.cost import COSTS, attempts_of, bill_of_all, price_label
+from orchestrator.analysis.cost import COSTS, attempts_of, bill_of_all, marks_of, price_label
 from orchestrator.analysis.metrics import METRICS, metrics_of
 from orchestrator.analysis.noise import noise_of
 from orchestrator.analysis.setting import Setting, plain_setting, setting_of
+from orchestrator.core.price import Price
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
 from orchestrator.core.spec import trial_id
 
@@ -28,6 +29,7 @@ COLUMNS: tuple[str, ...] = (
     *COSTS,
     "trial_usd",  # of the trial with all its failed attempts
     "price",  # what it is priced as; empty where it has no price
+    "price_marks",  # of that price: hypothetical, old, re-priced
 )
 """The columns that every frame has; after them comes one per quality metric: `quality.accuracy`."""
 
@@ -73,6 +75,7 @@ def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, o
         **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
         **({"trial_usd": bill.usd} if bill else {}),
         "price": price_label(record),
+        "price_marks": ", ".join(marks_of(record.price)) if isinstance(record.price, Price) else "",
         **{f"{_QUALITY}{name}": value for name, value in quality.items()},
     }
 

@@ -37,7 +37,9 @@ class Measured:
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
         job_seconds: from the request for workers to the end of the evaluation.
         price: what all repeats are priced as; empty where they have no price, or several.
+        price_marks: what keeps costs at that price apart from others.
         usd_per_million_samples: at that price; NaN without one.
+        job_usd: of the attempt that gave the result, at that price; NaN without one.
         quality: metric -> value on held-out data.
     """
 
@@ -56,7 +58,9 @@ class Measured:
     final_loss: Spread
     job_seconds: Spread
     price: str
+    price_marks: str
     usd_per_million_samples: Spread
+    job_usd: Spread
     quality: Mapping[str, Spread]
 
     @property
@@ -95,7 +99,9 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         final_loss=_over(rows, "final_loss"),
         job_seconds=_spread_of([sum(row[each] for each in _JOB) for row in rows]),
         price=price,
+        price_marks=first["price_marks"] if price else "",
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
+        job_usd=_over(rows, "attempt_usd") if price else _UNKNOWN,
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )
 

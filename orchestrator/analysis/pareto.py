@@ -20,7 +20,8 @@ class Candidate:
     Attributes:
         seconds: from the request for workers to the end of the evaluation.
         quality: on held-out data; None where none was measured.
-        cost_usd: None where no price is known.
+        cost_usd: None where no price is known, or the repeats have several.
+        cost_marks: what keeps that cost apart from others: `hypothetical, old`.
         on_front: no other one of its job is as good in everything and better in something.
     """
 
@@ -28,6 +29,7 @@ class Candidate:
     seconds: float
     quality: float | None = None
     cost_usd: float | None = None
+    cost_marks: str = ""
     on_front: bool = False
 
 
@@ -63,6 +65,8 @@ def _job_of(group: Sequence[Measured], aim: Aim | None, *, told: Sequence[str]) 
             label=label_of(each.setting, dict.fromkeys(own)),
             seconds=each.job_seconds.median,
             quality=_quality_of(each, aim),
+            cost_usd=each.job_usd.median if each.price else None,
+            cost_marks=each.price_marks,
         )
         for each in group
     ]

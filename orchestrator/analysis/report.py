@@ -122,7 +122,7 @@ def _method(findings: Findings) -> Iterator[str]:
 
 
 def _section(title: str, *content: str) -> str:
-    section_id = title.lower().replace(" ", "-")
+    section_id = title.lower().replace(",", "").replace(" ", "-")
     return element("section", element("h2", text(title)), "\n", *content, id=section_id)
 
 

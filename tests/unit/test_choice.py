@@ -38,6 +38,21 @@ def test_a_cost_has_a_column_where_one_is_known():
     assert [row[3] for row in table.rows] == ["5.000", "\N{EN DASH}"]
 
 
+def test_a_cost_stands_with_its_marks_wherever_it_is_told():
+    marked = Candidate(
+        label="t4, bf16", seconds=60, quality=0.95, cost_usd=5.0, cost_marks="hypothetical, old"
+    )
+    found = advice_on(job(marked, GOOD), Wish())
+    table = choice_table([found])
+    assert [row[3] for row in table.rows] == ["5.000 hypothetical, old", "\N{EN DASH}"]
+    assert "failed ones are in the table of costs" in table.note
+    (told,) = recommended([found], Wish())
+    assert told.endswith("t4, bf16: 60.00 s, $5.000 hypothetical, old, accuracy 0.9500.")
+    (figure,) = front_figures([found.job])
+    assert figure.plot["data"][0]["text"] == ["t4, bf16, $5.000 hypothetical, old", "cpu, fp32"]
+    assert figure.caption.endswith("what no other one beats in time, cost and quality together.")
+
+
 def test_a_job_of_one_setting_leaves_no_choice():
     found = advice_on(job(FAST), Wish())
     assert choice_table([found]).rows == ()

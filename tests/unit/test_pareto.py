@@ -1,17 +1,22 @@
 """Which whole trainings no other one beats, and which one a wish asks for."""
 
+from dataclasses import replace
+
 import pytest
-from builders import train_result
+from builders import record, train_result
 from hypothesis import given
 from hypothesis import strategies as st
-from report_cases import AIMS, measured
+from price_values import price
+from report_cases import AIMS, measured, plan_of
 
 from orchestrator.analysis.advice import advice_on, wish_in_words
+from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
 from orchestrator.analysis.pareto import Candidate, Job, jobs_of, with_front
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Aim
+from orchestrator.core.result import Failure
 from orchestrator.core.wish import Wish
 
 ACCURACY = Aim(metric="accuracy", higher_is_better=True)
@@ -30,6 +35,11 @@ def job(*candidates, aim=ACCURACY):
 def chosen(*candidates, aim=ACCURACY, **wish):
     found = advice_on(job(*candidates, aim=aim), Wish(**wish))
     return found.chosen.label if found.chosen else found.reason
+
+
+def lasting(seconds, **changes):
+    """A measured trial whose attempt took that long, at a tenth of a cent a second."""
+    return replace(measured(**{"price": price(), **changes}), started_at=0.0, ended_at=float(seconds))
 
 
 def front(*candidates, aim=ACCURACY):
@@ -164,6 +174,69 @@ def test_the_time_of_a_training_is_launch_and_training_and_evaluation():
     ((only,),) = (each.candidates for each in jobs_of(measured_of(frame_of(records)), AIMS))
     assert only.seconds == 9.5
     assert (only.quality, only.cost_usd) == (train_result().quality["accuracy"], None)
+
+
+def candidates_of(records):
+    (found,) = jobs_of(measured_of(frame_of(records)), AIMS)
+    return found.candidates
+
+
+def test_the_cost_of_a_training_is_that_of_the_attempt_that_gave_the_result():
+    # 10, 12 and 14 seconds at a tenth of a cent each; the failed attempt takes 1000
+    done = [lasting(seconds, repeat=index) for index, seconds in enumerate((10, 14, 12))]
+    failed = record(
+        spec=done[0].spec,
+        price=price(),
+        failure=Failure(kind="error", message="lost"),
+        started_at=0.0,
+        ended_at=1000.0,
+    )
+    (only,) = candidates_of([failed, *done])
+    assert (only.cost_usd, only.cost_marks) == (pytest.approx(0.012), "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "marks"),
+    [
+        ({"is_hypothetical": True}, "hypothetical"),
+        ({"is_hypothetical": True, "is_repriced": True}, "hypothetical, re-priced"),
+        ({"as_of": "2025-09-01"}, "old"),
+    ],
+)
+def test_a_cost_has_the_marks_of_its_price(changes, marks):
+    (only,) = candidates_of([lasting(10, price=price(**changes))])
+    assert only.cost_marks == marks
+
+
+def test_repeats_at_different_prices_have_no_cost_together():
+    prices = (price(), price(is_hypothetical=True))
+    (only,) = candidates_of([lasting(10, repeat=index, price=each) for index, each in enumerate(prices)])
+    assert (only.cost_usd, only.cost_marks) == (None, "")
+
+
+def test_a_repeat_without_a_price_leaves_its_setting_without_a_cost():
+    (only,) = candidates_of([lasting(10), lasting(10, repeat=1, price=None)])
+    assert only.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "precision"),
+    [
+        ({"goal": "fastest"}, "fp32"),
+        ({"goal": "cheapest"}, "bf16"),
+        ({"goal": "fastest", "budget_usd": 0.05}, "bf16"),
+        ({"goal": "fastest", "budget_usd": 0.2}, "fp32"),
+    ],
+)
+def test_records_with_prices_answer_a_wish_about_cost(wish, precision):
+    dear = price(node_usd_per_hour=36.0)
+    records = [
+        lasting(10, price=dear, recorded={"training_seconds": 5.0}),
+        lasting(20, precision="bf16", recorded={"training_seconds": 15.0}),
+    ]
+    (found,) = findings_of(records, plan_of(records), Wish(**wish)).advice
+    assert found.chosen.label == f"cpu, torch_ddp, {precision}"
+    assert [each.on_front for each in found.job.candidates] == [True, True]
 
 
 def test_trainings_on_other_data_or_of_another_workload_are_other_jobs():

@@ -1,6 +1,8 @@
 """Measured, rehearsed, failed, skipped and stale, kept apart."""
 
+import pytest
 from builders import record, train_result, trial_spec
+from price_values import price
 from report_cases import baseline_of, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
@@ -33,13 +35,26 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
         "Compared",
         "Against the baseline",
         "Speed-up by device and precision",
-        "Time and quality",
+        "Time, cost and quality",
         "Cost",
         "Prices",
         "Failed",
         "Rehearsed",
         "Skipped",
     ]
+
+
+def test_records_are_told_in_the_order_of_the_plan_in_whatever_order_they_came():
+    records, plan = tpu_vs_gpu()
+    first, second = (findings_of(each, plan) for each in (records, records[::-1]))
+    assert list(second.frame["trial_id"]) == [each.trial_id for each in plan.cached]
+    assert tables_of(first) == tables_of(second)
+
+
+def test_a_trial_costs_its_failed_attempts_too_in_the_frame():
+    failed = record(failure=FAILED, price=price(), started_at=0.0, ended_at=8.0)
+    (usd,) = findings_of([failed, done := record(price=price())], plan_of([done])).frame["trial_usd"]
+    assert usd == pytest.approx(0.008 + 0.003)
 
 
 def test_a_measured_row_has_its_numbers_with_units_in_the_headers():
