@@ -8,6 +8,7 @@ from test_loop import _ONE_PHASE, QueueTrainer, phases_of
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Target
+from orchestrator.train.energy import no_meter
 from orchestrator.train.loop import LoopTimes, run
 from orchestrator.train.pursuit import Pursuer
 
@@ -42,7 +43,16 @@ def pursued(
         clock=lambda: trainer.now,
     )
     spec = TimingSpec(**{**_TIMING, **timing})
-    return run(trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now, pursuer=pursuer)
+    return run(
+        trainer,
+        phases,
+        spec,
+        steps=steps,
+        meet=meet,
+        clock=lambda: trainer.now,
+        meter=no_meter,
+        pursuer=pursuer,
+    )
 
 
 def steps_of(times: LoopTimes) -> list[int]:
