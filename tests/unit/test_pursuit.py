@@ -77,7 +77,7 @@ def test_the_training_ends_at_the_target_and_its_clock_leaves_evaluations_out():
     assert times.pursuit.reached is not None
     assert times.pursuit.reached.steps == times.steps == 22
     assert times.pursuit.reached.training_seconds == times.training_seconds
-    losses_seconds = 1000.0 * len(times.losses)
+    losses_seconds = 1000.0 * (len(times.losses) + len(times.reading_seconds))
     assert times.training_seconds == 22 + losses_seconds
     assert times.pursuit.evaluation_seconds == 3 * _LOOK_SECONDS
     assert sum(times.block_seconds) == 8
