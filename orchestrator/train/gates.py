@@ -21,8 +21,8 @@ _BUSY_SECONDS = 1e-3
 """So may one of which a first reading took so much longer in the median block."""
 _STALLED_SECONDS = 20e-3
 _STALLED_BLOCKS = 0.25
-"""Longer readings in fewer blocks may be the host's doing, unless they are longer than this in three blocks and
-in so many of all. Of twelve readings of one kind, the three longest are all first ones in one case of eleven."""
+"""Longer readings in fewer blocks may be the host's doing, unless they are longer than this in so many of the
+blocks, and in three. Of twelve equal readings the three longest are all first ones in one case of eleven."""
 _BUSY_FRACTION = 0.02
 """Of the timed seconds: less is no error that anybody would see."""
 
