@@ -8,6 +8,7 @@ from test_loop import _ONE_PHASE, QueueTrainer, phases_of
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Target
+from orchestrator.train.energy import no_meter
 from orchestrator.train.loop import LoopTimes, run
 from orchestrator.train.pursuit import Pursuer
 
@@ -42,7 +43,16 @@ def pursued(
         clock=lambda: trainer.now,
     )
     spec = TimingSpec(**{**_TIMING, **timing})
-    return run(trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now, pursuer=pursuer)
+    return run(
+        trainer,
+        phases,
+        spec,
+        steps=steps,
+        meet=meet,
+        clock=lambda: trainer.now,
+        meter=no_meter,
+        pursuer=pursuer,
+    )
 
 
 def steps_of(times: LoopTimes) -> list[int]:
@@ -67,7 +77,7 @@ def test_the_training_ends_at_the_target_and_its_clock_leaves_evaluations_out():
     assert times.pursuit.reached is not None
     assert times.pursuit.reached.steps == times.steps == 22
     assert times.pursuit.reached.training_seconds == times.training_seconds
-    losses_seconds = 1000.0 * len(times.losses)
+    losses_seconds = 1000.0 * (len(times.losses) + len(times.reading_seconds))
     assert times.training_seconds == 22 + losses_seconds
     assert times.pursuit.evaluation_seconds == 3 * _LOOK_SECONDS
     assert sum(times.block_seconds) == 8
