@@ -10,6 +10,7 @@ from noop_trials import jobs
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train import loop
+from orchestrator.train.energy import no_meter
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.noop_trainer import NoopTrainer
 from workloads.data.batches import load
@@ -44,7 +45,15 @@ def trainer(tmp_path):
 def train(trained: NoopTrainer) -> loop.LoopTimes:
     timing = TimingSpec(steps_per_block=2, min_blocks=6, max_blocks=6)
     phases = workload("mnist_cnn", {}).phases
-    return loop.run(trained, phases, timing, steps=20, meet=lambda vote: vote, clock=time.perf_counter)
+    return loop.run(
+        trained,
+        phases,
+        timing,
+        steps=20,
+        meet=lambda vote: vote,
+        clock=time.perf_counter,
+        meter=no_meter,
+    )
 
 
 def test_steps_and_this_ranks_samples_are_counted_and_the_loss_falls(trainer):
