@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.pareto import Candidate, Job, loss_of
-from orchestrator.analysis.wording import number
+from orchestrator.analysis.wording import UNKNOWN, number
 from orchestrator.core.placement import Aim
 from orchestrator.core.wish import Wish
 
@@ -28,8 +28,7 @@ def advice_on(job: Job, wish: Wish) -> Advice:
         return Advice(job=job, chosen=None, reason=f"no {unknown} of any of them is known")
     within = [each for each in job.candidates if _keeps_to(each, job.aim, wish)]
     if not within:
-        fastest = f"the fastest takes {number(job.candidates[0].seconds)} s"
-        return Advice(job=job, chosen=None, reason=f"none keeps to that; {fastest}")
+        return Advice(job=job, chosen=None, reason=f"none keeps to that; {_nearest_in(job, wish)}")
     shortfalls = _shortfalls_of(within, job.aim, wish)
     return Advice(job=job, chosen=min(within, key=lambda each: (shortfalls[each], each.seconds, each.label)))
 
@@ -42,6 +41,21 @@ def wish_in_words(wish: Wish, aim: Aim | None) -> str:
     if wish.quality is not None:
         words.append(f"with {aim.metric if aim else 'quality'} {wish.quality:g}")
     return " ".join(words)
+
+
+def dollars_of(one: Candidate) -> str:
+    """`0.0123`, or `0.0123 hypothetical`."""
+    return UNKNOWN if one.cost_usd is None else f"{number(one.cost_usd)} {one.cost_marks}".rstrip()
+
+
+def _nearest_in(job: Job, wish: Wish) -> str:
+    """What the limits would have to allow, each by itself."""
+    fastest = f"the fastest takes {number(job.candidates[0].seconds)} s"
+    priced = [each for each in job.candidates if each.cost_usd is not None]
+    if wish.budget_usd is None or not priced:
+        return fastest
+    cheapest = min(priced, key=lambda each: each.cost_usd or 0.0)
+    return f"{fastest}, the cheapest costs ${dollars_of(cheapest)}"
 
 
 def _unknown_in(job: Job, wish: Wish) -> str:

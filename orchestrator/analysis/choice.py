@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.analysis.advice import Advice, wish_in_words
+from orchestrator.analysis.advice import Advice, dollars_of, wish_in_words
 from orchestrator.analysis.pareto import Candidate, Job
 from orchestrator.analysis.plots import COLOURS, Figure, shown
 from orchestrator.analysis.tables import Column, Table
@@ -38,7 +38,7 @@ def choice_table(advice: Sequence[Advice]) -> Table:
                 each.job.where,
                 one.label,
                 number(one.seconds),
-                *([_dollars(one)] if has_cost else []),
+                *([dollars_of(one)] if has_cost else []),
                 _quality(one, each.job.aim),
                 ", ".join(_marks(one, each)),
             )
@@ -59,11 +59,6 @@ def _has_cost(job: Job) -> bool:
     return any(each.cost_usd is not None for each in job.candidates)
 
 
-def _dollars(one: Candidate) -> str:
-    """`0.0123`, or `0.0123 hypothetical`."""
-    return UNKNOWN if one.cost_usd is None else f"{number(one.cost_usd)} {one.cost_marks}".rstrip()
-
-
 def _quality(one: Candidate, aim: Aim | None) -> str:
     return f"{aim.metric} {number(one.quality)}" if aim and one.quality is not None else UNKNOWN
 
@@ -76,7 +71,7 @@ def recommended(advice: Sequence[Advice], wish: Wish) -> Iterator[str]:
             yield f"Nothing is recommended on {each.job.where} ({wanted}): {each.reason}."
         elif len(each.job.candidates) > 1:
             facts = [f"{number(each.chosen.seconds)} s"]
-            facts += [f"${_dollars(each.chosen)}"] if each.chosen.cost_usd is not None else []
+            facts += [f"${dollars_of(each.chosen)}"] if each.chosen.cost_usd is not None else []
             facts += [_quality(each.chosen, each.job.aim)] if each.chosen.quality is not None else []
             yield f"Recommended on {each.job.where} ({wanted}): {each.chosen.label}: {', '.join(facts)}."
 
@@ -103,7 +98,7 @@ def front_figures(jobs: Sequence[Job]) -> tuple[Figure, ...]:
 
 
 def _priced_label(one: Candidate) -> str:
-    return one.label if one.cost_usd is None else f"{one.label}, ${_dollars(one)}"
+    return one.label if one.cost_usd is None else f"{one.label}, ${dollars_of(one)}"
 
 
 def _marks_and_front(job: Job, metric: str) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from orchestrator.core.wish import Wish
 
 ACCURACY = Aim(metric="accuracy", higher_is_better=True)
 DISTANCE = Aim(metric="frechet_distance", higher_is_better=False)
-SLOW = Candidate(label="slow", seconds=14400, quality=0.99, cost_usd=1.0)
+SLOW = Candidate(label="slow", seconds=14400, quality=0.99, cost_usd=1.0, cost_marks="re-priced")
 FAST = Candidate(label="fast", seconds=600, quality=0.95, cost_usd=9.0)
 MIDDLE = Candidate(label="middle", seconds=3600, quality=0.98, cost_usd=4.0)
 BEATEN = Candidate(label="beaten", seconds=3700, quality=0.97, cost_usd=5.0)
@@ -105,6 +105,10 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
         ({"goal": "balanced", "weight_time": 0, "weight_cost": 1, "weight_quality": 0}, "slow"),
         ({"goal": "balanced"}, "middle"),
         ({"deadline_hours": 0.1}, "none keeps to that; the fastest takes 600.0 s"),
+        (
+            {"budget_usd": 0.5},
+            "none keeps to that; the fastest takes 600.0 s, the cheapest costs $1.000 re-priced",
+        ),
     ],
 )
 def test_a_wish_is_answered(wish, label):
