@@ -18,8 +18,9 @@ NOOP = (
     "data.source=synthetic",
     "tracking=none",
     "executor=inline",
+    "sweep.shuffle_seed=null",
 )
-"""A sweep of one trial that computes nothing, without Ray and MLflow."""
+"""A sweep of one trial that computes nothing, without Ray and MLflow; of several in the order of the grid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

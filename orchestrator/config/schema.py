@@ -117,7 +117,7 @@ class SweepConf:
     exclude: Any = None
     include: Any = None
     repeats: int = 1
-    shuffle_seed: int = 0
+    shuffle_seed: int | None = 0
     baseline: Any = None
 
 

@@ -78,14 +78,14 @@ class Sweep:
     """Points that are compared with each other, each of them once, and how often each is measured.
 
     Attributes:
-        shuffle_seed: of the order in which trials run.
+        shuffle_seed: of the order in which trials run; None: that of the points.
         baseline: the keys that its baseline names, as `device` and `precision`.
     """
 
     name: str
     points: tuple[Point, ...]
     repeats: int
-    shuffle_seed: int = 0
+    shuffle_seed: int | None = 0
     baseline: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ def grid(repeats: int = 3) -> tuple[Placement, ...]:
     return planned(*(point(seed=each) for each in SEEDS), repeats=repeats).placements
 
 
-def rounds_of(placements, *, seed: int) -> list[list[int]]:
+def rounds_of(placements, *, seed: int | None) -> list[list[int]]:
     """The seed of each trial, round by round."""
     order = [each.trial.seed for each in running_order(placements, seed=seed)]
     return [order[start : start + len(SEEDS)] for start in range(0, len(order), len(SEEDS))]
@@ -52,3 +52,7 @@ def test_rehearsals_come_after_all_measured_trials():
     placements = planned(point(device=T4), *(point(seed=each) for each in SEEDS), repeats=2).placements
     order = running_order(placements, seed=0)
     assert [each.provenance for each in order] == ["measured"] * 16 + ["rehearsed"]
+
+
+def test_without_a_seed_every_round_is_in_the_order_of_the_grid():
+    assert rounds_of(grid(), seed=None) == [list(SEEDS)] * 3
