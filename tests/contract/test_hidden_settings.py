@@ -7,6 +7,7 @@ from trainer_runs import WORKLOADS, python_of
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TimingSpec
+from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 
 ROUNDING = {
@@ -27,6 +28,7 @@ def train(tmp_path):
         trial = trial_spec(
             trainer=trainer,
             workload_options=WORKLOADS["mnist_cnn"],
+            host_cpu=f"{cpu_model()} x2",
             steps=8,
             timing=TimingSpec(steps_per_block=1, min_blocks=1, max_blocks=4, warmup_steps=3),
         )
