@@ -69,7 +69,7 @@ def make(options: Options) -> WorkloadSpec:
         quality=Quality(
             measure="workloads.mnist_gan.frechet:frechet_distance",
             metric="frechet_distance",
-            target=12.0,
+            target=45.0,
             higher_is_better=False,
             network="generator",
             reads="latent",

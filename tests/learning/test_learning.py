@@ -1,0 +1,104 @@
+"""Every workload learns: trained as a user trains it, it beats chance by far on what it has not seen."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shell import ask, records_in
+
+from workloads.registry import workload_names
+
+SYNTHETIC, STANDIN = "synthetic", "standin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """A training of seconds on two cores, and what must come of it.
+
+    Attributes:
+        beyond: what the metric must be better than.
+        chance: what it is worth without training: all of one class, or noise for digits.
+    """
+
+    metric: str = "accuracy"
+    beyond: float
+    chance: float = 0.1
+    data: str = SYNTHETIC
+    steps: int
+    global_batch_size: int = 64
+    options: Mapping[str, Any] = field(default_factory=dict)
+    is_long: bool = False
+
+
+NARROW = {"width": 0.25}
+LESSONS: Mapping[str, Lesson] = {
+    "mnist_cnn": Lesson(beyond=0.93, data=STANDIN, steps=200),
+    "mnist_dbn": Lesson(beyond=0.88, data=STANDIN, steps=600),
+    "mnist_gan": Lesson(
+        metric="frechet_distance", beyond=110, chance=259, data=STANDIN, steps=300, options={"width": 8}
+    ),
+    "imdb_bilstm": Lesson(beyond=0.7, chance=0.5, data=STANDIN, steps=200),
+    "imdb_bigru": Lesson(beyond=0.7, chance=0.5, data=STANDIN, steps=200),
+    "cifar10_cnn": Lesson(beyond=0.9, steps=200, options={"kernels": [16, 32]}),
+    "retinopathy_cnn": Lesson(
+        metric="auc",
+        beyond=0.9,
+        chance=0.5,
+        steps=80,
+        global_batch_size=16,
+        options={"network": "resnet50", "image_size": 64, **NARROW},
+    ),
+    "lenet5": Lesson(beyond=0.7, steps=600),
+    "alexnet": Lesson(beyond=0.7, steps=200, options={"width": 0.125, "learning_rate": 0.03}, is_long=True),
+    "vgg11": Lesson(beyond=0.4, steps=300, options=NARROW),
+    "vgg13": Lesson(beyond=0.25, steps=300, options=NARROW, is_long=True),
+    "vgg16": Lesson(beyond=0.25, steps=400, options=NARROW, is_long=True),
+    "vgg19": Lesson(
+        metric="held_out_loss", beyond=2.1, chance=2.3, steps=400, options=NARROW, is_long=True
+    ),  # 0.2 of accuracy are its first steps away from a guess: nineteen layers without normalisation
+    "resnet18": Lesson(beyond=0.9, steps=100, options=NARROW),
+    "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW, is_long=True),
+    "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW, is_long=True),
+    "inception_v3": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 75, **NARROW}),
+    "inception_resnet_v2": Lesson(
+        beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 75, "width": 0.125}, is_long=True
+    ),
+    "mobilenet_v2": Lesson(beyond=0.8, steps=100, options={"width": 0.5}),
+    "xception": Lesson(
+        beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}, is_long=True
+    ),
+}
+
+
+def test_every_workload_has_its_lesson() -> None:
+    assert set(LESSONS) == set(workload_names())
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * each.is_long) for name, each in LESSONS.items()]
+)
+def test_it_is_much_better_than_chance_on_what_it_has_not_seen(name: str, tmp_path: Path) -> None:
+    lesson = LESSONS[name]
+    told = ask(
+        "+sweep=smoke",
+        "sweep.include=[]",
+        f"workload={name}",
+        *(f"workload.{knob}={json.dumps(value)}" for knob, value in lesson.options.items()),
+        f"data={lesson.data}",
+        f"steps={lesson.steps}",
+        f"global_batch_size={lesson.global_batch_size}",
+        "trainer=torch_ddp",
+        "precision=fp32",
+        "executor=inline",
+        "tracking=none",
+        cwd=tmp_path,
+    )
+    assert told.code == 0, told.out + told.err
+    (record,) = records_in(tmp_path)
+    assert record["provenance"] == "measured"
+    reached = record["result"]["quality"][lesson.metric]
+    higher_is_better = lesson.beyond > lesson.chance
+    assert (reached > lesson.beyond) if higher_is_better else (reached < lesson.beyond), reached
