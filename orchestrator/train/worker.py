@@ -72,8 +72,8 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
     data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps - 1)
     trainer.setup(spec, job, data)
-    setup_seconds = time.perf_counter() - started
     initial = digests_of(trainer.state())
+    setup_seconds = time.perf_counter() - started
     channel.send({"event": "training"})
     times = loop.run(
         trainer,
