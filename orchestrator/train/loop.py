@@ -71,7 +71,7 @@ def run(
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock, began=clock())
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock)
     for phase, count_of_phase in zip(phases[:-1], phase_steps(phases, steps), strict=False):
         loop.begin(phase)
         _take_until(loop, timing, loop.taken + count_of_phase)
@@ -117,7 +117,7 @@ def compare_exchange(
     Args:
         taken: steps taken so far.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock, began=clock(), taken=taken)
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, taken=taken)
     pairs: list[tuple[float, float]] = []
     while len(pairs) <= _EXCHANGE_PAIRS and (apart := trainer.without_exchange()) is not None:
         together = loop.seconds_for(timing.steps_per_block)
@@ -133,7 +133,7 @@ class _Loop:
     trainer: Trainer
     meet: Meet
     clock: Clock
-    began: float
+    began: float = field(init=False)
     pursuer: Pursuer | None = None
     taken: int = 0
     cpu_seconds: float = 0.0
@@ -141,6 +141,9 @@ class _Loop:
     phase_seconds: dict[str, float] = field(default_factory=dict)
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     reading_seconds: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
 
     def begin(self, phase: Phase) -> None:
         """Take the next steps in this phase."""
