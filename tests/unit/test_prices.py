@@ -24,22 +24,7 @@ def of(what, count=1, **changes):
 
 
 def test_a_price_has_all_that_its_row_and_its_list_say():
-    assert of(CPU) == Price(
-        prices="example",
-        instance="cpu-box",
-        nodes=1,
-        region="here",
-        provisioning="on_demand",
-        currency="USD",
-        node_usd_per_hour=3.0,
-        as_of="2026-09-01",
-        priced_on=TODAY,
-        source="a price list",
-        note=None,
-        billing_seconds=1.0,
-        max_age_days=90,
-        is_hypothetical=True,
-    )
+    assert of(CPU) == price(node_usd_per_hour=3.0, priced_on=TODAY, is_hypothetical=True)
 
 
 def test_spot_is_the_price_of_spot():
