@@ -11,7 +11,7 @@ from plan_values import T4, TPU, device
 from price_values import price, price_list, price_row
 
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price import Unpriced
 from orchestrator.plan.prices import price_of, priced, repriced
 
 TODAY = "2026-11-21"
