@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator import pipeline
-from orchestrator.analysis.metrics import step_seconds_of
+from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.config.load import load
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
+from orchestrator.analysis.metric import Metric
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrainResult, TrialRecord, latest
 
@@ -44,22 +45,6 @@ class Bill:
         return Bill(
             **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostMetric:
-    """A number of an attempt that takes its price.
-
-    Attributes:
-        of: (record, its price, samples per second where they are known) -> value; None where it is not known.
-        header: what tables call it.
-    """
-
-    key: str
-    unit: str
-    meaning: str
-    of: Callable[[TrialRecord, Price, float | None], float | None]
-    header: str = ""
 
 
 def bill_of(record: TrialRecord) -> Bill | None:
@@ -181,11 +166,11 @@ def _of_bill(part: Callable[[Bill], float]) -> Callable[[TrialRecord, Price, flo
     return of
 
 
-COSTS: Mapping[str, CostMetric] = MappingProxyType(
+COSTS: Mapping[str, Metric[[TrialRecord, Price, float | None]]] = MappingProxyType(
     {
         metric.key: metric
         for metric in (
-            CostMetric(
+            Metric(
                 key="usd_per_million_samples",
                 unit="USD",
                 meaning="price of all nodes for the time in which a million samples are trained at "
@@ -193,7 +178,7 @@ COSTS: Mapping[str, CostMetric] = MappingProxyType(
                 of=_usd_per_million_samples,
                 header="$/M samples",
             ),
-            CostMetric(
+            Metric(
                 key="usd_to_target",
                 unit="USD",
                 meaning="price of all nodes from the start of the attempt until its target was found "
@@ -201,7 +186,7 @@ COSTS: Mapping[str, CostMetric] = MappingProxyType(
                 "without a target",
                 of=_usd_to_target,
             ),
-            CostMetric(
+            Metric(
                 key="billed_node_seconds",
                 unit="s",
                 meaning="of one attempt: nodes x seconds from its start to its end, rounded up to "
@@ -209,7 +194,7 @@ COSTS: Mapping[str, CostMetric] = MappingProxyType(
                 of=_of_bill(lambda bill: bill.billed_node_seconds),
                 header="billed node s",
             ),
-            CostMetric(
+            Metric(
                 key="attempt_usd",
                 unit="USD",
                 meaning="`billed_node_seconds` x price of a node, accelerators and host together",

@@ -1,47 +1,25 @@
 """The numbers that stand for an attempt in tables, in MLflow and in `docs/metrics.md`: one table of them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from statistics import median
 from types import MappingProxyType
 
 from orchestrator.analysis.cost import COSTS, costs_of
-from orchestrator.core.interval import Interval, median_interval
+from orchestrator.analysis.metric import Metric
+from orchestrator.analysis.timing import step_seconds_of
+from orchestrator.analysis.utilisation import (
+    communication_share,
+    energy_bound,
+    joules,
+    joules_per_sample,
+    mfu,
+    roofline_fraction,
+)
+from orchestrator.core.interval import Interval
 from orchestrator.core.result import TrainResult, TrialRecord
 from orchestrator.core.target import Evaluation
 
 _IN_A_REHEARSAL = ("final_loss",)
 _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
-    """A number of an attempt.
-
-    Attributes:
-        unit: SI; `1` is a number without one.
-        meaning: what it is, and of a time: from what to what. All times but `launch_seconds` are of
-            `time.perf_counter` in a worker, from idle device to idle device.
-        of: (global batch, result) -> value; None where it is not known.
-        header: what tables call it, with the unit that they show; empty where they do not show it.
-    """
-
-    key: str
-    unit: str
-    meaning: str
-    of: Callable[[int, TrainResult], float | None]
-    header: str = ""
-
-
-def step_seconds_of(result: TrainResult) -> Interval | None:
-    """Steady-state seconds of one optimizer step: median and interval over blocks; None if none was timed.
-
-    A block takes as long as its slowest rank, for the others wait for that one.
-    """
-    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
-    if not slowest:
-        return None
-    return median_interval([seconds / result.steps_per_block for seconds in slowest])
 
 
 def metrics_of(record: TrialRecord) -> dict[str, float]:
@@ -99,70 +77,12 @@ def _at_target(part: Callable[[Evaluation], float]) -> Callable[[int, TrainResul
     return of
 
 
-def _mfu(_batch: int, result: TrainResult) -> float | None:
-    """PaLM (Chowdhery et al. 2022), appendix B, of the steady state."""
-    steady, seconds = step_seconds_of(result), _compute_seconds(result)
-    return seconds / steady.median if steady and seconds else None
-
-
-def _roofline_fraction(_batch: int, result: TrainResult) -> float | None:
-    """Roofline model: Williams, Waterman and Patterson 2009."""
-    steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))
-    known = [each for each in bounds if each is not None]
-    return max(known) / steady.median if steady and len(known) == len(bounds) else None
-
-
-def _compute_seconds(result: TrainResult) -> float | None:
-    """Of one step at the devices' peak."""
-    peak = result.peaks.flops_per_second if result.peaks else None
-    return result.flops_per_step / peak if peak else None
-
-
-def _traffic_seconds(result: TrainResult) -> float | None:
-    """Of one step's memory traffic at the peak of the devices' memory."""
-    peak = result.peaks.memory_bytes_per_second if result.peaks else None
-    return result.bytes_per_step / peak if peak else None
-
-
-def _communication_share(_batch: int, result: TrainResult) -> float | None:
-    pairs = list(zip(*result.exchange_seconds, strict=True))
-    if not pairs:
-        return None
-    slowest = [[max(seconds) for seconds in zip(*ranks, strict=True)] for ranks in pairs]
-    return float(median(1 - apart / together for together, apart in slowest))
-
-
-def _joules(counter: str) -> Callable[[int, TrainResult], float | None]:
-    """What a counter showed of the timed part."""
-    return lambda _batch, result: result.energy_joules.get(counter)
-
-
-def _joules_per_sample(counter: str) -> Callable[[int, TrainResult], float | None]:
-    """That over the samples of the timed blocks."""
-
-    def of(batch: int, result: TrainResult) -> float | None:
-        joules, steps = result.energy_joules.get(counter), _timed_steps(result)
-        return joules / (steps * batch) if joules is not None and steps else None
-
-    return of
-
-
-def _energy_bound(_batch: int, result: TrainResult) -> float | None:
-    watts = result.peaks.tdp_watts if result.peaks else None
-    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
-    return watts * sum(slowest) if watts is not None and slowest else None
-
-
-def _timed_steps(result: TrainResult) -> int:
-    return len(result.block_seconds[0]) * result.steps_per_block if result.block_seconds else 0
-
-
 def _peak_device_bytes(_batch: int, result: TrainResult) -> float | None:
     known = [each.peak_memory_bytes for each in result.devices if each.peak_memory_bytes is not None]
     return max(known, default=None)
 
 
-METRICS: Mapping[str, Metric] = MappingProxyType(
+METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
     {
         metric.key: metric
         for metric in (
@@ -289,14 +209,14 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 meaning="model FLOPs utilisation: `flops_per_step` over the median of a step, over what all "
                 "devices of the trial could do in its precision by their maker's word; absent where that is "
                 "unknown, and so for CPUs",
-                of=_mfu,
+                of=mfu,
             ),
             Metric(
                 key="roofline_fraction",
                 unit="1",
                 meaning="the longer of `flops_per_step` at the devices' peak and `bytes_per_step` at their "
                 "memory's peak, over the median of a step; above 1 where fusion or caches saved traffic",
-                of=_roofline_fraction,
+                of=roofline_fraction,
             ),
             Metric(
                 key="communication_share",
@@ -305,7 +225,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 " out: median over pairs of blocks after the evaluation, of the slowest rank, waiting"
                 " for slower ranks included; below 0 by chance where there is next to nothing to "
                 "leave out; absent where it cannot be left out",
-                of=_communication_share,
+                of=communication_share,
             ),
             Metric(
                 key="data_wait_seconds",
@@ -339,33 +259,33 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 unit="J",
                 meaning="energy of all accelerators of the trial from the first timed block to the last, loss"
                 " readings between them included, by the driver's counter (NVML); absent without one",
-                of=_joules("accelerator"),
+                of=joules("accelerator"),
             ),
             Metric(
                 key="host_joules",
                 unit="J",
                 meaning="likewise of all processors of the host and their memory, whoever used them, by the "
                 "processor's counters (RAPL); absent where they cannot be read",
-                of=_joules("host"),
+                of=joules("host"),
             ),
             Metric(
                 key="accelerator_joules_per_sample",
                 unit="J",
                 meaning="`accelerator_joules` over the samples of the timed blocks",
-                of=_joules_per_sample("accelerator"),
+                of=joules_per_sample("accelerator"),
             ),
             Metric(
                 key="host_joules_per_sample",
                 unit="J",
                 meaning="`host_joules` over the samples of the timed blocks",
-                of=_joules_per_sample("host"),
+                of=joules_per_sample("host"),
             ),
             Metric(
                 key="energy_bound_joules_tdp",
                 unit="J",
                 meaning="no measurement: what the trial's accelerators used in the timed blocks at most, if "
                 "each drew its maker's thermal design power all the time; hosts left out",
-                of=_energy_bound,
+                of=energy_bound,
             ),
             Metric(
                 key="peak_host_bytes",

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.analysis.cost import COSTS
-from orchestrator.analysis.metrics import METRICS, metrics_of, step_seconds_of
+from orchestrator.analysis.metrics import METRICS, metrics_of
+from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.core.peaks import Peaks
 from orchestrator.core.result import Failure
 
