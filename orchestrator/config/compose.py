@@ -66,6 +66,7 @@ class Composer:
 
     def __init__(self, working_directory: Path) -> None:
         self._loader = config_loader(working_directory)
+        self._files = CachingConfigRepository(self._loader.repository)
         self._options: dict[str, tuple[str, ...]] = {}
 
     def options(self, group: str) -> tuple[str, ...]:
@@ -106,15 +107,14 @@ class Composer:
     def _compose(self, name: str, overrides: list[str]) -> tuple[DictConfig, Mapping[str, str | None]]:
         """As `hydra.compose` does, and the option of every group, but without Hydra's own settings."""
         with hydra_1_3(), in_one_line():
-            found = CachingConfigRepository(self._loader.repository)
             defaults = create_defaults_list(
-                found,
+                self._files,
                 name,
                 OverridesParser.create().parse_overrides(overrides),
                 prepend_hydra=False,
                 skip_missing=False,
             )
-            config = self._loader._compose_config_from_defaults_list(defaults.defaults, found)
+            config = self._loader._compose_config_from_defaults_list(defaults.defaults, self._files)
             OmegaConf.set_struct(config, True)
         return config, defaults.overrides.known_choices
 

@@ -16,7 +16,7 @@ from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.core.wish import Goal
+from orchestrator.core.wish import Wish
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
 from workloads.registry import options_class, workload_names
@@ -44,17 +44,13 @@ def _one_of(default: str, choices: Any) -> Any:
 
 
 @dataclass
-class ReportConf:
-    """Where a report takes its records from, and which setting it recommends: `core/wish.py`."""
+class RecordsConf:
+    """Where a report takes its records from."""
 
     source: str = _one_of("ledger", ReportSource)
-    goal: str = _one_of("fastest", Goal)
-    deadline_hours: float | None = None
-    budget_usd: float | None = None
-    quality: float | None = None
-    weight_time: float = 1.0
-    weight_cost: float = 1.0
-    weight_quality: float = 1.0
+
+
+ReportConf = twin_of(Wish, base=RecordsConf)
 
 
 @dataclass
@@ -73,7 +69,7 @@ class RootConf:
     retry: Any = MISSING
     prices: Any = MISSING
     sweep: Any = None
-    report: ReportConf = field(default_factory=ReportConf)
+    report: ReportConf = field(default_factory=ReportConf)  # type: ignore[valid-type]  # made at run time
     num_workers: int = 1
     global_batch_size: int = 64
     steps: int = 200

@@ -40,10 +40,12 @@ def _default_of(field: "dataclasses.Field[Any]", hints: Mapping[str, Any]) -> An
     if isinstance(field.default, tuple):
         values = list(field.default)
         return dataclasses.field(default_factory=lambda: list(values))
-    if field.default is not dataclasses.MISSING:
-        return field.default
+    given = field.default is not dataclasses.MISSING
     if get_origin(hints[field.name]) is Literal:
-        return dataclasses.field(default=MISSING, metadata={"choices": get_args(hints[field.name])})
+        choices = {"choices": get_args(hints[field.name])}
+        return dataclasses.field(default=field.default if given else MISSING, metadata=choices)
+    if given:
+        return field.default
     if type(None) in get_args(hints[field.name]):
         return None
     origin = get_origin(hints[field.name])
