@@ -72,7 +72,7 @@ def plan(
         cached=tuple(each for each in outcomes if isinstance(each, Cached)),
         skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
         baseline=_baseline(sweep, known=known),
-        aims={each.workload: _aim_of(each) for each in sweep.points if unsuitable(each) is None},
+        aims=_aims_of(sweep.points),
     )
 
 
@@ -84,9 +84,14 @@ def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
     return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
 
 
-def _aim_of(point: Point) -> Aim:
-    quality = workload_of(point).quality
-    return Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
+    """Workload -> its aim, which is the same at all its points that can be."""
+    aims: dict[str, Aim] = {}
+    for point in points:
+        if point.workload not in aims and unsuitable(point) is None:
+            quality = workload_of(point).quality
+            aims[point.workload] = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+    return aims
 
 
 def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
