@@ -44,8 +44,8 @@ RUNS: dict[str, dict[str, tuple[str, int, int]]] = {
 }
 """(precision, processes, replicas) of each run of a trainer."""
 
-COMPILED = "compiled"
-"""A run like `fp32` with compiled steps, of two workloads where compiling is a choice."""
+COMPILED, TWO_COMPILED = "compiled", "two compiled processes"
+"""Runs like `fp32` and `two processes` with compiled steps, where compiling is a choice."""
 
 STEPS = 12
 BATCH = 64
@@ -102,8 +102,8 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         data_set = workload(task, WORKLOADS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
         jobs = {run: _jobs_of(trainer, task, shape, data=data) for run, shape in RUNS[trainer].items()}
-        if compiles(trainer, task):
-            jobs[COMPILED] = _jobs_of(trainer, task, ("fp32", 1, 1), data=data, options={"compile": "on"})
+        for run, shape in compiled_runs(trainer, task).items():
+            jobs[run] = _jobs_of(trainer, task, shape, data=data, options={"compile": "on"})
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
             [python_of(trainer), __file__, folder],
@@ -114,9 +114,12 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         return {run: [_outcome(folder / f"{run}-{each.rank}") for each in jobs[run]] for run in jobs}
 
 
-def compiles(trainer: str, task: str) -> bool:
-    """Whether there is a compiled run."""
-    return trainer != "torch_xla" and task in ("mnist_cnn", "mnist_gan")
+def compiled_runs(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
+    """The compiled runs of a workload, shaped as in `RUNS`."""
+    if trainer == "torch_xla" or task not in ("mnist_cnn", "mnist_gan"):
+        return {}
+    alone = {COMPILED: ("fp32", 1, 1)}
+    return alone | {TWO_COMPILED: ("fp32", 2, 2)} if task == "mnist_cnn" else alone
 
 
 def _jobs_of(

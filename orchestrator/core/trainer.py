@@ -57,6 +57,8 @@ class TrainerInfo:
         trains: False for one that computes nothing and only shows what all the rest costs.
         rehearsed_with: what stands in for what else than the device in a rehearsal.
         single_replica: precisions in which it trains one replica only, and why, in the words that follow.
+        single_replica_batch_norm: (knob, value) with which it trains one replica only of a network with
+            batch normalisation, and why, in the words that follow.
     """
 
     name: str
@@ -75,6 +77,7 @@ class TrainerInfo:
     trains: bool = True
     rehearsed_with: StandIns = no_stand_ins
     single_replica: Mapping[str, str] = field(default_factory=dict)
+    single_replica_batch_norm: Mapping[tuple[str, Option], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

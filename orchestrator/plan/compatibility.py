@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.plan.trials import workload_of
+from workloads.layers import BatchNorm
 
 Rule = Callable[[Point, TrainerInfo], str | None]
 
@@ -75,6 +77,18 @@ def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | N
     return f"{trainer.name} {why}; for {point.replicas} replicas choose other than {point.precision}"
 
 
+def _replicas_share_the_normalisation(point: Point, trainer: TrainerInfo) -> str | None:
+    for (knob, value), why in trainer.single_replica_batch_norm.items():
+        if point.trainer_options.get(knob) == value and point.replicas > 1 and _normalises_batches(point):
+            return f"{trainer.name} {why}; for {point.replicas} replicas leave trainer.{knob}={value} out"
+    return None
+
+
+def _normalises_batches(point: Point) -> bool:
+    networks = workload_of(point).networks.values()
+    return any(isinstance(each.layer, BatchNorm) for network in networks for each in network.nodes)
+
+
 def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
     if point.timing.target is None or trainer.trains:
         return None
@@ -96,5 +110,6 @@ _RULES: tuple[Rule, ...] = (
     _device_has_the_precision,
     _trainer_sets_the_precision,
     _replicas_share_the_precision,
+    _replicas_share_the_normalisation,
     _a_target_needs_training,
 )

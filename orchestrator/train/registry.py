@@ -102,6 +102,10 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "fp16": "scales the loss of one replica only, for Keras looks for overflow in the first "
                     "one's gradients"
                 },
+                single_replica_batch_norm={
+                    # 2.21: merge_call within a nested tf.function is refused
+                    ("compile", "on"): "cannot sum batch normalisation over replicas within a compiled step"
+                },
             ),
             TrainerInfo(
                 name="torch_xla",

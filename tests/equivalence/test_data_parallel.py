@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from trainer_runs import (
     BATCH,
-    COMPILED,
     RUNS,
     STEPS,
     WORKLOADS,
     Outcome,
+    compiled_runs,
     initial_state,
     outcomes_of,
     python_of,
@@ -88,11 +88,19 @@ def test_all_ranks_report_the_same_losses_quality_and_weights(
         assert all(np.array_equal(array, first.state[name]) for name, array in outcome.state.items())
 
 
-@pytest.mark.parametrize("trainer", ["torch_ddp", "tensorflow"])
-@pytest.mark.parametrize("task", ["mnist_cnn", "mnist_gan"])
-def test_compiled_steps_train_as_the_others_do(task: str, trainer: str) -> None:
-    (plain,), (compiled,) = run(task, trainer, "fp32"), run(task, trainer, COMPILED)
-    assert_moved_the_same_way(task, plain, compiled)
+@pytest.mark.parametrize(
+    ("task", "trainer", "name"),
+    [
+        (task, trainer, name)
+        for task in WORKLOADS
+        for trainer in RUNS
+        for name in compiled_runs(trainer, task)
+    ],
+)
+def test_compiled_steps_train_as_the_others_do(task: str, trainer: str, name: str) -> None:
+    (plain,) = run(task, trainer, "fp32")
+    for compiled in run(task, trainer, name):
+        assert_moved_the_same_way(task, plain, compiled)
 
 
 @pytest.mark.parametrize("task", WORKLOADS)

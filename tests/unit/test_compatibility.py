@@ -11,6 +11,8 @@ XLA = torch_like(
     precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
     refusals={},
 )
+NORMALISES_ALONE = torch_like(single_replica_batch_norm={("compile", "on"): "cannot sum batch normalisation"})
+COMPILED_GAN = {"workload": "mnist_gan", "trainer_options": {"compile": "on"}}
 SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replica only"})
 
 
@@ -29,6 +31,9 @@ SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replic
         (torch_like(), {"device": T4, "precision": "fp16", "num_workers": 2}),
         (SCALES_ALONE, {"device": T4, "precision": "fp16"}),
         (SCALES_ALONE, {"device": T4, "precision": "fp32", "num_workers": 2}),
+        (NORMALISES_ALONE, COMPILED_GAN),
+        (NORMALISES_ALONE, {"workload": "mnist_gan", "num_workers": 2}),
+        (NORMALISES_ALONE, {**COMPILED_GAN, "workload": "mnist_cnn", "num_workers": 2}),
     ],
 )
 def test_what_goes_together_has_no_reason_against_it(trainer, changes):
@@ -77,6 +82,11 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             SCALES_ALONE,
             {"device": T4, "precision": "fp16", "num_workers": 2},
             "torch_ddp scales the loss of one replica only; for 2 replicas choose other than fp16",
+        ),
+        (
+            NORMALISES_ALONE,
+            {**COMPILED_GAN, "num_workers": 2},
+            "torch_ddp cannot sum batch normalisation; for 2 replicas leave trainer.compile=on out",
         ),
         (
             torch_like(name="noop", trains=False),
