@@ -1,9 +1,8 @@
-"""Every workload learns: trained as a user trains it, it beats chance by far on what it has not seen."""
+"""Every workload learns: all in one sweep, each beats chance by far on what it has not seen."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,6 @@ class Lesson:
     steps: int
     global_batch_size: int = 64
     options: Mapping[str, Any] = field(default_factory=dict)
-    is_long: bool = False
 
 
 NARROW = {"width": 0.25}
@@ -52,52 +50,60 @@ LESSONS: Mapping[str, Lesson] = {
         options={"network": "resnet50", "image_size": 64, **NARROW},
     ),
     "lenet5": Lesson(beyond=0.7, steps=600),
-    "alexnet": Lesson(beyond=0.7, steps=200, options={"width": 0.125, "learning_rate": 0.03}, is_long=True),
+    "alexnet": Lesson(beyond=0.7, steps=200, options={"width": 0.125, "learning_rate": 0.03}),
     "vgg11": Lesson(beyond=0.4, steps=300, options=NARROW),
-    "vgg13": Lesson(beyond=0.25, steps=300, options=NARROW, is_long=True),
-    "vgg16": Lesson(beyond=0.25, steps=400, options=NARROW, is_long=True),
+    "vgg13": Lesson(beyond=0.25, steps=300, options=NARROW),
+    "vgg16": Lesson(beyond=0.25, steps=400, options=NARROW),
     "vgg19": Lesson(
-        metric="held_out_loss", beyond=2.1, chance=2.3, steps=400, options=NARROW, is_long=True
+        metric="held_out_loss", beyond=2.1, chance=2.3, steps=400, options=NARROW
     ),  # 0.2 of accuracy are its first steps away from a guess: nineteen layers without normalisation
     "resnet18": Lesson(beyond=0.9, steps=100, options=NARROW),
-    "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW, is_long=True),
-    "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW, is_long=True),
+    "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW),
+    "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW),
     "inception_v3": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 75, **NARROW}),
     "inception_resnet_v2": Lesson(
-        beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 75, "width": 0.125}, is_long=True
+        beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 75, "width": 0.125}
     ),
     "mobilenet_v2": Lesson(beyond=0.8, steps=100, options={"width": 0.5}),
-    "xception": Lesson(
-        beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}, is_long=True
-    ),
+    "xception": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}),
 }
 
 
-def test_every_workload_has_its_lesson() -> None:
-    assert set(LESSONS) == set(workload_names())
+def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
+    """An entry of `sweep.include`."""
+    return {
+        "workload": name,
+        "data": lesson.data,
+        "steps": lesson.steps,
+        "global_batch_size": lesson.global_batch_size,
+        **{f"workload.{knob}": value for knob, value in lesson.options.items()},
+    }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * each.is_long) for name, each in LESSONS.items()]
-)
-def test_it_is_much_better_than_chance_on_what_it_has_not_seen(name: str, tmp_path: Path) -> None:
-    lesson = LESSONS[name]
-    told = ask(
-        "+sweep=smoke",
-        "sweep.include=[]",
-        f"workload={name}",
-        *(f"workload.{knob}={json.dumps(value)}" for knob, value in lesson.options.items()),
-        f"data={lesson.data}",
-        f"steps={lesson.steps}",
-        f"global_batch_size={lesson.global_batch_size}",
-        "trainer=torch_ddp",
-        "precision=fp32",
-        "executor=inline",
-        "tracking=none",
-        cwd=tmp_path,
-    )
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Any]]:
+    """Workload -> its record."""
+    folder = tmp_path_factory.mktemp("lessons")
+    file = folder / "conf" / "sweep" / "lessons.yaml"
+    file.parent.mkdir(parents=True)
+    entries = [point_of(name, lesson) for name, lesson in LESSONS.items()]
+    sweep = {"defaults": ["schema", "_self_"], "name": "lessons", "include": entries}
+    file.write_text(json.dumps(sweep))  # which is YAML too
+    words = ("+sweep=lessons", "trainer=torch_ddp", "precision=fp32", "executor=inline", "tracking=none")
+    told = ask(*words, cwd=folder, seconds=1500)
     assert told.code == 0, told.out + told.err
-    (record,) = records_in(tmp_path)
+    return {each["spec"]["workload"]: each for each in records_in(folder, "lessons")}
+
+
+def test_every_workload_has_its_lesson(trained: Mapping[str, Any]) -> None:
+    assert set(LESSONS) == set(trained) == set(workload_names())
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_it_is_much_better_than_chance_on_what_it_has_not_seen(
+    name: str, trained: Mapping[str, Mapping[str, Any]]
+) -> None:
+    lesson, record = LESSONS[name], trained[name]
     assert record["provenance"] == "measured"
     reached = record["result"]["quality"][lesson.metric]
     higher_is_better = lesson.beyond > lesson.chance
