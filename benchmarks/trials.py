@@ -3,17 +3,18 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator import pipeline
 from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.config.load import load
-from orchestrator.core.placement import Plan
+from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.execute.base import Attempt
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.inline import InlineExecutor
 
 
 class Silent:
@@ -45,10 +46,35 @@ def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
     with sweep_of(*overrides) as (settings, situation):
         require_all(pipeline.plan_sweep(settings, situation))
         outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=_tell)
-    for record in outcome.records:
+    return require_results(outcome.records)
+
+
+def run_in_order(
+    placements: Sequence[Placement], settings: Settings, situation: pipeline.Situation
+) -> tuple[TrialRecord, ...]:
+    """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
+    records: list[TrialRecord] = []
+    mission = Mission(
+        sweep=settings.sweep.name,
+        folder=settings.outputs / settings.sweep.name,
+        deadlines=settings.deadlines,
+        data_paths={ref.id: str(ref.path) for ref in situation.data.values()},
+        pythons={name: found.python for name, found in situation.environments.items()},
+        devices=settings.sweep.devices,
+        retry_limits={},
+        prior_attempts={},
+        environment={},
+    )
+    InlineExecutor(situation.node).run(placements, mission, keep=records.append, watcher=Silent())
+    return require_results(records)
+
+
+def require_results(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+    """Exit with the failure if a trial has one."""
+    for record in records:
         if record.failure:
             sys.exit(f"{record.spec.trainer} failed: {record.failure.kind}: {record.failure.message}")
-    return outcome.records
+    return tuple(records)
 
 
 def require_all(plan: Plan) -> None:
@@ -64,10 +90,10 @@ def steps_per_second(record: TrialRecord) -> float:
     return 1 / steady.median
 
 
-def count(word: str) -> int:
-    """A number of things to do, at least one, as an argument of a command."""
-    if not word.isdigit() or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"{word!r} must be a whole number of at least 1")
+def count(word: str, *, least: int = 1) -> int:
+    """A number of things to do, as an argument of a command."""
+    if not word.isdigit() or int(word) < least:
+        raise argparse.ArgumentTypeError(f"{word!r} must be a whole number of at least {least}")
     return int(word)
 
 
