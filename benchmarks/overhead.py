@@ -9,6 +9,7 @@ import argparse
 import itertools
 import statistics
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from trials import count, records_of, steps_per_second
 
@@ -87,7 +88,7 @@ def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=count, default=5)
-    parser.add_argument("--noops", type=count, default=30)
+    parser.add_argument("--noops", type=partial(count, least=2), default=30)
     arguments = parser.parse_args()
     noop_trials(arguments.noops)
     launches()
