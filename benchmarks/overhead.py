@@ -8,44 +8,12 @@ Prints tables for `docs/log.md`. Figures are ratios and differences within one r
 import argparse
 import itertools
 import statistics
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from functools import partial
 
-from orchestrator import pipeline
-from orchestrator.analysis.timing import step_seconds_of
-from orchestrator.config.load import load
-from orchestrator.core.placement import Plan
+from trials import count, records_of, steps_per_second
+
 from orchestrator.core.result import TrialRecord
-from orchestrator.execute.base import Attempt
-
-
-class Silent:
-    """Watches without a word: a screen would be part of what is measured."""
-
-    def started(self, attempt: Attempt) -> None:
-        """Nothing."""
-
-    def ended(self, record: TrialRecord) -> None:
-        """Nothing."""
-
-
-@contextmanager
-def unseen(_plan: Plan) -> Iterator[Silent]:
-    yield Silent()
-
-
-def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
-    """Run a sweep of its own, in a folder of its own, untracked."""
-    with tempfile.TemporaryDirectory() as outputs:
-        words = (*overrides, "tracking=none", f"outputs={outputs}", "data.source=synthetic")
-        settings = load(words, working_directory=Path.cwd())
-        situation = pipeline.look(settings, download=False)
-        outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=print)
-    failed = [record for record in outcome.records if record.failure]
-    assert not failed, failed[0].failure
-    return outcome.records
 
 
 def seconds_between_ends(records: Sequence[TrialRecord]) -> float:
@@ -54,15 +22,9 @@ def seconds_between_ends(records: Sequence[TrialRecord]) -> float:
     return statistics.median(later - earlier for earlier, later in itertools.pairwise(ends))
 
 
-def steps_per_second(records: Iterable[TrialRecord]) -> float:
+def median_rate(records: Iterable[TrialRecord]) -> float:
     """Median over trials of the steady rate of steps."""
-    rates = []
-    for record in records:
-        assert record.result is not None
-        interval = step_seconds_of(record.result)
-        assert interval is not None
-        rates.append(1 / interval.median)
-    return statistics.median(rates)
+    return statistics.median(map(steps_per_second, records))
 
 
 def noop_trials(count: int) -> None:
@@ -89,7 +51,7 @@ def real_trials(pairs: int) -> None:
             for executor in ("inline", "ray"):
                 words = ("+sweep=smoke", f"trainer={trainer}", "precision=fp32", "sweep.include=[]")
                 records = records_of(*words, f"executor={executor}", "sweep.repeats=3")
-                rates[executor].append(steps_per_second(records))
+                rates[executor].append(median_rate(records))
             ratios.append(rates["ray"][-1] / rates["inline"][-1])
         inline, ray = (statistics.median(rates[name]) for name in ("inline", "ray"))
         listed = ", ".join(f"{ratio:.3f}" for ratio in ratios)
@@ -125,8 +87,8 @@ def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--noops", type=int, default=30)
+    parser.add_argument("--pairs", type=count, default=5)
+    parser.add_argument("--noops", type=partial(count, least=2), default=30)
     arguments = parser.parse_args()
     noop_trials(arguments.noops)
     launches()

@@ -1,6 +1,6 @@
-"""Puts the shared builders on the path of every test."""
+"""Puts the shared builders and the benchmarks on the path of every test."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmarks")]

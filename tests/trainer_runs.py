@@ -49,6 +49,7 @@ COMPILED, TWO_COMPILED = "compiled", "two compiled processes"
 
 STEPS = 12
 BATCH = 64
+MATRIX_SIZE = 256
 WORKLOADS: dict[str, dict[str, Any]] = {
     "mnist_cnn": {"filters": (8, 16), "dense_units": 64, "learning_rate": 0.02, "momentum": 0.9},
     "mnist_dbn": {"hidden_units": (48, 32), "gibbs_steps": 2, "learning_rate": 0.01},
@@ -65,6 +66,7 @@ class Outcome:
 
     Attributes:
         losses: of each step, by network.
+        product: dtype and mean of a product of two matrices, as the trainer multiplies them.
         sum_apart: of all weights after a last step without an exchange; None where that is not possible.
     """
 
@@ -74,6 +76,7 @@ class Outcome:
     samples: int
     compile_counts: tuple[int | None, ...]
     facts: DeviceFacts
+    product: tuple[str, float]
     sum_apart: float | None
     state: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
@@ -238,6 +241,7 @@ def _work(job: WorkerJob, stem: Path) -> None:
         "quality_of_five": quality_of_five,
         "facts": to_plain(trainer.device_facts()),
     }
+    said["product"] = _product(trainer)
     np.savez(stem.with_suffix(".npz"), **trainer.state())
     said["sum_apart"] = _sum_apart(trainer)
     trainer.close()
@@ -251,6 +255,16 @@ def _evaluate(trainer: Trainer, counts: list[int | None]) -> list[dict[str, floa
         found.append(dict(trainer.evaluate(limit)))
         counts.append(trainer.compile_count())
     return found
+
+
+def _product(trainer: Trainer) -> tuple[str, float]:
+    """Of numbers between 0 and 1."""
+    multiply = trainer.product_of(MATRIX_SIZE)
+    assert multiply is not None
+    product = multiply()
+    trainer.synchronize()
+    array = product.float().cpu() if hasattr(product, "float") else product
+    return str(product.dtype), float(np.asarray(array, np.float32).mean())
 
 
 def _sum_apart(trainer: Trainer) -> float | None:

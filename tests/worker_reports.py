@@ -41,6 +41,7 @@ def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
         pipeline_samples_per_second=None,
         peak_host_bytes=400_000_000,
         exchange_seconds=(),
+        product_seconds=(),
         unmoved=(),
         device=DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),
         versions={"python": "3.11.9"},

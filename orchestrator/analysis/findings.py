@@ -29,6 +29,7 @@ from orchestrator.analysis.tables import (
     warnings_table,
 )
 from orchestrator.analysis.targets import target_table, to_target_of
+from orchestrator.analysis.utilisation_table import utilisation_table
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.wish import FASTEST, Wish
@@ -127,6 +128,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         step_cost_table(findings.step_costs),
         choice_table(findings.advice),
         target_table(to_target_of(findings.records)),
+        utilisation_table(findings.records, name_of),
         cost_table(findings.costs, name_of),
         prices_table((each.spec, each.price) for each in findings.attempts),
         warnings_table(findings.records, name_of),

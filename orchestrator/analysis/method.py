@@ -61,6 +61,9 @@ _TERMS = (
 )
 
 
+_CALIBRATED = ". On a CPU matrices are multiplied after all else, for a calibrated peak"
+
+
 def _protocol_of(timing: TimingSpec) -> str:
     return (
         f"set-up; the first step apart; {counted(timing.warmup_steps, 'step')} of warm-up, up to "
@@ -69,6 +72,7 @@ def _protocol_of(timing: TimingSpec) -> str:
         f"of the median is within {timing.interval_fraction:.1%} of it. A block is timed from idle device to "
         "idle device, and its slowest rank counts. Each trial has processes of its own, repeats too; losses "
         "are read outside the timed part"
+        f"{_CALIBRATED if timing.calibrate else ''}"
     )
 
 

@@ -7,11 +7,13 @@ from orchestrator.analysis.cost import COSTS, costs_of
 from orchestrator.analysis.metric import Metric
 from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.analysis.utilisation import (
+    calibrated_flops_per_second,
     communication_share,
     energy_bound,
     joules,
     joules_per_sample,
     mfu,
+    mfu_calibrated,
     roofline_fraction,
 )
 from orchestrator.core.interval import Interval
@@ -210,6 +212,22 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 "devices of the trial could do in its precision by their maker's word; absent where that is "
                 "unknown, and so for CPUs",
                 of=mfu,
+            ),
+            Metric(
+                key="mfu_calibrated",
+                unit="1",
+                meaning="the same of a CPU, over `calibrated_flops_per_second` and no published peak; absent "
+                "unless `measure.calibrate=true`, and where training was faster than that: the "
+                "calibration was disturbed",
+                of=mfu_calibrated,
+            ),
+            Metric(
+                key="calibrated_flops_per_second",
+                unit="1/s",
+                meaning="most that the host's CPU was seen to do in the trial's precision: the fastest of "
+                "eight products of two 2048 x 2048 matrices in the trial's own processes, all of them at "
+                "once, after all else; absent unless `measure.calibrate=true`",
+                of=calibrated_flops_per_second,
             ),
             Metric(
                 key="roofline_fraction",

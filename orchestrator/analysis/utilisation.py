@@ -13,6 +13,20 @@ def mfu(_batch: int, result: TrainResult) -> float | None:
     return seconds / steady.median if steady and seconds else None
 
 
+def mfu_calibrated(_batch: int, result: TrainResult) -> float | None:
+    """The same of the calibrated peak. Above 1 the products were disturbed, and it says nothing."""
+    steady, calibration = step_seconds_of(result), result.calibration
+    if steady is None or calibration is None:
+        return None
+    found = result.flops_per_step / calibration.flops_per_second / steady.median
+    return found if found <= 1 else None
+
+
+def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | None:
+    """What `mfu_calibrated` is a part of."""
+    return result.calibration.flops_per_second if result.calibration else None
+
+
 def roofline_fraction(_batch: int, result: TrainResult) -> float | None:
     """Roofline model: Williams, Waterman and Patterson 2009."""
     steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))

@@ -14,7 +14,7 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 _EXPECTED = (
     ("Integer", "a whole number"),
     ("Float", "a number"),
-    ("Boolean", "true or false"),
+    ("valid bool", "true or false"),
     ("ListConfig", "a list"),
     ("list", "a list"),
     ("dict", "a mapping of keys to values"),

@@ -1,4 +1,4 @@
-"""What the devices of a trial could do at most, as it was known when the trial ran."""
+"""What the devices of a trial could do at most: published, or calibrated by the trial itself."""
 
 from dataclasses import dataclass
 
@@ -20,6 +20,32 @@ class Peaks:
     memory_bytes_per_second: float | None
     tdp_watts: float | None
     source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Products of square matrices in a trial's own processes, precision and threads, after all else.
+
+    Attributes:
+        size: rows of a matrix; a product takes 2 size**3 floating-point operations.
+        seconds: [rank][product], at least one; all ranks begin each product together.
+    """
+
+    size: int
+    seconds: tuple[tuple[float, ...], ...]
+
+    @property
+    def flops_per_second(self) -> float:
+        """Of all ranks together in the fastest product, whose slowest rank counts."""
+        fastest: float = min(max(ranks) for ranks in zip(*self.seconds, strict=True))
+        return len(self.seconds) * 2 * self.size**3 / fastest
+
+    @property
+    def source(self) -> str:
+        """Where the figure comes from, in words that keep it apart from a published one."""
+        processes = "this process" if len(self.seconds) == 1 else f"{len(self.seconds)} processes at once"
+        products = f"{len(self.seconds[0])} products of {self.size} x {self.size}"
+        return f"calibrated: fastest of {products}, {processes}"
 
 
 def peaks_of(device: Device, precision: str, *, count: int) -> Peaks | None:

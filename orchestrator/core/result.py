@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
-from orchestrator.core.peaks import Peaks
+from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
@@ -83,6 +83,7 @@ class TrainResult:
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the host's processors and memory.
+        calibration: what the host's CPU did at most in the trial's precision; None: it was not asked for.
         pursuit: evaluations on the way to a target; None where none was asked for.
     """
 
@@ -117,6 +118,7 @@ class TrainResult:
     peaks: Peaks | None = None
     energy_joules: Mapping[str, float] = field(default_factory=dict)
     pursuit: Pursuit | None = None
+    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

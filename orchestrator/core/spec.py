@@ -45,6 +45,7 @@ class TimingSpec:
         target: quality on held-out data at which the training ends, `steps` being its limit then; `workload`
             is the workload's own, and in a trial the number that this was. None trains all steps.
         evaluate_every_steps: steps from one evaluation to the next, where there is a target.
+        calibrate: after all else, measure what the host's CPU does at most, in the trial's own processes.
     """
 
     warmup_steps: int = 3
@@ -55,6 +56,7 @@ class TimingSpec:
     interval_fraction: float = 0.03
     target: int | float | Literal["workload"] | None = None
     evaluate_every_steps: int = _EVALUATE_EVERY_STEPS
+    calibrate: bool = False
 
     def __post_init__(self) -> None:
         for name in ("steps_per_block", "min_blocks", "max_blocks", "evaluate_every_steps"):

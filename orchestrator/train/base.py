@@ -1,6 +1,6 @@
 """The contract between the timed loop and a framework's trainer, and what a worker process is told."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -83,6 +83,13 @@ class Trainer(Protocol):
 
     def device_facts(self) -> DeviceFacts:
         """What this process really ran on and in which precision, asked of the framework."""
+
+    def product_of(self, size: int) -> Callable[[], Any] | None:
+        """Make ready to multiply two matrices [size, size] as a step multiplies: same dtype, all threads.
+
+        A call begins the product and returns it; `synchronize` waits for it while it is held. None where a
+        trainer computes nothing.
+        """
 
     def state(self) -> Mapping[str, Any]:
         """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`)."""

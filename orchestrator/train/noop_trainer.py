@@ -77,6 +77,9 @@ class NoopTrainer:
             precision=self._job.precision,
         )
 
+    def product_of(self, size: int) -> None:
+        """Nothing is computed."""
+
     def state(self) -> Mapping[str, Any]:
         """No parameters."""
         return {}

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from orchestrator.core.peaks import Calibration
 from orchestrator.core.result import DeviceFacts, TrainResult
 from orchestrator.core.target import Pursuit
+from orchestrator.train.calibration import PRODUCT_SIZE
 from orchestrator.train.loop import LoopTimes
 
 
@@ -24,6 +26,7 @@ class WorkerReport:
     pipeline_samples_per_second: float | None
     peak_host_bytes: int
     exchange_seconds: tuple[tuple[float, float], ...]
+    product_seconds: tuple[float, ...]
     unmoved: tuple[str, ...]
     device: DeviceFacts
     versions: Mapping[str, str]
@@ -63,6 +66,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         exchange_seconds=_exchange_of(reports),
         unmoved=tuple(sorted({name for report in reports for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
+        calibration=_calibration_of(reports),
         pursuit=_slowest_pursuit([each.pursuit for each in times]),
     )
 
@@ -70,6 +74,12 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
 def _exchange_of(reports: Sequence[WorkerReport]) -> tuple[tuple[tuple[float, float], ...], ...]:
     """[rank][pair], or nothing where nothing was left out."""
     return tuple(report.exchange_seconds for report in reports) if reports[0].exchange_seconds else ()
+
+
+def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
+    if not reports[0].product_seconds:
+        return None
+    return Calibration(size=PRODUCT_SIZE, seconds=tuple(report.product_seconds for report in reports))
 
 
 def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:

@@ -1,7 +1,8 @@
 """Data-parallel training with TensorFlow and Keras: one custom loop under every distribution strategy."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import keras
@@ -113,6 +114,13 @@ class TensorFlowTrainer:
             peak_memory_bytes=_peak_memory_bytes(specs) if kind == "gpu" else None,
             fused_recurrent=self._networks.fused_recurrent(),
         )
+
+    def product_of(self, size: int) -> Callable[[], Any]:
+        """In the compute dtype of the Keras policy, traced as a step is."""
+        dtype = keras.mixed_precision.dtype_policy().compute_dtype
+        with tf.device(self._devices[0]):
+            left, right = (tf.cast(tf.random.uniform((size, size)), dtype) for _ in range(2))
+            return partial(tf.function(tf.matmul, autograph=False), left, right)
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""

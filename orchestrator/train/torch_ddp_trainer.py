@@ -1,7 +1,7 @@
 """Data-parallel training with PyTorch's DistributedDataParallel: one process per replica."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -126,6 +126,12 @@ class TorchDdpTrainer:
             peak_memory_bytes=None if kind == "cpu" else torch.accelerator.max_memory_allocated(device),
             fused_recurrent=self._fused_recurrent(),
         )
+
+    def product_of(self, size: int) -> Callable[[], Tensor]:
+        """In the dtype that autocast gives to products."""
+        dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
+        left, right = torch.rand(2, size, size, device=self._device).to(dtype)
+        return lambda: left @ right
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""

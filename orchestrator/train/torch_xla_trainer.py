@@ -1,6 +1,6 @@
 """Data-parallel training with PyTorch/XLA: one process drives all devices of its host through SPMD."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -114,6 +114,13 @@ class TorchXlaTrainer:
             peak_memory_bytes=None if kind == "cpu" else _peak_memory_bytes(self._device),
             fused_recurrent=fused_recurrent(self._networks),
         )
+
+    def product_of(self, size: int) -> Callable[[], Tensor]:
+        """In the dtype that autocast gives to products; each device of the mesh has rows of its own."""
+        dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
+        left, right = torch.rand(2, size, size).to(dtype)
+        rows, whole = self._split(left), right.to(self._device)
+        return lambda: rows @ whole
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""

@@ -16,7 +16,7 @@ from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Target
-from orchestrator.train import loop
+from orchestrator.train import calibration, loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
 from orchestrator.train.energy import Meter, meter_of, no_meter
@@ -91,6 +91,12 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     device, samples = trainer.device_facts(), trainer.samples
     exchange_seconds = _compare_exchange(trainer, job, channel, taken=times.steps) if data.staged else ()
     data.close()
+    peak_host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    product_seconds: tuple[float, ...] = ()
+    if calibration.is_wanted(job):
+        product_seconds = calibration.calibrate(
+            trainer, meet=lambda vote: _meet(channel, vote), clock=time.perf_counter
+        )
     trainer.close()
     return WorkerReport(
         setup_seconds=setup_seconds,
@@ -103,8 +109,9 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         bytes_per_step=train_step_bytes(spec, batch_size, value_bytes=PRECISIONS[job.precision].value_bytes),
         data_wait_seconds=data.wait_seconds,
         pipeline_samples_per_second=data.samples_per_second,
-        peak_host_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        peak_host_bytes=peak_host_bytes,
         exchange_seconds=exchange_seconds,
+        product_seconds=product_seconds,
         unmoved=unmoved_of(spec.phases, initial, digests_of(state)),
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},

@@ -120,7 +120,7 @@ def test_interpolations_see_what_all_points_share():
         (
             (SMOKE, *ONE, "measure.max_block=3"),
             "unknown key 'measure.max_block'; did you mean 'measure.max_blocks'? known: "
-            "measure.evaluate_every_steps, measure.interval_fraction, measure.max_blocks, "
+            "measure.calibrate, measure.evaluate_every_steps, measure.interval_fraction, measure.max_blocks, "
             "measure.max_warmup_steps, measure.min_blocks, measure.steps_per_block, measure.target, "
             "measure.warmup_steps",
         ),
@@ -138,6 +138,7 @@ def test_interpolations_see_what_all_points_share():
             (SMOKE, *ONE, "num_workers=2", "global_batch_size=63"),
             "global_batch_size=63 does not divide over 2 replicas (2 x cpu); 62 or 64 would",
         ),
+        ((SMOKE, *ONE, "measure.calibrate=maybe"), "measure.calibrate='maybe' must be true or false"),
         ((SMOKE, *ONE, "seed=1,x"), "seed='x' must be a whole number"),
         ((SMOKE, *ONE, "workload.filters=8"), "workload.filters=8 must be a list"),
     ],

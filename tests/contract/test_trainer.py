@@ -5,6 +5,7 @@ import pytest
 from trainer_runs import (
     BATCH,
     COMPILED,
+    MATRIX_SIZE,
     RUNS,
     STEPS,
     WORKLOADS,
@@ -62,6 +63,15 @@ def test_a_worker_proves_what_it_ran_on(trial: tuple[str, str, Outcome]) -> None
     assert (outcome.facts.kind, outcome.facts.count, outcome.facts.precision) == ("cpu", 1, precision)
     assert outcome.facts.name
     assert outcome.facts.peak_memory_bytes is None
+
+
+def test_matrices_of_chance_are_multiplied_in_the_precision_of_a_step(
+    trial: tuple[str, str, Outcome],
+) -> None:
+    _, precision, outcome = trial
+    dtype, mean = outcome.product
+    assert {"fp32": "float32", "bf16": "bfloat16"}[precision] in dtype
+    assert mean == pytest.approx(MATRIX_SIZE / 4, rel=0.05)
 
 
 def test_samples_are_counted_from_the_batches_that_were_fed(trial: tuple[str, str, Outcome]) -> None:

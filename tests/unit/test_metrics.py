@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.metrics import METRICS, metrics_of
 from orchestrator.analysis.timing import step_seconds_of
-from orchestrator.core.peaks import Peaks
+from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.result import Failure
 
 OF_A_TARGET = ("seconds_to_target", "steps_to_target", "best_quality", "pursuit_evaluation_seconds")
@@ -76,6 +76,8 @@ def test_a_measurement_has_every_metric_that_its_framework_can_say():
         "peak_device_bytes",
         "pipeline_samples_per_second",
         "mfu",
+        "mfu_calibrated",
+        "calibrated_flops_per_second",
         "roofline_fraction",
         "communication_share",
         *OF_A_TARGET,
@@ -108,6 +110,21 @@ def test_the_nearer_roof_counts(flops, memory, fraction):
 def test_without_a_known_peak_there_is_no_utilisation():
     for unknown in (None, peaks(None, 1e11)):
         assert not {"mfu", "roofline_fraction"} & set(metrics_of(record(result=train_result(peaks=unknown))))
+
+
+def test_a_gigaflop_in_ten_milliseconds_is_half_of_a_calibrated_fifth_of_a_teraflop_a_second():
+    calibration = Calibration(size=1000, seconds=((0.02, 0.01),))  # 2 GFLOP in 10 ms
+    metrics = metrics_of(record(result=train_result(calibration=calibration)))
+    assert metrics["calibrated_flops_per_second"] == pytest.approx(2e11)
+    assert metrics["mfu_calibrated"] == pytest.approx(0.5)
+    assert "mfu" not in metrics
+
+
+def test_a_disturbed_calibration_says_nothing_of_utilisation():
+    disturbed = Calibration(size=1000, seconds=((0.03, 0.04),))
+    metrics = metrics_of(record(result=train_result(calibration=disturbed)))
+    assert metrics["calibrated_flops_per_second"] == pytest.approx(2e9 / 0.03)
+    assert "mfu_calibrated" not in metrics
 
 
 def test_two_milliseconds_of_ten_that_are_gone_without_an_exchange_are_a_share_of_a_fifth():

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
 from plan_values import device
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.peaks import Peaks, peaks_of
+from orchestrator.core.peaks import Calibration, Peaks, peaks_of
 
 GPU = device("a100_40", kind="gpu", peak_flops_per_second={"bf16": 3.12e14}, source="its datasheet")
 
@@ -30,3 +31,19 @@ def test_a_hosts_processor_has_no_published_peak():
 def test_unknown_figures_survive_a_ledger():
     peaks = peaks_of(GPU, "fp32", count=1)
     assert from_json(Peaks, to_json(peaks)) == peaks
+
+
+def test_ranks_that_multiply_at_once_can_do_what_they_did_together_in_the_fastest_product():
+    calibration = Calibration(size=1000, seconds=((0.2, 0.05), (0.1, 0.25)))  # slowest rank: 0.2, 0.25
+    assert calibration.flops_per_second == pytest.approx(2 * 2e9 / 0.2)
+
+
+@pytest.mark.parametrize(("ranks", "processes"), [(1, "this process"), (2, "2 processes at once")])
+def test_a_calibration_says_what_it_is(ranks, processes):
+    source = Calibration(size=2048, seconds=((0.1,) * 8,) * ranks).source
+    assert source == f"calibrated: fastest of 8 products of 2048 x 2048, {processes}"
+
+
+def test_a_calibration_survives_a_ledger():
+    calibration = Calibration(size=1000, seconds=((0.2, 0.05),))
+    assert from_json(Calibration, to_json(calibration)) == calibration

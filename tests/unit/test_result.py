@@ -36,7 +36,7 @@ def test_what_workers_ran_with_is_told_apart_from_where_they_were_driven_from():
 
 
 def test_a_result_that_was_kept_before_these_were_measured_can_still_be_read():
-    later = ("reading_seconds", "exchange_seconds", "unmoved", "peaks", "energy_joules")
+    later = ("reading_seconds", "exchange_seconds", "unmoved", "peaks", "energy_joules", "calibration")
     kept = {name: value for name, value in to_plain(train_result()).items() if name not in later}
     read = from_plain(TrainResult, kept)
-    assert [getattr(read, name) for name in later] == [(), (), (), None, {}]
+    assert [getattr(read, name) for name in later] == [(), (), (), None, {}, None]

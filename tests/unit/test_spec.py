@@ -39,6 +39,7 @@ _OTHER_TIMINGS = {
     "interval_fraction": 0.04,
     "target": 0.9,
     "evaluate_every_steps": 51,
+    "calibrate": True,
 }
 
 

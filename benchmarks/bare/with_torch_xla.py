@@ -1,0 +1,67 @@
+"""MNIST's small network as a user of PyTorch/XLA trains it, with a clock; nothing of ours is in it."""
+
+import argparse
+import itertools
+import json
+import time
+
+import numpy as np
+import torch
+import torch_xla
+from torch import nn
+from torch_xla.core import xla_model
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("file", help="x: [batch, sample, 28, 28, 1] float32; y: [batch, sample]")
+for name in ("threads", "warmup-steps", "blocks", "steps-per-block"):
+    parser.add_argument(f"--{name}", type=int, required=True)
+parser.add_argument("--learning-rate", type=float, required=True)
+parser.add_argument("--momentum", type=float, required=True)
+args = parser.parse_args()
+
+torch.set_num_threads(args.threads)  # those of XLA are counted by the variable NPROC
+torch.manual_seed(0)
+device = torch_xla.device()
+with np.load(args.file) as file:
+    images = torch.from_numpy(file["x"]).permute(0, 1, 4, 2, 3).contiguous()
+    classes = torch.from_numpy(file["y"]).long()
+pairs = [(x.to(device), y.to(device)) for x, y in zip(images, classes, strict=True)]
+batches = itertools.cycle(pairs)
+
+model = nn.Sequential(
+    nn.Conv2d(1, 16, 3),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Conv2d(16, 32, 3),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Flatten(),
+    nn.Linear(32 * 5 * 5, 128),
+    nn.ReLU(),
+    nn.Linear(128, 10),
+).to(device)
+loss_of = nn.CrossEntropyLoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=args.learning_rate, momentum=args.momentum)
+
+
+def train(steps):
+    for x, y in itertools.islice(batches, steps):
+        optimizer.zero_grad()
+        loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        torch_xla.sync()
+    xla_model.wait_device_ops()
+    return loss.detach()
+
+
+losses = [train(1).item()]
+train(args.warmup_steps)
+seconds = []
+for _ in range(args.blocks):
+    start = time.perf_counter()
+    loss = train(args.steps_per_block)
+    seconds.append(time.perf_counter() - start)
+    losses.append(loss.item())
+parameters = sum(each.numel() for each in model.parameters())
+print(json.dumps({"block_seconds": seconds, "losses": losses, "parameters": parameters}))

@@ -1,0 +1,102 @@
+"""Trials of a sweep in a folder of its own, untracked and unseen: what benchmarks measure."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from orchestrator import pipeline
+from orchestrator.analysis.timing import step_seconds_of
+from orchestrator.config.load import load
+from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Settings
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.inline import InlineExecutor
+
+
+class Silent:
+    """Watches without a word: a screen would be part of what is measured."""
+
+    def started(self, attempt: Attempt) -> None:
+        """Nothing."""
+
+    def ended(self, record: TrialRecord) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def unseen(_plan: Plan) -> Iterator[Silent]:
+    yield Silent()
+
+
+@contextmanager
+def sweep_of(*overrides: str) -> Iterator[tuple[Settings, pipeline.Situation]]:
+    """A sweep as a command line would ask for it, and what is here for it."""
+    with tempfile.TemporaryDirectory() as outputs:
+        words = (*overrides, "tracking=none", f"outputs={outputs}", "data.source=synthetic")
+        settings = load(words, working_directory=Path.cwd())
+        yield settings, pipeline.look(settings, download=False)
+
+
+def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
+    """Run such a sweep. Exits where a point of it is skipped or a trial has failed."""
+    with sweep_of(*overrides) as (settings, situation):
+        require_all(pipeline.plan_sweep(settings, situation))
+        outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=_tell)
+    return require_results(outcome.records)
+
+
+def run_in_order(
+    placements: Sequence[Placement], settings: Settings, situation: pipeline.Situation
+) -> tuple[TrialRecord, ...]:
+    """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
+    records: list[TrialRecord] = []
+    mission = Mission(
+        sweep=settings.sweep.name,
+        folder=settings.outputs / settings.sweep.name,
+        deadlines=settings.deadlines,
+        data_paths={ref.id: str(ref.path) for ref in situation.data.values()},
+        pythons={name: found.python for name, found in situation.environments.items()},
+        devices=settings.sweep.devices,
+        retry_limits={},
+        prior_attempts={},
+        environment={},
+    )
+    InlineExecutor(situation.node).run(placements, mission, keep=records.append, watcher=Silent())
+    return require_results(records)
+
+
+def require_results(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
+    """Exit with the failure if a trial has one."""
+    for record in records:
+        if record.failure:
+            sys.exit(f"{record.spec.trainer} failed: {record.failure.kind}: {record.failure.message}")
+    return tuple(records)
+
+
+def require_all(plan: Plan) -> None:
+    """Exit with the reason where a point cannot be measured here."""
+    for skipped in plan.skipped:
+        sys.exit(f"{skipped.point} cannot be measured here: {skipped.reason}")
+
+
+def steps_per_second(record: TrialRecord) -> float:
+    """The steady rate of a trial: that of its median block."""
+    steady = step_seconds_of(record.result) if record.result else None
+    assert steady is not None, "a measured trial has timed blocks"
+    return 1 / steady.median
+
+
+def count(word: str, *, least: int = 1) -> int:
+    """A number of things to do, as an argument of a command."""
+    if not word.isdigit() or int(word) < least:
+        raise argparse.ArgumentTypeError(f"{word!r} must be a whole number of at least {least}")
+    return int(word)
+
+
+def _tell(line: str) -> None:
+    """Beside the figures, which go to standard output."""
+    print(line, file=sys.stderr)

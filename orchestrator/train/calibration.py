@@ -1,0 +1,35 @@
+"""How fast a worker's processor multiplies matrices: what utilisation is of where no peak is published."""
+
+from orchestrator.train.base import Trainer, WorkerJob
+from orchestrator.train.loop import Clock, Meet
+
+PRODUCT_SIZE = 2048
+"""Rows of a matrix: a product of 17 GFLOP, and three matrices of 16 MiB each in float32."""
+
+_PRODUCTS = 8  # about a second on two cores
+
+
+def is_wanted(job: WorkerJob) -> bool:
+    """Whether a worker is to calibrate: asked to, on a CPU, for an accelerator's peak is published."""
+    return job.trial.timing.calibrate and job.kind == "cpu" and not job.rehearsal
+
+
+def calibrate(trainer: Trainer, *, meet: Meet, clock: Clock) -> tuple[float, ...]:
+    """Seconds of products of square matrices, each from idle device to idle device.
+
+    To be called on every rank when all else is done, for it takes memory and time. Nothing where the trainer
+    multiplies nothing.
+    """
+    multiply = trainer.product_of(PRODUCT_SIZE)
+    if multiply is None:
+        return ()
+    seconds = []
+    for _ in range(1 + _PRODUCTS):
+        meet(True)
+        trainer.synchronize()
+        start = clock()
+        product = multiply()
+        trainer.synchronize()
+        seconds.append(clock() - start)
+        del product  # it had to be held so far: what nobody holds, XLA does not compute
+    return tuple(seconds[1:])  # the first one compiles
