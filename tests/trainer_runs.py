@@ -23,6 +23,7 @@ from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.spec import TimingSpec, TrialSpec
 from orchestrator.train.base import Trainer, WorkerJob
+from orchestrator.train.parent import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
 from workloads.data import batches
 from workloads.data.sources import resolve
@@ -192,11 +193,13 @@ def _main(folder: Path) -> int:
 
 
 def _fork(job: WorkerJob, stem: Path) -> int:
+    parent = os.getpid()
     child = os.fork()
     if child:
         return child
     code = 1
     try:
+        die_with_parent(parent)  # which a timeout ends
         log = os.open(stem.with_suffix(".log"), os.O_WRONLY | os.O_CREAT)
         os.dup2(log, 1)
         os.dup2(log, 2)
