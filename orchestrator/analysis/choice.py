@@ -6,13 +6,12 @@ from typing import Any
 
 from orchestrator.analysis.advice import Advice, dollars_of
 from orchestrator.analysis.pareto import Candidate, Job
-from orchestrator.analysis.plots import COLOURS, Figure, short, shown
+from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, short, shown
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Number, counted, number
 from orchestrator.core.placement import Aim
 
 _MOST_TOLD = 12
-_FRONT_COLOUR = "#76808c"
 _SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 
@@ -117,7 +116,7 @@ def _marks_and_front(job: Job, metric: str) -> list[dict[str, Any]]:
         "type": "scatter",
         "mode": "lines",
         "name": "front",
-        "line": {"color": _FRONT_COLOUR, "width": 2, "shape": "hv"},
+        "line": {"color": NEUTRAL, "width": 2, "shape": "hv"},
         "hoverinfo": "skip",
     }
     parts = [[each] for each in known] if len(known) <= _MOST_TOLD else [known]

@@ -15,7 +15,7 @@ _AXIS = {"automargin": True, "ticklabeloverflow": "hide past div"}
 _LAYOUT = {
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",
-    "margin": {"l": 40, "r": 16, "t": 10, "b": 40},
+    "margin": {"l": 40, "r": 16, "t": 10, "b": 50},
     "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "maxheight": 0.8},
     "showlegend": True,
     "dragmode": False,

@@ -13,8 +13,9 @@ from orchestrator.analysis.setting import DETAILS, label_of, setting_of, varying
 from orchestrator.analysis.wording import counted, data_name, number, spread
 from orchestrator.core.result import TrialRecord
 
-# Told apart by colour-blind readers; white text is readable on them, and they on white and on black.
-COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#8a3f9e", "#a8324f", "#0f7f86")
+# Told apart by colour-blind readers, and seen on pages that are light or dark.
+COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#9c50b2", "#c43c5e", "#0f7f86")
+NEUTRAL = "#76808c"
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 _MOST_CHARACTERS = 32
 _BAR_PIXELS = 26

@@ -4,18 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.analysis.plots import COLOURS, Figure, left_out, short, shown
+from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, left_out, short, shown
 from orchestrator.analysis.setting import Namer
 from orchestrator.analysis.timeline import FAILED, IDLE, PHASES, REHEARSED, REST, Timeline, timeline_of
 from orchestrator.analysis.wording import counted, day_and_time, number
 from orchestrator.core.result import TrialRecord
 
 _MOST_ATTEMPTS = 300
-_GREY, _PALE = "#76808c", "rgba(128,128,128,0.25)"
+_PALE = "rgba(128,128,128,0.25)"
 _PATTERN = {"fillmode": "overlay", "size": 7, "solidity": 0.3}
 _LOOKS: Mapping[str, Mapping[str, Any]] = {
     **{phase: {"color": colour} for phase, colour in zip(PHASES, COLOURS, strict=False)},
-    REST: {"color": _GREY},
+    REST: {"color": NEUTRAL},
     FAILED: {"color": COLOURS[4], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
     REHEARSED: {"color": COLOURS[5], "pattern": {"shape": "/", "fgcolor": "#fff", **_PATTERN}},
     IDLE: {"color": _PALE},
@@ -87,7 +87,7 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
             "y0": 0,
             "y1": 1,
             "yref": "paper",
-            "line": {"dash": "dot", "width": 2, "color": _GREY},
+            "line": {"dash": "dot", "width": 2, "color": NEUTRAL},
         }
         for start, _ in found.pauses
     ]

@@ -45,9 +45,10 @@ def _one_of(default: str, choices: Any) -> Any:
 
 @dataclass
 class ReportConf:
-    """Where a report takes its records from, and which setting it recommends: `core/wish.py`."""
+    """Where a report takes its records from, its images, and what it recommends: `core/wish.py`."""
 
     source: str = _one_of("ledger", ReportSource)
+    images: bool = False
     goal: str = _one_of("fastest", Goal)
     deadline_hours: float | None = None
     budget_usd: float | None = None

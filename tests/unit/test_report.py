@@ -143,6 +143,10 @@ def test_an_empty_sweep_is_a_page_too():
     assert "No trial has been run." in page
 
 
+def test_without_scripts_a_figure_is_told_in_words():
+    assert "<noscript><p>Timeline of 35 attempts on 1 node." in page_of(tpu_vs_gpu)
+
+
 def test_a_stand_in_is_told_plainly():
     assert "The data is a declared stand-in" in page_of(tpu_vs_gpu)
 
