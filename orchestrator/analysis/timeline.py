@@ -19,6 +19,7 @@ PHASES: Mapping[str, tuple[str, ...]] = {
 """Of a measurement, with the parts of its bill that they are."""
 
 REST, FAILED, REHEARSED, IDLE = "rest", "failed", "rehearsed", "idle"
+REHEARSAL_FAILED = "rehearsal failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,19 +121,18 @@ def _stretches_of(
 
 
 def _seconds_of(record: TrialRecord, whole: float) -> dict[str, float]:
-    if record.failure:
+    if record.provenance == "rehearsed":
+        return {REHEARSAL_FAILED if record.failure else REHEARSED: whole}
+    if record.result is None:
         return {FAILED: whole}
-    if record.provenance == "rehearsed" or record.result is None:
-        return {REHEARSED: whole}
     parts = parts_of(record.result)
     return {phase: sum(parts[name] for name in names) for phase, names in PHASES.items()} | {REST: whole}
 
 
 def _said_of(record: TrialRecord, label: str) -> str:
     attempt = f", attempt {record.attempt}" if record.attempt > 1 else ""
-    provenance = ", rehearsed" if record.provenance == "rehearsed" else ""
     failure = f", {record.failure.kind}" if record.failure else ""
-    return f"{label}{attempt}{provenance}{failure}"
+    return f"{label}{attempt}{failure}"
 
 
 def _idle(

@@ -6,7 +6,16 @@ from typing import Any
 
 from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, left_out, short, shown
 from orchestrator.analysis.setting import Namer
-from orchestrator.analysis.timeline import FAILED, IDLE, PHASES, REHEARSED, REST, Timeline, timeline_of
+from orchestrator.analysis.timeline import (
+    FAILED,
+    IDLE,
+    PHASES,
+    REHEARSAL_FAILED,
+    REHEARSED,
+    REST,
+    Timeline,
+    timeline_of,
+)
 from orchestrator.analysis.wording import counted, day_and_time, number
 from orchestrator.core.result import TrialRecord
 
@@ -18,6 +27,7 @@ _LOOKS: Mapping[str, Mapping[str, Any]] = {
     REST: {"color": NEUTRAL},
     FAILED: {"color": COLOURS[4], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
     REHEARSED: {"color": COLOURS[5], "pattern": {"shape": "/", "fgcolor": "#fff", **_PATTERN}},
+    REHEARSAL_FAILED: {"color": COLOURS[5], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
     IDLE: {"color": _PALE},
 }
 _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
@@ -111,7 +121,6 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
 
 def _trace_of(found: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
     own = [each for each in found.stretches if each.phase == phase]
-    marked = phase in (FAILED, REHEARSED)
     return {
         "type": "bar",
         "orientation": "h",
@@ -122,5 +131,5 @@ def _trace_of(found: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
         "y": [each.row for each in own],
         "customdata": [[shown(each.label), each.seconds] for each in own],
         "hovertemplate": f"{phase}: %{{customdata[1]:,.4~r}} s<extra>%{{customdata[0]}}</extra>",
-        **({"text": phase, "textposition": "inside", "textangle": 0} if marked else {}),
+        **({"text": phase, "textposition": "inside", "textangle": 0} if "pattern" in _LOOKS[phase] else {}),
     }

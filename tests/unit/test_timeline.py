@@ -58,6 +58,11 @@ def test_a_rehearsal_is_one_stretch_without_phases():
     assert stretches(ran(0, 3, placed=rehearsed().placement)) == [(0, "rehearsed", 0, 3)]
 
 
+def test_a_failed_rehearsal_is_no_failed_measurement():
+    failed = rehearsed(failure=Failure(kind="error", message="no"))
+    assert stretches(failed) == [(0, "rehearsal failed", 0, 3)]
+
+
 def test_a_node_is_idle_when_no_attempt_runs_on_it():
     found = timeline_of([ran(0, 3), ran(5, 8), ran(6, 12, node="b")], name_of)
     assert found.rows == ("a", "b")
@@ -98,8 +103,10 @@ def test_the_figure_marks_failed_and_rehearsed_by_patterns_and_words():
         **dict.fromkeys(("launch", "first step", "training", "evaluation", "rest", "idle")),
         "failed": "x",
         "rehearsed": "/",
+        "rehearsal failed": "x",
     }
-    assert traces["failed"]["text"] == "failed"
+    assert [traces[each]["text"] for each in ("failed", "rehearsed")] == ["failed", "rehearsed"]
+    assert len({traces[each]["marker"]["color"] for each in ("failed", "rehearsal failed")}) == 2
     assert "attempt 2" in "".join(label for label, _ in traces["training"]["customdata"])
     assert figure.alternative.startswith("Timeline of 35 attempts on 1 node. Their time: launch 18.00 s, ")
 
