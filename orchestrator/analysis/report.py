@@ -38,7 +38,7 @@ def render(*, sweep: str, findings: Findings) -> str:
     """The page of a sweep: the same for the same findings, whenever it is made."""
     figures = figures_of(findings)
     sections = tuple(_sections_of(findings, figures))
-    own = (_asset("sort.js"), *((plotly(), _asset("report.js")) if figures else ()))
+    own = (*((plotly(), _asset("report.js")) if figures else ()), _asset("sort.js"))
     return "\n".join(
         (
             "<!doctype html>",
@@ -105,7 +105,7 @@ def _body(sweep: str, findings: Findings, sections: Sequence[Section]) -> Iterat
         "header", element("h1", text(sweep)), element("p", text(_period_of(findings.records)), class_="faint")
     )
     yield "<main>"
-    yield from _decided(findings)
+    yield element("section", *_decided(findings), aria_label="Headline")
     yield element(
         "nav",
         element("h2", "Contents", id=contents),

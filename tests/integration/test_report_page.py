@@ -97,19 +97,28 @@ CAME = ["torch_ddp", "torch_xla", "tensorflow"]
         ("final loss", CAME, CAME),
     ],
 )
-@pytest.mark.parametrize("press", ["click", "Enter", "Space"])
 def test_a_table_is_sorted_by_value_and_the_third_press_restores_it(
-    browser, tmp_path, press, header, ascending, descending
+    browser, tmp_path, header, ascending, descending
 ):
     with opened(browser, unequal(), tmp_path) as found:
         button = found.page.get_by_role("button", name=header, exact=True)
         told = found.page.locator("#measured th").filter(has=button)
         for order, expected in (("ascending", ascending), ("descending", descending), ("none", CAME)):
-            pressed = told.locator("button")
-            pressed.click() if press == "click" else pressed.press(press)
+            told.locator("button").click()
             assert trainers(found.page) == expected
             assert told.get_attribute("aria-sort") == order
             assert found.page.locator("#measured th[aria-sort$=ending]").count() == (order != "none")
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_a_key_sorts_as_the_mouse_does_and_keeps_the_focus(browser, tmp_path, key):
+    with opened(browser, unequal(), tmp_path) as found:
+        found.page.locator("#measured").get_by_role("button", name="samples/s").focus()
+        found.page.keyboard.press(key)
+        assert trainers(found.page) == CAME[::-1]
+        found.page.keyboard.press(key)
+        assert trainers(found.page) == CAME
+        assert found.page.evaluate("document.activeElement.textContent") == "samples/s"
 
 
 def test_cards_of_a_narrow_screen_are_sorted_by_a_choice(browser, tmp_path):

@@ -109,6 +109,21 @@ def test_the_page_refers_to_nothing_outside_itself():
     assert "url(" not in page_of(tpu_vs_gpu).replace(plotly(), "")
 
 
+def test_figures_whose_titles_differ_in_signs_alone_have_ids_of_their_own():
+    records = [measured(workload=each) for each in ("<a>", "'a'", HOSTILE)]
+    page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch("[a-z0-9:-]+", each) for each in ids)
+    assert {
+        "figure:throughput-of-a-stand-in-1f2e3d4c-data",
+        "figure:throughput-of-a-stand-in-1f2e3d4c-data-2",
+    } <= set(ids)
+    plots = {attributes["data-plot"] for _, attributes in page.elements if "data-plot" in attributes}
+    assert len(plots) == len(page.blocks)
+    assert plots <= set(ids)
+
+
 def test_the_page_may_run_only_its_own_three_scripts():
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page_of(tpu_vs_gpu))[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
