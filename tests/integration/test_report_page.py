@@ -43,13 +43,23 @@ def test_the_page_draws_and_fits_without_a_word_or_a_request(browser, tmp_path, 
         wide = found.page.evaluate("document.documentElement.scrollWidth")
         drawn = found.page.locator(".plot .main-svg:first-child").count()
         empty = found.page.locator(".plot").evaluate_all(MARKLESS)
+        covered = found.page.locator(".plot").evaluate_all(COVERED)
     assert (found.console, found.requests) == ([], [])
-    assert (drawn, empty) == (NUM_FIGURES, [])
+    assert (drawn, empty, covered) == (NUM_FIGURES, [], [])
     assert wide <= width
 
 
-MARKLESS = "plots => plots.filter(each => !each.querySelector('.point, .js-line')).map(each => each.id)"
+MARKLESS = (
+    "plots => plots.filter(each => !each.querySelector('.point, .js-line')).map(each => each.dataset.plot)"
+)
 """Figures without a bar, a mark or a line."""
+
+COVERED = """plots => plots.filter(each => {
+  const [legend, grid] = [".legend", ".gridlayer"].map(part => each.querySelector(part)
+    .getBoundingClientRect());
+  return legend.bottom > grid.top + 2 || grid.height < 40;
+}).map(each => each.dataset.plot)"""
+"""Figures whose legend lies over them, or which it leaves no room."""
 
 
 def test_a_page_that_errs_asks_and_overflows_is_caught_by_these_tests(browser, tmp_path):
@@ -199,8 +209,7 @@ def tick_colour(page):
 def test_it_prints_on_some_pages_each_with_text(page):
     paper = page.pdf(format="A4")
     assert 4 <= len(re.findall(rb"/Type /Page\b", paper)) <= 12
-    streams = [zlib.decompress(each) for each in compressed(paper)]
-    assert sum(each.count(b" Tj") for each in streams) > 300
+    assert sum(each.count(b" Tj") for each in streams_of(paper)) > 300
     page.emulate_media(media="print")
     printed = page.locator("body").inner_text()
     assert "cpu, torch_ddp, bf16" in printed
@@ -209,6 +218,7 @@ def test_it_prints_on_some_pages_each_with_text(page):
     assert page.locator("#cost table").evaluate("each => getComputedStyle(each).display") == "table"
 
 
-def compressed(paper):
-    """The compressed streams of a PDF."""
-    return re.findall(rb"/Filter /FlateDecode[^>]*>>\s*stream\r?\n(.*?)\r?\nendstream", paper, re.DOTALL)
+def streams_of(paper):
+    """The compressed streams of a PDF, unpacked."""
+    packed = re.findall(rb"/FlateDecode[^>]*>>\s*stream\r?\n(.*?)endstream", paper, re.DOTALL)
+    return [zlib.decompressobj().decompress(each) for each in packed]

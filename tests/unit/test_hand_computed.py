@@ -14,8 +14,9 @@ Rates: medians (800 + 1000) / 2 = 900 and (3200 + 4000) / 2 = 3600.
 
 Speed-up: geometric means sqrt(800 x 1000) = 894.43 and sqrt(3200 x 4000) = 3577.7, so 4 times. Each side has
 two values, whose logarithms differ by ln 1.25 = 0.22314: variance 0.22314^2 / 2 = 0.024896, over two values
-0.012448 a side, 0.024896 together, and its root is 0.15779. Welch-Satterthwaite: 0.024896^2 / 2 over
-0.012448^2 = 2 degrees of freedom, t = 4.303, half width 0.67895: from 4 / e^0.67895 = 2.0287 to 4 x e^0.67895 = 7.8869.
+0.012448 a side, 0.024896 together, and its root is 0.15779. Welch-Satterthwaite: 0.024896^2 over twice
+0.012448^2 is 2 degrees of freedom, t = 4.303, half width 0.67895: from 4 / e^0.67895 = 2.0287 to
+4 x e^0.67895 = 7.8869.
 
 A million samples at 900 a second take 1111.1 s: 0.11111 USD; at 3600 a second 277.78 s: 0.13889 USD; at the
 slowest, 3200 a second, 312.5 s: 0.15625 USD, of which a half is rounded to the even digit.
