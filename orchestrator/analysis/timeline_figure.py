@@ -35,7 +35,8 @@ _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "secon
 
 def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Figure, ...]:
     """One figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
-    here = [each for each in records if each.reused_from is None and _had_hardware(each)]
+    ran_somewhere = [each for each in records if _had_hardware(each)]
+    here = [each for each in ran_somewhere if each.reused_from is None]
     if not any(each.provenance == "measured" for each in here):
         return ()
     ran = sorted(here, key=lambda each: (each.started_at, each.trial_id))[-_MOST_ATTEMPTS:]
@@ -44,12 +45,17 @@ def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Fi
         Figure(
             title="Timeline of the sweep",
             caption=_caption_of(found, since=ran[0].started_at)
-            + left_out(len(here), _MOST_ATTEMPTS, "attempts, the last"),
+            + left_out(len(here), _MOST_ATTEMPTS, "attempts, the last")
+            + _elsewhere(len(ran_somewhere) - len(here)),
             alternative=_alternative_of(found, num_attempts=len(ran)),
             height_pixels=170 + 44 * len(found.rows),
             plot=_plot_of(found),
         ),
     )
+
+
+def _elsewhere(count: int) -> str:
+    return f" {counted(count, 'attempt')} of other sweeps whose results are used: not shown." if count else ""
 
 
 def _had_hardware(record: TrialRecord) -> bool:

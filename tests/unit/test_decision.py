@@ -1,5 +1,8 @@
 """What is recommended says how far it lies ahead of the runner-up, and what that stands on."""
 
+from dataclasses import replace
+
+from price_values import price
 from report_cases import measured, plan_of
 
 from orchestrator.analysis.decision import decisions_of
@@ -47,3 +50,24 @@ def test_sides_of_unequal_repeats_are_counted_apart_and_give_no_verdict():
 def test_a_disturbed_repeat_of_either_side_is_a_mark():
     records = trainings("bf16", [2.0] * 5) + trainings("fp32", [4.0] * 5, load_average=(9.0, 9.0))
     assert "2.00x faster, noisy, over" in standing_of(records)
+
+
+def paid(precision, seconds, **changes):
+    """Five attempts of so many seconds at a tenth of a cent each."""
+    return [
+        replace(each, price=price(**changes), ended_at=each.started_at + seconds)
+        for each in trainings(precision, [seconds] * 5)
+    ]
+
+
+def test_who_asks_for_the_cheapest_is_told_how_much_cheaper_it_is():
+    records = paid("bf16", 2.0) + paid("fp32", 4.0, is_hypothetical=True)
+    assert standing_of(records, Wish(goal="cheapest")) == (
+        "Against the runner-up cpu, torch_ddp, fp32 ($0.004000 hypothetical): 2.00x cheaper, over 5 repeats "
+        "each of the whole training."
+    )
+
+
+def test_a_runner_up_whose_cost_is_not_known_is_not_compared():
+    records = paid("bf16", 2.0) + trainings("fp32", [4.0] * 5)
+    assert standing_of(records, Wish(goal="cheapest")) == ""

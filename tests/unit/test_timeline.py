@@ -90,6 +90,12 @@ def test_what_had_no_hardware_or_ran_in_another_sweep_is_not_drawn():
     assert timeline_figures([waited, ran(0, 3, reused_from="another")], name_of) == ()
 
 
+def test_attempts_of_other_sweeps_are_counted():
+    (figure,) = timeline_figures([ran(0, 3), ran(5, 8, reused_from="another")], name_of)
+    assert figure.caption.endswith(" 1 attempt of other sweeps whose results are used: not shown.")
+    assert figure.alternative.startswith("Timeline of 1 attempt on 1 node.")
+
+
 def test_a_sweep_that_measured_nothing_has_no_timeline():
     assert timeline_figures([rehearsed()], name_of) == ()
 
