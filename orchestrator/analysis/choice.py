@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.analysis.advice import Advice, dollars_of
 from orchestrator.analysis.pareto import Candidate, Job
-from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, short, shown
+from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, shortened, shown
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Number, counted, number
 from orchestrator.core.placement import Aim
@@ -120,15 +120,13 @@ def _marks_and_front(job: Job, metric: str) -> list[dict[str, Any]]:
         "hoverinfo": "skip",
     }
     parts = [[each] for each in known] if len(known) <= _MOST_TOLD else [known]
+    names = shortened([each[0].label if len(each) == 1 else "settings" for each in parts])
     marks = [
-        _marks(each, metric) | {"name": name, "marker": {"color": colour, "symbol": symbol, "size": 10}}
-        for each, name, colour, symbol in zip(parts, _names_of(parts), cycle(COLOURS), cycle(_SYMBOLS))
+        _marks(each, metric)
+        | {"name": shown(name), "marker": {"color": colour, "symbol": symbol, "size": 10}}
+        for each, name, colour, symbol in zip(parts, names, cycle(COLOURS), cycle(_SYMBOLS))
     ]
     return [_over_time(line, [each for each in known if each.on_front]), *marks]
-
-
-def _names_of(parts: Sequence[Sequence[Candidate]]) -> list[str]:
-    return [shown(short(each[0].label)) if len(each) == 1 else "settings" for each in parts]
 
 
 def _marks(some: Sequence[Candidate], metric: str) -> dict[str, Any]:

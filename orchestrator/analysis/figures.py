@@ -11,7 +11,7 @@ from orchestrator.analysis.setting import names_in
 from orchestrator.analysis.timeline_figure import timeline_figures
 from orchestrator.analysis.trends import scaling_figures, step_cost_figures
 
-_AXIS = {"automargin": True, "ticklabeloverflow": "hide past div"}
+_AXIS = {"automargin": True}
 _LAYOUT = {
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",

@@ -86,7 +86,7 @@ def _bar_plot(group: Sequence[Measured]) -> dict[str, Any]:
     labels = dict.fromkeys(label_of(each.setting, names) for each in group)
     ticks = {
         "tickvals": [shown(each) for each in labels],
-        "ticktext": [shown(short(each)) for each in labels],
+        "ticktext": [shown(each) for each in shortened(list(labels))],
     }
     return {
         "data": _bars(group, names),
@@ -200,9 +200,13 @@ def shown(words: str) -> str:
     return escape(words, quote=False)
 
 
-def short(words: str) -> str:
-    """Words for which a figure has room; what the mouse points at is told whole."""
-    return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}\N{HORIZONTAL ELLIPSIS}"
+def shortened(labels: Sequence[str]) -> list[str]:
+    """Labels for which a figure has room; as they are where that would make different ones alike.
+
+    What the mouse points at is told whole.
+    """
+    found = [each if len(each) <= _MOST_CHARACTERS else f"{each[:_MOST_CHARACTERS]}…" for each in labels]
+    return found if len(set(found)) == len(set(labels)) else list(labels)
 
 
 def _colours_of(precisions: Iterable[str]) -> dict[str, str]:

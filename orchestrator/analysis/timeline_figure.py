@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, left_out, short, shown
+from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, left_out, shortened, shown
 from orchestrator.analysis.setting import Namer
 from orchestrator.analysis.timeline import (
     FAILED,
@@ -117,7 +117,7 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
             "xaxis": {"title": {"text": f"{unit} since the first start"}, "rangemode": "tozero"},
             "yaxis": {
                 "tickvals": list(range(len(found.rows))),
-                "ticktext": [shown(short(each)) for each in found.rows],
+                "ticktext": [shown(each) for each in shortened(found.rows)],
                 "range": [len(found.rows) - 0.5, -0.5],
                 "showgrid": False,
             },
