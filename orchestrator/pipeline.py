@@ -22,6 +22,7 @@ from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
+from orchestrator.images import require_browser
 from orchestrator.plan.answers import adopted
 from orchestrator.plan.order import running_order
 from orchestrator.plan.plan import plan
@@ -69,9 +70,11 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
         progress: told of a download as it goes on.
 
     Raises:
-        ConfigError: data that cannot be had.
+        ConfigError: data that cannot be had, or images that nothing here can draw.
         RecordError: a ledger that cannot be read.
     """
+    if settings.images:
+        require_browser()
     return Situation(
         node=local_node(tuple(settings.sweep.devices.values())),
         environments={
@@ -143,6 +146,8 @@ def report_tracked(settings: Settings) -> Outcome:
     Raises:
         RecordError: the server cannot be read, or does not know the sweep.
     """
+    if settings.images:
+        require_browser()
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server, and tracking=none has none")
     mlflow_read = _heavy(
@@ -150,7 +155,8 @@ def report_tracked(settings: Settings) -> Outcome:
     )
     records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
     records = _at_prices_asked(settings, records, today=_today())
-    return write_report(settings.outputs / settings.sweep.name, records, told, settings.wish)
+    folder = settings.outputs / settings.sweep.name
+    return write_report(folder, records, told, settings.wish, images=settings.images)
 
 
 def sync_sweep(settings: Settings) -> int:
@@ -197,7 +203,8 @@ def _today() -> str:
 
 def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...]) -> Outcome:
     """The report, in the sweep's folder."""
-    return write_report(ledger_of(settings).path.parent, records, current, settings.wish)
+    folder = ledger_of(settings).path.parent
+    return write_report(folder, records, current, settings.wish, images=settings.images)
 
 
 def _execute(

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from orchestrator.analysis.export import comparisons_frame, csv_of
+from orchestrator.analysis.figures import figures_of
 from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.markdown import markdown_of
 from orchestrator.analysis.report import render
@@ -13,9 +14,11 @@ from orchestrator.core.codec import to_json
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.wish import Wish
+from orchestrator.images import draw_images, forget_images
 from orchestrator.record.base import PLAN_NAME
 
 PAGE_NAME = "report.html"
+_IMAGES = "figures"
 _NAMES = (PAGE_NAME, "report.md", "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
 
 
@@ -34,8 +37,14 @@ class Outcome:
     files: tuple[Path, ...]
 
 
-def write_report(folder: Path, records: Sequence[TrialRecord], plan: Plan, wish: Wish) -> Outcome:
-    """Work out what the records answer of the plan, and write it as files of every form."""
+def write_report(
+    folder: Path, records: Sequence[TrialRecord], plan: Plan, wish: Wish, *, images: bool = False
+) -> Outcome:
+    """Work out what the records answer of the plan, and write it as files of every form.
+
+    Args:
+        images: whether figures are written as images too, which takes a browser and seconds.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     findings = findings_of(records, plan, wish)
     texts = {
@@ -49,6 +58,9 @@ def write_report(folder: Path, records: Sequence[TrialRecord], plan: Plan, wish:
         (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
         findings.frame.to_parquet(folder / "results.parquet", index=False)
+    forget_images(folder / _IMAGES)
+    if images:
+        draw_images(figures_of(findings), folder / _IMAGES)
     return Outcome(
         records=tuple(records), findings=findings, report=folder / PAGE_NAME, files=files_in(folder)
     )
@@ -56,4 +68,5 @@ def write_report(folder: Path, records: Sequence[TrialRecord], plan: Plan, wish:
 
 def files_in(folder: Path) -> tuple[Path, ...]:
     """The files of a report that are there."""
-    return tuple(path for path in (folder / name for name in _NAMES) if path.exists())
+    named = (path for path in (folder / name for name in _NAMES) if path.exists())
+    return (*named, *sorted((folder / _IMAGES).glob("*.png")))

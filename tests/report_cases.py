@@ -15,7 +15,9 @@ HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
 HOSTILE_PRICE = price(
     **dict.fromkeys(("prices", "instance", "region", "provisioning", "source", "note"), HOSTILE)
 )
+PRICE = price(is_hypothetical=True)
 AIMS = {name: Aim(metric="accuracy", higher_is_better=True) for name in ("mnist_cnn", HOSTILE)}
+QUALITY = {"tensorflow": 0.004, "torch_ddp": 0.003, "torch_xla": 0.005}
 SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
 
 
@@ -39,7 +41,12 @@ def measured(
     blocks = tuple(10 * step_seconds * (0.99 + 0.02 * index / 14) for index in range(15))
     losses = tuple((step, round(2.3 / (1 + step / 18), 4)) for step in (1, *range(20, 301, 20)))
     result = train_result(
-        block_seconds=(blocks,), losses=losses, steps=300, samples=19200, cpu_seconds=(1.9 * sum(blocks),)
+        block_seconds=(blocks,),
+        losses=losses,
+        steps=300,
+        samples=19200,
+        training_seconds=0.2 + 299 * step_seconds,
+        cpu_seconds=(1.9 * sum(blocks),),
     )
     result = replace(result, **(recorded or {}))
     environment = {"orchestrator": "0.1.0", "python": "3.11.7", trainer: "2.9.0", **(versions or {})}
@@ -64,6 +71,21 @@ def repeats(trainer="torch_ddp", *, rates, **changes):
     ]
 
 
+def in_turn(records, *, pause_after=None):
+    """The records as one host makes them: one after the other, half a second apart.
+
+    After `pause_after` of them the host rests for an hour.
+    """
+    now, timed = 1_790_000_000.0, []
+    for index, each in enumerate(records):
+        result = each.result
+        seconds = 0.9 + (result.launch_seconds + result.training_seconds if result else 1.1)
+        now += 3600 if index == pause_after else 0
+        timed.append(replace(each, started_at=now, ended_at=now + seconds))
+        now += seconds + 0.5
+    return timed
+
+
 def baseline_of(records, **values):
     """The baseline that those values of a spec name."""
     specs = [each.spec for each in records if all(getattr(each.spec, key) == values[key] for key in values)]
@@ -75,7 +97,7 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None):
     """A plan that found those records in the ledger."""
     cached = tuple(
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
-        for each in records
+        for each in {each.trial_id: each for each in records}.values()
     )
     return Plan(
         sweep="example", placements=(), cached=cached, skipped=tuple(skipped), baseline=baseline, aims=AIMS
@@ -83,14 +105,18 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None):
 
 
 def tpu_vs_gpu():
-    """Three trainers, two precisions, five repeats on the CPU; a GPU and a TPU that are not there."""
+    """Three trainers, two precisions, five repeats on the CPU; a GPU and a TPU that are not there.
+
+    One measurement failed at first, and in the middle the host did something else for an hour.
+    """
     records = [
         measured(
             trainer,
             precision=precision,
             repeat=repeat,
             step_seconds=SECONDS[trainer] * speed + repeat * 1e-4,
-            price=price(is_hypothetical=True),
+            price=PRICE,
+            recorded={"quality": {"accuracy": 0.962 + QUALITY[trainer] * speed + repeat * 1e-4}},
         )
         for trainer in SECONDS
         for precision, speed in (("fp32", 1.0), ("bf16", 0.8))
@@ -99,6 +125,10 @@ def tpu_vs_gpu():
     records += [rehearsed("torch_ddp", precision=each) for each in ("fp32", "fp16")]
     records += [rehearsed("torch_xla", device="tpu_v3_8")]
     records += [rehearsed("tensorflow", failure=Failure(kind="error", message="ValueError: 1 is not 3"))]
+    lost = Failure(kind="worker_lost", message="rank 0 was killed")
+    records[3:3] = [record(placement=records[3].placement, failure=lost, price=PRICE)]
+    records[4] = replace(records[4], attempt=2)
+    records = in_turn(records, pause_after=11)
     skipped = [
         Skipped(
             point=f"mnist_cnn cpu {trainer} fp16", reason="fp16 on a CPU is 65 to 200 times slower than fp32"
@@ -116,7 +146,7 @@ def hostile():
     options = {"trainer_options": {HOSTILE: HOSTILE}}
     names = {"workload": HOSTILE, "device": HOSTILE, "precision": HOSTILE, "host_cpu": HOSTILE}
     records = [
-        measured(placed={"warnings": (HOSTILE,)}, price=HOSTILE_PRICE, **names, **options),
+        measured(placed={"warnings": (HOSTILE,), "node": HOSTILE}, price=HOSTILE_PRICE, **names, **options),
         measured("torch_xla", price=Unpriced(reason=HOSTILE), **names),
         rehearsed(HOSTILE, device=HOSTILE),
         rehearsed(HOSTILE, device=HOSTILE, precision="bf16", failure=Failure(kind="error", message=HOSTILE)),

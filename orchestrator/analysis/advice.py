@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.pareto import Candidate, Job, loss_of
-from orchestrator.analysis.wording import UNKNOWN, number
+from orchestrator.analysis.wording import UNKNOWN, Number, number
 from orchestrator.core.placement import Aim
 from orchestrator.core.wish import Wish
 
@@ -14,10 +14,11 @@ _SECONDS_PER_HOUR = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What is recommended of a job; with `chosen` None, why nothing is."""
+    """What is recommended of a job, and what would be next; with `chosen` None, why nothing is."""
 
     job: Job
     chosen: Candidate | None
+    runner_up: Candidate | None = None
     reason: str = ""
 
 
@@ -30,7 +31,8 @@ def advice_on(job: Job, wish: Wish) -> Advice:
     if not within:
         return Advice(job=job, chosen=None, reason=f"none keeps to that; {_nearest_in(job, wish)}")
     shortfalls = _shortfalls_of(within, job.aim, wish)
-    return Advice(job=job, chosen=min(within, key=lambda each: (shortfalls[each], each.seconds, each.label)))
+    ranked = sorted(within, key=lambda each: (shortfalls[each], each.seconds, each.label))
+    return Advice(job=job, chosen=ranked[0], runner_up=ranked[1] if len(ranked) > 1 else None)
 
 
 def wish_in_words(wish: Wish, aim: Aim | None) -> str:
@@ -45,7 +47,9 @@ def wish_in_words(wish: Wish, aim: Aim | None) -> str:
 
 def dollars_of(one: Candidate) -> str:
     """`0.0123`, or `0.0123 hypothetical`."""
-    return UNKNOWN if one.cost_usd is None else f"{number(one.cost_usd)} {one.cost_marks}".rstrip()
+    if one.cost_usd is None:
+        return UNKNOWN
+    return Number(f"{number(one.cost_usd)} {one.cost_marks}".rstrip(), one.cost_usd)
 
 
 def _nearest_in(job: Job, wish: Wish) -> str:

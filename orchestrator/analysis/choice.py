@@ -1,15 +1,18 @@
-"""Time, cost and quality as a table and a figure, and what is recommended, in words."""
+"""Time, cost and quality of whole trainings, as a table and a figure."""
 
 from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Any
 
-from orchestrator.analysis.advice import Advice, dollars_of, wish_in_words
+from orchestrator.analysis.advice import Advice, dollars_of
 from orchestrator.analysis.pareto import Candidate, Job
-from orchestrator.analysis.plots import COLOURS, Figure, shown
+from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, shortened, shown
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, number
+from orchestrator.analysis.wording import UNKNOWN, Number, counted, number
 from orchestrator.core.placement import Aim
-from orchestrator.core.wish import Wish
+
+_MOST_TOLD = 12
+_SYMBOLS = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
 
 
 def choice_table(advice: Sequence[Advice]) -> Table:
@@ -39,8 +42,8 @@ def choice_table(advice: Sequence[Advice]) -> Table:
                 one.label,
                 number(one.seconds),
                 *([dollars_of(one)] if has_cost else []),
-                _quality(one, each.job.aim),
-                ", ".join(_marks(one, each)),
+                quality_of(one, each.job.aim),
+                ", ".join(_remarks(one, each)),
             )
             for each in shown_advice
             for one in each.job.candidates
@@ -48,32 +51,22 @@ def choice_table(advice: Sequence[Advice]) -> Table:
     )
 
 
-def _marks(one: Candidate, advice: Advice) -> Iterator[str]:
+def _remarks(one: Candidate, advice: Advice) -> Iterator[str]:
     if one.on_front:
         yield "on the front"
     if one == advice.chosen:
         yield "recommended"
 
 
+def quality_of(one: Candidate, aim: Aim | None) -> str:
+    """`accuracy 0.9700`."""
+    if aim is None or one.quality is None:
+        return UNKNOWN
+    return Number(f"{aim.metric} {number(one.quality)}", one.quality)
+
+
 def _has_cost(job: Job) -> bool:
     return any(each.cost_usd is not None for each in job.candidates)
-
-
-def _quality(one: Candidate, aim: Aim | None) -> str:
-    return f"{aim.metric} {number(one.quality)}" if aim and one.quality is not None else UNKNOWN
-
-
-def recommended(advice: Sequence[Advice], wish: Wish) -> Iterator[str]:
-    """A sentence for each job that leaves a choice, or whose limits were asked about."""
-    for each in advice:
-        wanted = wish_in_words(wish, each.job.aim)
-        if each.chosen is None:
-            yield f"Nothing is recommended on {each.job.where} ({wanted}): {each.reason}."
-        elif len(each.job.candidates) > 1:
-            facts = [f"{number(each.chosen.seconds)} s"]
-            facts += [f"${dollars_of(each.chosen)}"] if each.chosen.cost_usd is not None else []
-            facts += [_quality(each.chosen, each.job.aim)] if each.chosen.quality is not None else []
-            yield f"Recommended on {each.job.where} ({wanted}): {each.chosen.label}: {', '.join(facts)}."
 
 
 def front_figures(jobs: Sequence[Job]) -> tuple[Figure, ...]:
@@ -83,12 +76,13 @@ def front_figures(jobs: Sequence[Job]) -> tuple[Figure, ...]:
             title=f"Time and quality of {job.where}",
             caption="Whole trainings, medians over repeats. The line joins what no other one beats"
             f"{' in time, cost and quality together' if _has_cost(job) else ''}.",
-            height_pixels=420,
+            alternative=_front_in_words(job),
+            height_pixels=420 + 12 * min(len(job.candidates), _MOST_TOLD),
             plot={
                 "data": _marks_and_front(job, job.aim.metric),
                 "layout": {
                     "xaxis": {"title": {"text": "seconds of the whole training"}, "rangemode": "tozero"},
-                    "yaxis": {"title": {"text": shown(job.aim.metric)}},
+                    "yaxis": {"title": {"text": shown(job.aim.metric)}, "range": _range_of(job)},
                 },
             },
         )
@@ -97,30 +91,53 @@ def front_figures(jobs: Sequence[Job]) -> tuple[Figure, ...]:
     )
 
 
+def _front_in_words(job: Job) -> str:
+    front = [each for each in job.candidates if each.on_front]
+    said = [f"{each.label} with {number(each.seconds)} s and {quality_of(each, job.aim)}" for each in front]
+    told = "; ".join(said[:_MOST_TOLD])
+    return f"Marks of {counted(len(job.candidates), 'setting')}. On the front: {told}."
+
+
+def _range_of(job: Job) -> list[float]:
+    """Of the qualities, with room around them where they are all the same too."""
+    known = [each.quality for each in job.candidates if each.quality is not None]
+    low, high = min(known), max(known)
+    room = 0.08 * (high - low) or 0.02 * abs(high) or 1.0
+    return [low - room, high + room]
+
+
 def _priced_label(one: Candidate) -> str:
     return one.label if one.cost_usd is None else f"{one.label}, ${dollars_of(one)}"
 
 
 def _marks_and_front(job: Job, metric: str) -> list[dict[str, Any]]:
     known = [each for each in job.candidates if each.quality is not None]
-    front = [each for each in known if each.on_front]
-    hover = f"%{{text}}<br>%{{x:,.4~r}} s, {shown(metric)} %{{y:,.4~r}}<extra></extra>"
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "settings",
-        "marker": {"color": COLOURS[0], "size": 9},
-        "text": [shown(_priced_label(each)) for each in known],
-        "hovertemplate": hover,
-    }
     line = {
         "type": "scatter",
         "mode": "lines",
         "name": "front",
-        "line": {"color": COLOURS[1], "width": 2, "shape": "hv"},
+        "line": {"color": NEUTRAL, "width": 2, "shape": "hv"},
         "hoverinfo": "skip",
     }
-    return [
-        trace | {"x": [each.seconds for each in some], "y": [each.quality for each in some]}
-        for trace, some in ((marks, known), (line, front))
+    parts = [[each] for each in known] if len(known) <= _MOST_TOLD else [known]
+    names = shortened([each[0].label if len(each) == 1 else "settings" for each in parts])
+    marks = [
+        _marks(each, metric)
+        | {"name": shown(name), "marker": {"color": colour, "symbol": symbol, "size": 10}}
+        for each, name, colour, symbol in zip(parts, names, cycle(COLOURS), cycle(_SYMBOLS))
     ]
+    return [_over_time(line, [each for each in known if each.on_front]), *marks]
+
+
+def _marks(some: Sequence[Candidate], metric: str) -> dict[str, Any]:
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "text": [shown(_priced_label(each)) for each in some],
+        "hovertemplate": f"%{{text}}<br>%{{x:,.4~r}} s, {shown(metric)} %{{y:,.4~r}}<extra></extra>",
+    }
+    return _over_time(trace, some)
+
+
+def _over_time(trace: dict[str, Any], some: Sequence[Candidate]) -> dict[str, Any]:
+    return trace | {"x": [each.seconds for each in some], "y": [each.quality for each in some]}

@@ -54,7 +54,7 @@ def bill_of(record: TrialRecord) -> Bill | None:
         return None
     if record.failure and record.failure.kind == "infeasible":
         return Bill()
-    parts = _seconds_of(record.result) if record.result else {}
+    parts = parts_of(record.result) if record.result else {}
     # Of two clocks the one that saw more counts: the parts are of monotonic ones, and wall clocks are set.
     seconds = max(record.ended_at - record.started_at, sum(parts.values()))
     billed = math.ceil(seconds / price.billing_seconds) * price.billing_seconds
@@ -125,7 +125,8 @@ def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     return tuple(mark if all(mark in each for each in marks) else f"partly {mark}" for mark in found)
 
 
-def _seconds_of(result: TrainResult) -> dict[str, float]:
+def parts_of(result: TrainResult) -> dict[str, float]:
+    """Seconds of each part of an attempt that was measured by itself; names as in `Bill`."""
     first_step, warmup = result.first_step_seconds, result.warmup_seconds
     return {
         "launch_seconds": result.launch_seconds,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from orchestrator.analysis.cost import Bill, bill_of_all, marks_of, price_label, rented
 from orchestrator.analysis.setting import Namer
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, number
+from orchestrator.analysis.wording import UNKNOWN, count, number
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec, trial_id
@@ -109,6 +109,7 @@ def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
         note=" ".join((_BILLED, *([f"Priced as {prices[0]}."] if len(prices) == 1 else []))),
         columns=columns[kept],
         rows=tuple(row[kept] for row in rows),
+        has_total=len(costs) > 1,
     )
 
 
@@ -116,7 +117,7 @@ def _cost_cells(name: str, costs: Sequence[Cost]) -> tuple[str, ...]:
     bill = total_of(costs)
     return (
         name,
-        f"{sum(each.num_trials for each in costs):,}",
+        count(sum(each.num_trials for each in costs)),
         *(number(getattr(bill, part)) for part in _PARTS),
         number(bill.billed_node_seconds),
         number(bill.usd),
@@ -150,7 +151,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
             Column(header="what to know"),
             Column(header="source", is_detail=True),
         ),
-        rows=tuple((devices, f"{count:,}", *cells) for (devices, *cells), count in counts.items()),
+        rows=tuple((devices, count(trials), *cells) for (devices, *cells), trials in counts.items()),
     )
 
 

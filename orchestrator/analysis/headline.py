@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from orchestrator.analysis.choice import recommended
 from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.compared import in_words
 from orchestrator.analysis.cost import marks_in
 from orchestrator.analysis.cost_tables import total_of
+from orchestrator.analysis.decision import decisions_of
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.wording import counted, number
 
@@ -16,9 +16,14 @@ _MOST_COMPARISONS = 6
 
 def headline_of(findings: Findings) -> tuple[str, ...]:
     """Counts, what is recommended, what comparisons show, what it cost, what failed or is not measured."""
+    counts, *others = facts_of(findings)
+    return (counts, *(each.sentence for each in decisions_of(findings.advice, findings.wish)), *others)
+
+
+def facts_of(findings: Findings) -> tuple[str, ...]:
+    """All of that but what is recommended; the counts come first."""
     return (
         _counts_of(findings),
-        *recommended(findings.advice, findings.wish),
         *_against(findings.against.compared),
         *_compared(findings.compared),
         *_billed(findings),

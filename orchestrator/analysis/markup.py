@@ -1,11 +1,16 @@
 """Escaped HTML out of plain values: the only place of the page where text becomes markup."""
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN, Number
+
+_LONG = 20
+"""Rows from which on a table has a box that scrolls up and down too."""
 
 
 def element(name: str, *children: str, **attributes: str) -> str:
@@ -29,19 +34,39 @@ def data_block(block_id: str, value: Mapping[str, Any]) -> str:
     return element("script", inert, type="application/json", id=block_id)
 
 
-def table_markup(table: Table) -> str:
-    """A table whose cells carry their header, for screens too narrow for columns."""
-    head = element("tr", *(_cell("th", each.header, each) for each in table.columns))
-    rows = (
-        element("tr", *(_cell("td", cell, column) for cell, column in zip(row, table.columns, strict=True)))
-        for row in table.rows
-    )
-    body = element("table", element("thead", head), "\n", element("tbody", *(f"{row}\n" for row in rows)))
-    return element("div", body, class_="scroll")
+def table_markup(table: Table, *, named_by: str) -> str:
+    """A table in a box that scrolls; cells carry their header, for screens too narrow for columns.
+
+    Args:
+        named_by: id of the heading that is the table's name.
+    """
+    kept = len(table.rows) - table.has_total
+    head = element("tr", *(_header(each) for each in table.columns))
+    parts = [element("thead", head), "\n", element("tbody", *_rows(table, table.rows[:kept]))]
+    parts += [element("tfoot", *_rows(table, table.rows[kept:]))] if table.has_total else []
+    body = element("table", *parts, aria_labelledby=named_by)
+    box = "scroll long" if kept > _LONG else "scroll"
+    return element("div", body, class_=box, role="region", tabindex="0", aria_labelledby=named_by)
 
 
-def _cell(name: str, words: str, column: Column) -> str:
+def _header(column: Column) -> str:
     attributes = {"class_": "number"} if column.is_number else {}
-    if name == "td":
-        attributes["data_header"] = column.header
-    return element(name, text(words), **attributes)
+    return element("th", text(column.header), scope="col", **attributes)
+
+
+def _rows(table: Table, rows: Sequence[Sequence[str]]) -> list[str]:
+    return [
+        element("tr", *(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True))) + "\n"
+        for row in rows
+    ]
+
+
+def _cell(words: str, column: Column) -> str:
+    """A cell with what it is sorted by: its value, or where it has none its words."""
+    attributes = {"data_header": column.header}
+    classes = [*(["number"] if column.is_number else []), *(["absent"] if words in ("", UNKNOWN) else [])]
+    if classes:
+        attributes["class_"] = " ".join(classes)
+    if isinstance(words, Number) and math.isfinite(words.value):
+        attributes["data_value"] = repr(float(words.value))
+    return element("td", text(words), **attributes)

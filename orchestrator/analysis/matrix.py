@@ -8,7 +8,7 @@ from orchestrator.analysis.factors import DEVICE, PRECISION, alike, same_host
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import label_of
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, ratio
+from orchestrator.analysis.wording import UNKNOWN, Number, ratio
 from orchestrator.core.placement import Baseline
 
 _APART = (DEVICE.field, *DEVICE.follows, PRECISION.field)
@@ -91,5 +91,6 @@ def _cell(matrix: Matrix, device: str, precision: str) -> str:
         return UNKNOWN
     found = matrix.cells[device, precision]
     if found is None:
-        return _REFERENCE
-    return ratio(found.ratio) + ("*" if found.verdict == "too few repeats" else "")
+        return Number(_REFERENCE, 1)
+    shown = ratio(found.ratio)
+    return Number(f"{shown}*", shown.value) if found.verdict == "too few repeats" else shown

@@ -35,11 +35,13 @@ class Measured:
         num_noisy: repeats that something else disturbed, as their records tell.
         rates: samples per second of each repeat.
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
-        job_seconds: from the request for workers to the end of the evaluation.
+        job_seconds: from the request for workers to the end of the evaluation; `all_job_seconds` of each
+            repeat.
         price: what all repeats are priced as; empty where they have no price, or several.
         price_marks: what keeps costs at that price apart from others.
         usd_per_million_samples: at that price; NaN without one.
-        job_usd: of the attempt that gave the result, at that price; NaN without one.
+        job_usd: of the attempt that gave the result, at that price; NaN without one. `all_job_usd` of each
+            repeat; empty without a price.
         quality: metric -> value on held-out data.
     """
 
@@ -57,10 +59,12 @@ class Measured:
     setup_seconds: Spread
     final_loss: Spread
     job_seconds: Spread
+    all_job_seconds: tuple[float, ...]
     price: str
     price_marks: str
     usd_per_million_samples: Spread
     job_usd: Spread
+    all_job_usd: tuple[float, ...]
     quality: Mapping[str, Spread]
 
     @property
@@ -83,6 +87,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     first = rows[0]
     step_seconds, samples_per_second = _timing_of(rows)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
+    jobs = tuple(sum(row[each] for each in _JOB) for row in rows)
     return Measured(
         point=first["point"],
         setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
@@ -97,11 +102,13 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         first_step_seconds=_over(rows, "first_step_seconds"),
         setup_seconds=_over(rows, "setup_seconds"),
         final_loss=_over(rows, "final_loss"),
-        job_seconds=_spread_of([sum(row[each] for each in _JOB) for row in rows]),
+        job_seconds=_spread_of(jobs),
+        all_job_seconds=jobs,
         price=price,
         price_marks=first["price_marks"] if price else "",
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
         job_usd=_over(rows, "attempt_usd") if price else _UNKNOWN,
+        all_job_usd=tuple(_known(rows, "attempt_usd")) if price else (),
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )
 

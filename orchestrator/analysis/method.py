@@ -31,7 +31,7 @@ def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
         *(("protocol", _protocol_of(timing)) for timing in _timings_of(findings.records)),
         *(("data", _data_of(data)) for data in dict.fromkeys(each.spec.data for each in findings.records)),
         *((METRICS[key].header, METRICS[key].meaning) for key in SHOWN),
-        *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs),
+        *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs and COSTS[key].header),
         *_TERMS,
         *_quality_of(findings),
     )

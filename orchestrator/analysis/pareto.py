@@ -22,6 +22,8 @@ class Candidate:
         quality: on held-out data; None where none was measured.
         cost_usd: None where no price is known, or the repeats have several.
         cost_marks: what keeps that cost apart from others: `hypothetical, old`.
+        all_seconds, all_usd: of each repeat, where they are known.
+        is_noisy: something else disturbed a repeat.
         on_front: no other one of its job is as good in everything and better in something.
     """
 
@@ -30,6 +32,9 @@ class Candidate:
     quality: float | None = None
     cost_usd: float | None = None
     cost_marks: str = ""
+    all_seconds: tuple[float, ...] = ()
+    all_usd: tuple[float, ...] = ()
+    is_noisy: bool = False
     on_front: bool = False
 
 
@@ -67,6 +72,9 @@ def _job_of(group: Sequence[Measured], aim: Aim | None, *, told: Sequence[str]) 
             quality=_quality_of(each, aim),
             cost_usd=each.job_usd.median if each.price else None,
             cost_marks=each.price_marks,
+            all_seconds=each.all_job_seconds,
+            all_usd=each.all_job_usd,
+            is_noisy=bool(each.num_noisy),
         )
         for each in group
     ]

@@ -5,17 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import cycle
-from math import isfinite
+from math import floor, isfinite, log10
 from typing import Any
 
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import DETAILS, label_of, setting_of, varying
-from orchestrator.analysis.wording import data_name
+from orchestrator.analysis.wording import counted, data_name, number, spread
 from orchestrator.core.result import TrialRecord
 
-# Told apart by colour-blind readers; white text is readable on them, and they on white and on black.
-COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#8a3f9e", "#a8324f", "#0f7f86")
+# Told apart by colour-blind readers, and seen on pages that are light or dark.
+COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#9c50b2", "#c43c5e", "#0f7f86")
+NEUTRAL = "#76808c"
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_MOST_CHARACTERS = 32
 _BAR_PIXELS = 26
 _MOST_BARS = 60
 _MOST_CURVES = 60
@@ -23,10 +25,15 @@ _MOST_CURVES = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A figure with its title and a sentence on what it shows; `plot` is what Plotly draws."""
+    """A figure with its title and a sentence on how to read it; `plot` is what Plotly draws.
+
+    Attributes:
+        alternative: what the figure shows, for who cannot see it.
+    """
 
     title: str
     caption: str
+    alternative: str
     height_pixels: int
     plot: Mapping[str, Any]
 
@@ -44,11 +51,23 @@ def throughput_figures(measured: Sequence[Measured]) -> tuple[Figure, ...]:
             title=f"Throughput of {workload}, {data_name(data)} data",
             caption="Samples per second in the steady state; whiskers as the brackets of the table."
             + left_out(len(group), _MOST_BARS, "settings, the fastest"),
+            alternative=_bars_in_words(group),
             height_pixels=110 + _BAR_PIXELS * min(len(group), _MOST_BARS),
-            plot={"data": _bars(_fastest(group)), "layout": _BAR_LAYOUT},
+            plot=_bar_plot(_fastest(group)),
         )
         for (workload, data), group in groups.items()
     )
+
+
+def _bars_in_words(group: Sequence[Measured]) -> str:
+    ranked = sorted(group, key=lambda each: -each.samples_per_second.median)
+    names = ("device", "trainer", "precision")
+    ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
+    said = [
+        f"{end} {label_of(each.setting, names)} with {spread(each.samples_per_second)} samples per second"
+        for end, each in ends.items()
+    ]
+    return f"Bars of {counted(len(group), 'setting')}: {', '.join(said)}."
 
 
 def _fastest(group: Sequence[Measured]) -> list[Measured]:
@@ -62,15 +81,24 @@ def left_out(count: int, most: int, what: str) -> str:
     return f" It shows {most:,} of {count:,} {what}." if count > most else ""
 
 
-_BAR_LAYOUT = {
-    "barmode": "group",
-    "xaxis": {"title": {"text": "samples/s"}, "rangemode": "tozero"},
-    "yaxis": {"automargin": True, "autorange": "reversed"},
-}
-
-
-def _bars(group: Sequence[Measured]) -> list[dict[str, Any]]:
+def _bar_plot(group: Sequence[Measured]) -> dict[str, Any]:
     names = ("trainer", *varying([each.setting for each in group], ("device", *DETAILS)))
+    labels = dict.fromkeys(label_of(each.setting, names) for each in group)
+    ticks = {
+        "tickvals": [shown(each) for each in labels],
+        "ticktext": [shown(each) for each in shortened(list(labels))],
+    }
+    return {
+        "data": _bars(group, names),
+        "layout": {
+            "barmode": "group",
+            "xaxis": {"title": {"text": "samples/s"}, "rangemode": "tozero"},
+            "yaxis": {"autorange": "reversed", **ticks},
+        },
+    }
+
+
+def _bars(group: Sequence[Measured], names: Sequence[str]) -> list[dict[str, Any]]:
     colours = _colours_of(each.setting.precision for each in group)
     return [
         _bars_of([each for each in group if each.setting.precision == precision], names)
@@ -107,6 +135,7 @@ def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
             title=f"Training loss of {workload}, {data_name(data)} data",
             caption="Loss of one step over its global batch, read outside the timed part."
             + left_out(len(group), _MOST_CURVES, "trials, the first"),
+            alternative=_curves_in_words(group),
             height_pixels=420,
             plot={"data": _curves(group[:_MOST_CURVES]), "layout": _loss_layout_of(group[:_MOST_CURVES])},
         )
@@ -114,13 +143,27 @@ def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
     )
 
 
+def _curves_in_words(group: Sequence[TrialRecord]) -> str:
+    last = [each.result.losses[-1][1] for each in group if each.result]
+    ends = f"last loss from {number(min(last))} to {number(max(last))}"
+    return f"Curves of {counted(len(group), 'trial')}: {ends}."
+
+
 def _loss_layout_of(group: Sequence[TrialRecord]) -> dict[str, Any]:
-    losses = [loss for each in group if each.result for _, loss in each.result.losses]
-    scale = {"type": "linear"} if min(losses) <= 0 else {"type": "log", "dtick": "D2"}
+    losses = [loss for each in group if each.result for _, loss in each.result.losses if isfinite(loss)]
     return {
         "xaxis": {"title": {"text": "optimizer step"}},
-        "yaxis": {"title": {"text": "training loss"}, **scale},
+        "yaxis": {"title": {"text": "training loss"}, **_scale_of(losses)},
     }
+
+
+def _scale_of(losses: Sequence[float]) -> dict[str, Any]:
+    """Logarithmic with ticks at 1, 2 and 5 of each decade, each with its whole number; linear below 0."""
+    if not losses or min(losses) <= 0:
+        return {"type": "linear"}
+    decades = range(floor(log10(min(losses))), floor(log10(max(losses))) + 2)
+    ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{each:g}" for each in ticks]}
 
 
 def _curves(group: Sequence[TrialRecord]) -> list[dict[str, Any]]:
@@ -155,6 +198,15 @@ def _curve_of(record: TrialRecord, name: str) -> dict[str, Any]:
 def shown(words: str) -> str:
     """Words that Plotly, which reads markup, shows as they are; it does not know quotes as entities."""
     return escape(words, quote=False)
+
+
+def shortened(labels: Sequence[str]) -> list[str]:
+    """Labels for which a figure has room; as they are where that would make different ones alike.
+
+    What the mouse points at is told whole.
+    """
+    found = [each if len(each) <= _MOST_CHARACTERS else f"{each[:_MOST_CHARACTERS]}…" for each in labels]
+    return found if len(set(found)) == len(set(labels)) else list(labels)
 
 
 def _colours_of(precisions: Iterable[str]) -> dict[str, str]:

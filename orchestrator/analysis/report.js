@@ -2,28 +2,26 @@
 // Draws the figures in the colours of the page, again when those change and before the page is printed.
 const plots = [...document.querySelectorAll(".plot")].map((element) => ({
   element,
+  height: parseInt(element.style.height),
   ...JSON.parse(document.getElementById(element.dataset.plot).textContent),
 }));
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const isNarrow = () => document.documentElement.clientWidth < 640;
+const narrow = matchMedia("(max-width: 44rem)");
+const root = document.documentElement;
+const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
 function layoutOf(plot, width) {
-  const axis = { gridcolor: colour("--line"), zerolinecolor: colour("--line"), linecolor: colour("--line") };
+  const lines = { gridcolor: colour("--line"), zerolinecolor: colour("--line"), linecolor: colour("--line") };
   return {
     ...plot.layout,
     width,
     font: { family: "system-ui, sans-serif", size: 13, color: colour("--text") },
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: isNarrow() ? 40 : 60, r: 10, t: 10, b: 40 },
-    xaxis: { ...axis, automargin: true, ...plot.layout.xaxis },
-    yaxis: { ...axis, automargin: true, ...plot.layout.yaxis },
-    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" },
-    showlegend: true,
-    dragmode: false,
-    hovermode: "closest",
+    xaxis: { ...lines, ...plot.layout.xaxis },
+    yaxis: { ...lines, ...plot.layout.yaxis },
   };
 }
+
+// Where a legend has one column, it gets its own room.
+const legendOf = (plot) => 19 * plot.data.filter((trace) => trace.showlegend !== false).length;
 
 function dataOf(plot) {
   const whiskers = { color: colour("--text"), thickness: 1.2, width: 4 };
@@ -36,9 +34,16 @@ function dataOf(plot) {
 
 const config = { displaylogo: false, responsive: true, displayModeBar: false };
 const PAPER_WIDTH = 680; // A4 and Letter without margins, in CSS pixels
-const draw = (width) => plots.forEach((plot) => Plotly.react(plot.element, dataOf(plot), layoutOf(plot, width), config));
+function draw(width) {
+  root.classList.toggle("paper", width !== undefined);
+  for (const plot of plots) {
+    const more = width === undefined && narrow.matches ? legendOf(plot) : 0;
+    plot.element.style.height = `${plot.height + more}px`;
+    Plotly.react(plot.element, dataOf(plot), layoutOf(plot, width), config);
+  }
+}
 
 draw();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+for (const media of [narrow, matchMedia("(prefers-color-scheme: dark)")]) media.addEventListener("change", () => draw());
 addEventListener("beforeprint", () => draw(PAPER_WIDTH));
 addEventListener("afterprint", () => draw());

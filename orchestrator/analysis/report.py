@@ -2,43 +2,51 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from orchestrator.analysis.choice import front_figures
+from orchestrator.analysis.anchors import names_for
+from orchestrator.analysis.decision import Decision, decisions_of
+from orchestrator.analysis.figures import drawn, figures_of
 from orchestrator.analysis.findings import Findings, tables_of
-from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.headline import facts_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
 from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
-from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
-from orchestrator.analysis.tables import cut
-from orchestrator.analysis.trends import scaling_figures, step_cost_figures
-from orchestrator.analysis.wording import day_and_time
+from orchestrator.analysis.plots import Figure
+from orchestrator.analysis.results import MEASURED
+from orchestrator.analysis.tables import Table, cut
+from orchestrator.analysis.wording import counted, day_and_time
 from orchestrator.core.result import TrialRecord
 
 _MOST_ROWS = 500
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the page with a heading: a note, then a table, figures, or pairs of term and definition."""
+
+    title: str
+    note: str = ""
+    table: Table | None = None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    terms: Sequence[tuple[str, str]] = ()
+
+
 def render(*, sweep: str, findings: Findings) -> str:
     """The page of a sweep: the same for the same findings, whenever it is made."""
-    figures = (
-        *throughput_figures(findings.measured),
-        *front_figures([each.job for each in findings.advice]),
-        *step_cost_figures(findings.step_costs),
-        *scaling_figures(findings.scaling),
-        *loss_figures(findings.records),
-    )
-    scripts = (plotly(), _asset("report.js")) if figures else ()
-    body = (*_top(sweep, findings), *_findings(findings, figures), *_method(findings))
+    figures = figures_of(findings)
+    sections = tuple(_sections_of(findings, figures))
+    own = (*((plotly(), _asset("report.js")) if figures else ()), _asset("sort.js"))
     return "\n".join(
         (
             "<!doctype html>",
             '<html lang="en">',
-            _head(sweep, scripts=scripts),
+            _head(sweep, scripts=own),
             "<body>",
-            *body,
-            *(element("script", each) for each in scripts),
+            *_body(sweep, findings, sections),
+            *(element("script", each) for each in own),
             "</body>",
             "</html>\n",
         )
@@ -75,12 +83,37 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _top(sweep: str, findings: Findings) -> Iterator[str]:
-    yield element("h1", text(sweep))
-    yield element("p", text(_period_of(findings.records)), class_="faint")
-    yield element("ul", *(element("li", text(each)) for each in headline_of(findings)), class_="headline")
-    if uses_standin(findings):
-        yield element("p", text(STANDIN), class_="notice")
+def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
+    """What was measured, its figures, all other tables, and how it was done."""
+    tables = [cut(each, most_rows=_MOST_ROWS) for each in tables_of(findings)]
+    parts = [Section(title=each.title, note=each.note, table=each) for each in tables]
+    shown_first = sum(each.title == MEASURED for each in tables)
+    yield from parts[:shown_first]
+    if figures:
+        yield Section(title="Figures", figures=figures)
+    yield from parts[shown_first:]
+    yield Section(title="How it was measured", terms=method_of(findings))
+    environment = environment_table(findings.records)
+    if environment.rows:
+        yield Section(title=environment.title, table=environment)
+
+
+def _body(sweep: str, findings: Findings, sections: Sequence[Section]) -> Iterator[str]:
+    contents, *names = names_for(("Contents", *(each.title for each in sections)))
+    yield element("a", "Skip to tables and figures", class_="skip", href=f"#{names[0]}")
+    yield element(
+        "header", element("h1", text(sweep)), element("p", text(_period_of(findings.records)), class_="faint")
+    )
+    yield "<main>"
+    yield element("section", *_decided(findings), aria_label="Headline")
+    yield element(
+        "nav",
+        element("h2", "Contents", id=contents),
+        element("ul", *map(_link, sections, names)),
+        aria_labelledby=contents,
+    )
+    yield from map(_section, sections, names)
+    yield "</main>"
 
 
 def _period_of(records: Sequence[TrialRecord]) -> str:
@@ -91,39 +124,61 @@ def _period_of(records: Sequence[TrialRecord]) -> str:
     return f"Trials run from {day_and_time(first)} to {day_and_time(last)}."
 
 
-def _findings(findings: Findings, figures: Sequence[Figure]) -> Iterator[str]:
-    for table in (cut(each, most_rows=_MOST_ROWS) for each in tables_of(findings)):
-        drawn = _drawn(figures) if table.title == "Measured" else ""
-        yield _section(table.title, _note(table.note), table_markup(table), drawn)
+def _decided(findings: Findings) -> Iterator[str]:
+    """What is recommended, then the facts that it stands on."""
+    yield from map(_decision, decisions_of(findings.advice, findings.wish))
+    yield element("ul", *(element("li", text(each)) for each in facts_of(findings)), class_="headline")
+    if uses_standin(findings):
+        yield element("p", text(STANDIN), class_="notice")
 
 
-def _drawn(figures: Sequence[Figure]) -> str:
-    return "\n".join(_figure(figure, f"plot-{index}") for index, figure in enumerate(figures, start=1))
-
-
-def _figure(figure: Figure, plot_id: str) -> str:
+def _decision(each: Decision) -> str:
     return element(
         "div",
-        element("h3", text(figure.title)),
-        _note(figure.caption),
-        element("div", class_="plot", data_plot=plot_id, style=f"height: {figure.height_pixels}px"),
-        "<noscript>Figures need JavaScript; the table holds their numbers.</noscript>",
-        data_block(plot_id, figure.plot),
-        class_="figure",
+        element("p", text(f"Recommended on {each.asked}"), class_="faint"),
+        element("p", text(each.answer or "nothing"), class_="answer"),
+        element("p", text(f"{each.facts}.")),
+        element("p", text(each.standing)) if each.standing else "",
+        class_="decision",
     )
 
 
-def _method(findings: Findings) -> Iterator[str]:
-    pairs = (element("dt", text(term)) + element("dd", text(said)) for term, said in method_of(findings))
-    yield _section("How it was measured", element("dl", *pairs))
-    environment = environment_table(findings.records)
-    if environment.rows:
-        yield _section(environment.title, table_markup(environment))
+def _link(section: Section, name: str) -> str:
+    size = counted(len(section.figures), "figure") if section.figures else ""
+    size = counted(len(section.table.rows), "row") if section.table else size
+    told = element("span", f" {size}", class_="faint") if size else ""
+    return element("li", element("a", text(section.title), href=f"#{name}"), told)
 
 
-def _section(title: str, *content: str) -> str:
-    section_id = title.lower().replace(",", "").replace(" ", "-")
-    return element("section", element("h2", text(title)), "\n", *content, id=section_id)
+def _section(section: Section, name: str) -> str:
+    heading = f"heading:{name}"
+    parts = [_note(section.note), *(_figure(each, title) for title, each in section.figures.items())]
+    if section.table:
+        parts.append(table_markup(section.table, named_by=heading))
+    if section.terms:
+        pairs = (element("dt", text(term)) + element("dd", text(said)) for term, said in section.terms)
+        parts.append(element("dl", *pairs))
+    heading_markup = element("h2", text(section.title), id=heading)
+    return element("section", heading_markup, "\n", *parts, id=name, tabindex="-1")
+
+
+def _figure(figure: Figure, name: str) -> str:
+    plot = element(
+        "div",
+        class_="plot",
+        data_plot=f"plot:{name}",
+        role="img",
+        aria_label=figure.alternative,
+        style=f"height: {figure.height_pixels}px",
+    )
+    return element(
+        "figure",
+        element("figcaption", element("h3", text(figure.title)), _note(figure.caption)),
+        plot,
+        f"<noscript>{element('p', text(figure.alternative))}</noscript>",
+        data_block(f"plot:{name}", drawn(figure)),
+        id=f"figure:{name}",
+    )
 
 
 def _note(words: str) -> str:

@@ -8,7 +8,7 @@ from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
 from orchestrator.analysis.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, counted, data_name, number, spread
+from orchestrator.analysis.wording import UNKNOWN, Number, counted, data_name, number, spread
 
 SHOWN = (
     "steady_samples_per_second",
@@ -18,6 +18,9 @@ SHOWN = (
     "final_loss",
 )
 """Metrics that have a column in the table of measurements."""
+
+MEASURED = "Measured"
+"""Title of that table."""
 
 _DETAILS = SHOWN[2:]
 _ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
@@ -41,7 +44,7 @@ def measured_table(measured: Sequence[Measured]) -> Table:
         Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0]) for name in quality
     ]
     return Table(
-        title="Measured",
+        title=MEASURED,
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
         columns=(*columns, Column(header="over")),
         rows=tuple(_measured_row(each, named=named, prices=prices, quality=quality) for each in measured),
@@ -114,4 +117,6 @@ def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> s
 
 def _shown(setting: Setting, name: str) -> str:
     value = getattr(setting, name)
+    if isinstance(value, int):
+        return Number(str(value), value)
     return data_name(value) if name == "data" else str(value)

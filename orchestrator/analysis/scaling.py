@@ -11,7 +11,7 @@ from orchestrator.analysis.factors import BATCH, WORKERS, alike
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import label_of
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import Spread, percent, ratio, spread
+from orchestrator.analysis.wording import Number, Spread, count, percent, ratio, spread
 
 _APART = (WORKERS.field, *WORKERS.follows, BATCH.field)
 _SHARED_CORES = (
@@ -105,10 +105,10 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
                 one.kind,
                 one.where,
                 one.batch,
-                f"{each.setting.num_workers:,}",
+                count(each.setting.num_workers),
                 spread(each.samples_per_second),
-                "1x" if each is one.points[0] else ratio(one.speed_up(each)),
-                "100%" if each is one.points[0] else percent(one.efficiency(each)),
+                Number("1x", 1) if each is one.points[0] else ratio(one.speed_up(each)),
+                Number("100%", 1) if each is one.points[0] else percent(one.efficiency(each)),
             )
             for one in found
             for each in one.points

@@ -9,7 +9,7 @@ from orchestrator.analysis.factors import BATCH, alike
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import label_of
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Spread, spread
+from orchestrator.analysis.wording import UNKNOWN, Spread, share, spread
 
 LEAST_BATCHES = 3
 """Batch sizes that a line needs: through two of them any line fits."""
@@ -144,16 +144,15 @@ def step_cost_table(costs: Sequence[StepCost]) -> Table:
 
 
 def _fitted(cost: StepCost) -> tuple[str, ...]:
-    saved = f"{cost.saved:.0%}"
+    saved = share(cost.saved)
     if cost.line is None:
         return UNKNOWN, UNKNOWN, UNKNOWN, saved, UNKNOWN, f"a line takes {LEAST_BATCHES} batch sizes"
-    share = cost.line.fixed_share(cost.batches[0])
     return (
         spread(cost.line.fixed_seconds, factor=1e3),
         spread(cost.line.seconds_per_sample, factor=1e3),
-        f"{share:.0%}" if math.isfinite(share) else UNKNOWN,
+        share(cost.line.fixed_share(cost.batches[0])),
         saved,
-        f"{cost.line.largest_residual:.1%}",
+        share(cost.line.largest_residual, decimals=1),
         _remark(cost.line),
     )
 

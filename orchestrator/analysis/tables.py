@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.noise import WAITS, waits_for_data
 from orchestrator.analysis.setting import DETAILS, Namer, label_of, setting_of, varying
-from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.analysis.wording import UNKNOWN, count
 from orchestrator.core.placement import Cached, Skipped
 from orchestrator.core.result import TrialRecord
 
@@ -24,24 +24,30 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A title, a sentence on how to read it, and the cells as they are shown."""
+    """A title, a sentence on how to read it, and the cells as they are shown.
+
+    Attributes:
+        has_total: the last row is of all others together, and stays where it is.
+    """
 
     title: str
     note: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+    has_total: bool = False
 
 
 def cut(table: Table, *, most_rows: int) -> Table:
-    """The table with its first rows; the note says how many there are and where the others stand."""
-    count = len(table.rows)
-    if count <= most_rows:
+    """The table with its first rows and its total; the note says where the others stand."""
+    num_rows = len(table.rows) - table.has_total
+    if num_rows <= most_rows:
         return table
     told = (
-        f"The first {most_rows:,} of {count:,} rows are shown; results.csv has every trial, and "
+        f"The first {most_rows:,} of {num_rows:,} rows are shown; results.csv has every trial, and "
         "comparisons.csv every comparison."
     )
-    return replace(table, rows=table.rows[:most_rows], note=" ".join(filter(None, (table.note, told))))
+    rows = (*table.rows[:most_rows], *table.rows[num_rows:])
+    return replace(table, rows=rows, note=" ".join(filter(None, (table.note, told))))
 
 
 def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
@@ -144,7 +150,7 @@ def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title:
             Column(header="reason"),
             Column(header="which"),
         ),
-        rows=tuple((f"{len(names):,}", reason, _some(names)) for reason, names in ordered),
+        rows=tuple((count(len(names)), reason, _some(names)) for reason, names in ordered),
     )
 
 

@@ -9,7 +9,7 @@ from statistics import median
 from orchestrator.analysis.noise import noise_of
 from orchestrator.analysis.setting import DETAILS, Setting, setting_of, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Spread, counted, data_name, number, spread
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted, data_name, number, spread
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
 from orchestrator.core.target import Pursuit, Target
 
@@ -123,8 +123,8 @@ def _shown(setting: Setting, name: str) -> str:
 def _cells(each: ToTarget) -> Iterator[str]:
     sign = "\N{GREATER-THAN OR EQUAL TO}" if each.target.higher_is_better else "\N{LESS-THAN OR EQUAL TO}"
     best = _over(one.best_quality if one.best_quality is not None else math.nan for one in each.pursuits)
-    yield f"{each.target.metric} {sign} {each.target.value:g}"
-    yield f"{each.num_reached} of {len(each.pursuits)}"
+    yield Number(f"{each.target.metric} {sign} {each.target.value:g}", each.target.value)
+    yield Number(f"{each.num_reached} of {len(each.pursuits)}", each.num_reached)
     yield (
         _until(each.seconds)
         or f"not reached in {counted(each.setting.steps, 'step')} (best {_best_of(each)})"
@@ -147,9 +147,9 @@ def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
     if math.isinf(value.median):
         return ""
     if value.low == value.high:
-        return said(value.median)
+        return Number(said(value.median), value.median)
     slowest = "not reached" if math.isinf(value.high) else said(value.high)
-    return f"{said(value.median)} [{said(value.low)}, {slowest}]"
+    return Number(f"{said(value.median)} [{said(value.low)}, {slowest}]", value.median)
 
 
 def _over(values: Iterable[float]) -> Spread:

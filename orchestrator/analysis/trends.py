@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
+from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.plots import COLOURS, Figure, left_out, shown
 from orchestrator.analysis.scaling import Scaling
 from orchestrator.analysis.step_cost import StepCost
+from orchestrator.analysis.wording import number, percent
 
 _HEIGHT_PIXELS = 420
 _MOST_LINES = 12
@@ -26,6 +28,7 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
             title="Step time over the batch size",
             caption="Medians as marks; the lines are the fits of the table of step costs."
             + left_out(len(costs), _MOST_LINES, "sets of batches, the first"),
+            alternative=_steps_in_words(costs[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
                 "data": traces,
@@ -36,6 +39,19 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
             },
         ),
     )
+
+
+def _steps_in_words(costs: Sequence[StepCost]) -> str:
+    said = [
+        f"{each.where} from {_step_in_words(each.points[0])} to {_step_in_words(each.points[-1])}"
+        for each in costs
+    ]
+    return f"Lines of step times: {'; '.join(said)}."
+
+
+def _step_in_words(point: Measured) -> str:
+    milliseconds = number(point.step_seconds.median * 1000)
+    return f"{milliseconds} ms at batch {point.setting.global_batch_size:,}"
 
 
 def _measured_steps(cost: StepCost, colour: str) -> dict[str, Any]:
@@ -79,6 +95,7 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
             title="Efficiency over the number of workers",
             caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats."
             + left_out(len(found), _MOST_LINES, "sets of workers, the first"),
+            alternative=_efficiencies_in_words(found[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
                 "data": [
@@ -91,6 +108,15 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
             },
         ),
     )
+
+
+def _efficiencies_in_words(found: Sequence[Scaling]) -> str:
+    said = [
+        f"{each.kind}, {each.where}, batch {each.batch}: {percent(each.efficiency(each.points[-1]))} at "
+        f"{each.points[-1].setting.num_workers:,} workers"
+        for each in found
+    ]
+    return f"Lines of efficiency: {'; '.join(said)}."
 
 
 def _efficiencies(found: Scaling, colour: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from string import hexdigits
+from typing import Self
 
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
@@ -20,30 +21,53 @@ class Spread:
     high: float
 
 
-def number(value: float) -> str:
+class Number(str):
+    """A number as it is shown, and its value: tables are sorted by that. NaN and infinite: it has none."""
+
+    value: float
+
+    def __new__(cls, words: str, value: float) -> Self:
+        """Those words, of that value."""
+        shown = super().__new__(cls, words)
+        shown.value = value
+        return shown
+
+
+def number(value: float) -> Number:
     """A value with four significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
-    return _with_decimals(value, _decimals_of(value)) if math.isfinite(value) else UNKNOWN
+    known = math.isfinite(value)
+    return Number(_with_decimals(value, _decimals_of(value)) if known else UNKNOWN, value)
 
 
-def spread(value: Spread, *, factor: float = 1.0) -> str:
+def count(value: int) -> Number:
+    """`2,000`."""
+    return Number(f"{value:,}", value)
+
+
+def share(value: float, *, decimals: int = 0) -> Number:
+    """`93%`, and a dash if it is not known."""
+    return Number(f"{value:.{decimals}%}" if math.isfinite(value) else UNKNOWN, value)
+
+
+def spread(value: Spread, *, factor: float = 1.0) -> Number:
     """`median [low, high]` with the decimals of the median; the median alone if there is no spread."""
     median, low, high = (each * factor for each in (value.median, value.low, value.high))
     if not math.isfinite(median) or low == high:
         return number(median)
     shown = [_with_decimals(each, _decimals_of(median)) for each in (median, low, high)]
-    return f"{shown[0]} [{shown[1]}, {shown[2]}]"
+    return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
 
 
-def ratio(value: Spread) -> str:
+def ratio(value: Spread) -> Number:
     """`1.31x [1.27, 1.35]`; without brackets if there is no interval."""
     ends = f" [{value.low:,.2f}, {value.high:,.2f}]" if value.low < value.high else ""
-    return f"{value.median:,.2f}x{ends}"
+    return Number(f"{value.median:,.2f}x{ends}", value.median)
 
 
-def percent(value: Spread) -> str:
+def percent(value: Spread) -> Number:
     """`93% [90, 96]`; without brackets if there is no interval."""
     ends = f" [{value.low:.0%}, {value.high:.0%}]".replace("%", "") if value.low < value.high else ""
-    return f"{value.median:.0%}{ends}" if math.isfinite(value.median) else UNKNOWN
+    return Number(f"{value.median:.0%}{ends}" if math.isfinite(value.median) else UNKNOWN, value.median)
 
 
 def data_name(data: str) -> str:

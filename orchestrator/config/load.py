@@ -111,5 +111,6 @@ def _settings(
         reprices=reprices,
         data_folder=_folder(base, working_directory),
         report_source=plain["report"].pop("source"),
+        images=plain["report"].pop("images"),
         wish=Wish(**plain["report"]),
     )

@@ -44,13 +44,14 @@ def _one_of(default: str, choices: Any) -> Any:
 
 
 @dataclass
-class RecordsConf:
-    """Where a report takes its records from."""
+class FilesConf:
+    """Where a report takes its records from, and whether its figures are images too."""
 
     source: str = _one_of("ledger", ReportSource)
+    images: bool = False
 
 
-ReportConf = twin_of(Wish, base=RecordsConf)
+ReportConf = twin_of(Wish, base=FilesConf)
 
 
 @dataclass

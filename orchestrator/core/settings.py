@@ -65,6 +65,7 @@ class Settings:
         reprices: whether the command line says anything of prices, so that a report takes these.
         wish: which setting a report recommends.
         report_source: where a report takes its records from.
+        images: whether a report's figures are written as images too.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
     """
 
@@ -82,6 +83,7 @@ class Settings:
     data_folder: Path | None
     wish: Wish = FASTEST
     report_source: ReportSource = "ledger"
+    images: bool = False
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

@@ -180,6 +180,11 @@ def test_a_baseline_that_the_command_line_leaves_out_is_refused():
         loaded("+sweep=tpu_vs_gpu", "device=t4")
 
 
+def test_images_are_made_where_they_are_asked_for():
+    assert not loaded(SMOKE).images
+    assert loaded(SMOKE, "report.images=true").images
+
+
 def test_a_wish_for_the_report_is_said_on_the_command_line():
     assert loaded(SMOKE).wish == Wish()
     words = ("report.goal=cheapest", "report.deadline_hours=2", "report.budget_usd=5", "report.quality=0.96")
@@ -195,6 +200,7 @@ def test_a_wish_for_the_report_is_said_on_the_command_line():
         ("report.deadline=2", "unknown key 'report.deadline'; did you mean 'report.deadline_hours'?"),
         ("report.deadline_hours=soon", "report.deadline_hours='soon' must be a number"),
         ("report.deadline_hours=-1", "report.deadline_hours=-1.0 must be above 0 and finite"),
+        ("report.images=png", "report.images='png' must be"),
         ("report=fast", "report='fast' must be"),
     ],
 )

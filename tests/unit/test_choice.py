@@ -4,7 +4,8 @@ import plotly.graph_objects as go
 from report_cases import measured, plan_of
 
 from orchestrator.analysis.advice import advice_on
-from orchestrator.analysis.choice import choice_table, front_figures, recommended
+from orchestrator.analysis.choice import choice_table, front_figures
+from orchestrator.analysis.decision import decisions_of
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.pareto import Candidate, Job, with_front
@@ -46,32 +47,41 @@ def test_a_cost_stands_with_its_marks_wherever_it_is_told():
     table = choice_table([found])
     assert [row[3] for row in table.rows] == ["5.000 hypothetical, old", "\N{EN DASH}"]
     assert "failed ones are in the table of costs" in table.note
-    (told,) = recommended([found], Wish())
-    assert told.endswith("t4, bf16: 60.00 s, $5.000 hypothetical, old, accuracy 0.9500.")
+    (told,) = decisions_of([found], Wish())
+    assert told.facts == "60.00 s, $5.000 hypothetical, old, accuracy 0.9500"
     (figure,) = front_figures([found.job])
-    assert figure.plot["data"][0]["text"] == ["t4, bf16, $5.000 hypothetical, old", "cpu, fp32"]
+    texts = [text for trace in figure.plot["data"][1:] for text in trace["text"]]
+    assert texts == ["t4, bf16, $5.000 hypothetical, old", "cpu, fp32"]
     assert figure.caption.endswith("what no other one beats in time, cost and quality together.")
 
 
 def test_a_job_of_one_setting_leaves_no_choice():
     found = advice_on(job(FAST), Wish())
     assert choice_table([found]).rows == ()
-    assert tuple(recommended([found], Wish())) == ()
+    assert tuple(decisions_of([found], Wish())) == ()
 
 
 def test_a_limit_that_nobody_keeps_to_is_told():
     wish = Wish(deadline_hours=0.01)
-    assert tuple(recommended([advice_on(job(FAST), wish)], wish)) == (
+    (told,) = decisions_of([advice_on(job(FAST), wish)], wish)
+    assert told.sentence == (
         "Nothing is recommended on mnist_cnn (fastest within 0.01 h): none keeps to that; "
-        "the fastest takes 60.00 s.",
+        "the fastest takes 60.00 s."
     )
 
 
 def test_the_figure_joins_the_front():
     (figure,) = front_figures([job(FAST, GOOD, Candidate(label="bad", seconds=700, quality=0.9))])
-    marks, line = go.Figure(figure.plot).data
-    assert list(marks.x) == [60, 600, 700]
+    line, *marks = go.Figure(figure.plot).data
+    assert [(each.name, *each.x) for each in marks] == [("t4, bf16", 60), ("cpu, fp32", 600), ("bad", 700)]
     assert (list(line.x), list(line.y)) == ([60, 600], [0.95, 0.99])
+    assert "t4, bf16 with 60.00 s and accuracy 0.9500; cpu, fp32 with 600.0 s" in figure.alternative
+
+
+def test_equal_qualities_have_room_around_them():
+    (figure,) = front_figures([job(FAST, Candidate(label="too", seconds=70, quality=0.95))])
+    low, high = figure.plot["layout"]["yaxis"]["range"]
+    assert 0.9 < low < 0.95 < high < 1
 
 
 def test_without_two_qualities_there_is_no_figure():
@@ -83,10 +93,12 @@ def test_a_report_recommends_the_setting_that_was_wished():
         measured(recorded={"training_seconds": 1.0, "quality": {"accuracy": 0.9}}),
         measured(precision="bf16", recorded={"training_seconds": 9.0, "quality": {"accuracy": 0.95}}),
     ]
-    told = headline_of(findings_of(records, plan_of(records)))
-    assert told[1] == "Recommended on mnist_cnn (fastest): cpu, torch_ddp, fp32: 1.700 s, accuracy 0.9000."
+    told = headline_of(findings_of(records, plan_of(records)))[1]
+    assert told.startswith(
+        "Recommended on mnist_cnn (fastest): cpu, torch_ddp, fp32: 1.700 s, accuracy 0.9000. Against"
+    )
     wished = findings_of(records, plan_of(records), Wish(goal="best"))
-    assert headline_of(wished)[1] == (
-        "Recommended on mnist_cnn (best): cpu, torch_ddp, bf16: 9.700 s, accuracy 0.9500."
+    assert headline_of(wished)[1].startswith(
+        "Recommended on mnist_cnn (best): cpu, torch_ddp, bf16: 9.700 s, accuracy 0.9500. Against"
     )
     assert "Time and quality" in [each.title for each in tables_of(wished)]

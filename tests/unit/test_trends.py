@@ -7,6 +7,7 @@ from report_cases import HOSTILE, measured
 
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
+from orchestrator.analysis.plots import shortened
 from orchestrator.analysis.scaling import scaling_of
 from orchestrator.analysis.step_cost import step_costs_of
 from orchestrator.analysis.trends import scaling_figures, step_cost_figures
@@ -60,6 +61,12 @@ def test_a_figure_of_many_says_how_many_it_shows():
     (figure,) = step_cost_figures(step_costs_of(measured_of(frame_of(records))))
     assert len(figure.plot["data"]) == 12
     assert figure.caption.endswith("It shows 12 of 13 sets of batches, the first.")
+
+
+def test_labels_are_shortened_unless_that_makes_them_alike():
+    assert shortened(["x" * 40, "y"]) == ["x" * 32 + "…", "y"]
+    long = ["torch_ddp, 1 worker, batch 64, seed 0", "torch_ddp, 1 worker, batch 64, seed 1"]
+    assert shortened(long) == long
 
 
 def test_without_several_batches_or_workers_there_is_no_figure():

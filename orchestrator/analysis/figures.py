@@ -1,0 +1,43 @@
+"""All figures of a report, each by a name that is safe in an address and as a file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.analysis.anchors import names_for
+from orchestrator.analysis.choice import front_figures
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
+from orchestrator.analysis.setting import names_in
+from orchestrator.analysis.timeline_figure import timeline_figures
+from orchestrator.analysis.trends import scaling_figures, step_cost_figures
+
+_AXIS = {"automargin": True}
+_LAYOUT = {
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "margin": {"l": 40, "r": 16, "t": 10, "b": 50},
+    "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "maxheight": 0.8},
+    "showlegend": True,
+    "dragmode": False,
+    "hovermode": "closest",
+}
+
+
+def figures_of(findings: Findings) -> dict[str, Figure]:
+    """Name -> figure, in reading order."""
+    figures = (
+        *throughput_figures(findings.measured),
+        *front_figures([each.job for each in findings.advice]),
+        *step_cost_figures(findings.step_costs),
+        *scaling_figures(findings.scaling),
+        *loss_figures(findings.records),
+        *timeline_figures((*findings.attempts, *findings.rehearsed), names_in(findings.plan)),
+    )
+    return dict(zip(names_for(each.title for each in figures), figures, strict=True))
+
+
+def drawn(figure: Figure) -> dict[str, Any]:
+    """What Plotly draws: the figure's own layout over what all share. Text and grid get colours later."""
+    own: Mapping[str, Any] = figure.plot["layout"]
+    axes = {axis: {**_AXIS, **own[axis]} for axis in ("xaxis", "yaxis")}
+    return {"data": figure.plot["data"], "layout": {**_LAYOUT, **own, **axes}}

@@ -1,0 +1,66 @@
+"""Colours of the page can be read, on light and dark screens and on paper: WCAG 2.2, 1.4.3 and 1.4.11."""
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from orchestrator.analysis.plots import COLOURS, NEUTRAL
+
+STYLE = (files("orchestrator.analysis") / "report.css").read_text()
+LEAST_OF_TEXT, LEAST_OF_SHAPES = 4.5, 3.0
+PAIRS = [
+    (text, page)
+    for text in ("--text", "--faint", "--accent", "--fail")
+    for page in ("--page", "--card", "--warn-page")
+]
+THEMES = ("light", "dark", "paper", "print")
+
+
+def themes():
+    """Theme -> name -> colour, in the order in which the style sheet has them."""
+    blocks = re.findall(r":root[.a-z]* \{([^}]*)\}", STYLE)
+    return dict(
+        zip(THEMES, (dict(re.findall(r"(--[a-z-]+): (#\w{6});", each)) for each in blocks), strict=True)
+    )
+
+
+def luminance(colour):
+    """Relative luminance of `#rrggbb`: WCAG 2.2, definitions."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_black_on_white_is_21_to_1_and_a_colour_on_itself_1_to_1():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#2f6db3", "#2f6db3") == 1
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_stands_out_from_what_it_is_written_on(theme):
+    colours = themes()[theme]
+    faint = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in PAIRS}
+    assert {pair: each for pair, each in faint.items() if each < LEAST_OF_TEXT} == {}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_bars_lines_and_marks_stand_out_from_the_page(theme):
+    page = themes()[theme]["--page"]
+    assert {each for each in (*COLOURS, NEUTRAL) if contrast(each, page) < LEAST_OF_SHAPES} == set()
+
+
+def test_the_style_uses_no_colour_beside_those_that_are_checked():
+    rules = re.sub(r":root[.a-z]* \{[^}]*\}", "", STYLE)
+    assert re.findall(r"#[0-9a-f]{3,8}\b(?![^{]*\{)|rgb|hsl", rules) == []
+
+
+def test_paper_has_the_same_colours_with_a_script_and_without():
+    assert themes()["paper"] == themes()["print"]
