@@ -33,6 +33,11 @@ class Outcome:
     report: Path
     files: tuple[Path, ...]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every trial of the plan has a result."""
+        return not self.findings.failed and not self.findings.num_missing
+
 
 def write_report(folder: Path, records: Sequence[TrialRecord], plan: Plan, wish: Wish) -> Outcome:
     """Work out what the records answer of the plan, and write it as files of every form."""
