@@ -11,6 +11,7 @@ Mistakes are raised as errors of `orchestrator.core.errors`, each one line. Inte
 sweep as Ctrl-C ends a command: nothing stays alive, and what has finished is kept.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -157,6 +158,7 @@ def report(*words: str) -> Report:
 @contextmanager
 def _asked(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     """What is asked for, and where to say plain lines: a live table or a colour is garbage in a notebook."""
+    logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
     with verbs.understood(words) as overrides:
         for word in overrides:
             if "=" not in word and not word.startswith("~"):

@@ -1,7 +1,6 @@
 """A real Jupyter kernel in a folder of a test: cells are run in it as a notebook runs them."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def kernel_in(folder: Path) -> Iterator[Kernel]:
     """Start a kernel whose working directory is `folder`."""
     manager = KernelManager(kernel_name="python3", transport="ipc", ip=str(folder / "kernel"))
     variables = environment(IPYTHONDIR=str(folder / "ipython"), PYTHONPATH=str(REPOSITORY))
-    manager.start_kernel(cwd=str(folder), env={**os.environ, **variables})
+    manager.start_kernel(cwd=str(folder), env=variables)
     client = manager.blocking_client()
     try:
         client.start_channels()

@@ -34,10 +34,11 @@ def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(noteb
     kernel.said = ""
     shown = kernel.run(f"found = run({words}); found")
     assert shown.splitlines()[-1] == "report: outputs/smoke/report.html"
-    first, *_, last = kernel.said.splitlines()
-    assert first == "records: outputs/smoke/records.jsonl"
-    assert last.startswith("measured   mnist_cnn cpu noop fp32")
-    assert "\x1b" not in kernel.said
+    records, data, totals, *ended = kernel.said.splitlines()
+    assert records == "records: outputs/smoke/records.jsonl"
+    assert data.startswith("data: synthetic")
+    assert totals == f"to run: 1 to measure, 0 to rehearse; {num_repeats - 1} cached, 0 skipped"
+    assert [each[:30] for each in ended] == ["measured   mnist_cnn cpu noop "]
     assert kernel.run("len(found.results), found.is_complete") == f"({num_repeats}, True)"
     assert len(records_in(folder)) == num_repeats
 
