@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
-from shell import REPOSITORY, environment
+from shell import environment
 
 CELL_SECONDS = 120
 
@@ -58,7 +58,7 @@ class Kernel:
 def kernel_in(folder: Path) -> Iterator[Kernel]:
     """Start a kernel whose working directory is `folder`."""
     manager = KernelManager(kernel_name="python3", transport="ipc", ip=str(folder / "kernel"))
-    variables = environment(IPYTHONDIR=str(folder / "ipython"), PYTHONPATH=str(REPOSITORY))
+    variables = environment(IPYTHONDIR=str(folder / "ipython"))
     manager.start_kernel(cwd=str(folder), env=variables)
     client = manager.blocking_client()
     try:

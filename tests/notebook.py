@@ -24,7 +24,7 @@ def executed(notebook: Any, folder: Path) -> Any:
     copy = nbformat.from_dict(notebook)
     private = Config(ConnectionFileMixin={"transport": "ipc", "ip": str(folder / "kernel")})  # no port
     client = NotebookClient(copy, timeout=_CELL_SECONDS, record_timing=False, config=private)
-    variables = environment(PYTHONPATH=str(REPOSITORY), IPYTHONDIR=str(folder / "ipython"))
+    variables = environment(IPYTHONDIR=str(folder / "ipython"))
     client.execute(cwd=str(folder), env=variables)
     for cell in copy.cells:
         cell.get("outputs", [])[:] = _joined(cell.get("outputs", []))
