@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_KIND = {"mlflow.experimentKind": "custom_model_development"}  # pages of trainings, not of chats
 _METRICS_PER_CALL = 900  # MLflow refuses more than 1000 metrics, params and tags in one call
 
 
@@ -189,7 +188,7 @@ class MlflowStore:
     def _experiment_of(self, name: str) -> str:
         experiment = self._client.get_experiment_by_name(name)
         if experiment is None:
-            return str(self._client.create_experiment(name, tags=_KIND))
+            return str(self._client.create_experiment(name))
         if experiment.lifecycle_stage == "deleted":  # its name cannot be given to another one
             self._client.restore_experiment(experiment.experiment_id)
         return str(experiment.experiment_id)
