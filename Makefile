@@ -13,7 +13,7 @@ export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test test-all check fix
+.PHONY: install xla sweep smoke test test-all check fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -56,3 +56,7 @@ check: $(VENV)/.installed
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
+
+# Run docs/notebook.ipynb, and keep what its cells show.
+notebook: $(ENVIRONMENTS)
+	$(VENV)/bin/python tests/notebook.py

@@ -1,11 +1,9 @@
 """Words on the command line: which verb, what is printed, and the exit code."""
 
 import logging
-import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -13,27 +11,19 @@ from types import FrameType
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator import pipeline
+from orchestrator import pipeline, verbs
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.tables import cut
 from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
-from orchestrator.config.load import load
-from orchestrator.config.workload_path import taken_out
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
-from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
-from orchestrator.execute.base import Watcher
-from orchestrator.plan.prices import prices_in
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.reporting import Outcome
-from orchestrator.screen.downloads import download_bar
-from orchestrator.screen.printing import print_plan, print_table, totals_of
-from orchestrator.screen.watcher import watching
-from workloads.origins import PATH_VARIABLE
+from orchestrator.screen.printing import print_plan, print_table, say, shown
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
@@ -50,7 +40,6 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
 
   workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md
 """
-_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
 
 console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
@@ -68,27 +57,27 @@ def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    words = [word for word in arguments if word not in _MULTIRUN]
     try:
-        words, folders = taken_out(words)
-        if folders:
-            os.environ[PATH_VARIABLE] = os.pathsep.join(folders)
-        if "--version" in words:
-            _say(f"orchestrator {own_version() or 'from a folder: it is not installed'}")
-            return DONE
-        if {"--help", "-h"} & set(words):
-            _say(_USAGE)
-        if is_hydras(words):
-            return hydra_main(words, working_directory=Path.cwd())
-        line = parse(words)
-        settings = load(line.overrides, working_directory=Path.cwd())
-        return _VERBS[line.verb].act(settings, line.flags)
+        with verbs.understood(arguments) as words:
+            return _answer(words)
     except OrchestratorError as error:
         _complain(str(error))
         return WRONG_REQUEST
     except KeyboardInterrupt:
         _complain("interrupted; what has finished is kept, and the same command runs the rest")
         return INTERRUPTED
+
+
+def _answer(words: Sequence[str]) -> int:
+    if "--version" in words:
+        say(console, f"orchestrator {own_version() or 'from a folder: it is not installed'}")
+        return DONE
+    if {"--help", "-h"} & set(words):
+        say(console, _USAGE)
+    if is_hydras(words):
+        return hydra_main(words, working_directory=Path.cwd())
+    line = parse(words)
+    return _VERBS[line.verb].act(verbs.settings_of(line.overrides), line.flags)
 
 
 def parse(arguments: Sequence[str]) -> Line:
@@ -112,75 +101,40 @@ def parse(arguments: Sequence[str]) -> Line:
 
 
 def _run(settings: Settings, _flags: frozenset[str]) -> int:
-    _say(f"records: {_shown(pipeline.ledger_of(settings).path)}")
-    situation = _look(settings, download=True)
-    outcome = pipeline.run_sweep(settings, situation, watch=_watch, say=_say)
-    return _conclude(outcome)
+    return _conclude(verbs.run(settings, console=console))
 
 
 def _plan(settings: Settings, flags: frozenset[str]) -> int:
-    situation = _look(settings, download=False, quiet="--json" in flags)
-    plan = pipeline.plan_sweep(settings, situation)
     if "--json" in flags:
-        console.print_json(codec.to_json(plan)) if console.is_terminal else _say(codec.to_json(plan))
-    else:
-        prices = prices_in(plan, settings.sweep.devices, prices=settings.prices, today=situation.today)
-        print_plan(console, plan, prices=prices, list_all="--all" in flags)
-        for ref in situation.data.values():
-            if ref.to_download:
-                _say(f"run would first try to download: {ref.to_download}")
+        told = codec.to_json(verbs.plan(settings, console=Console(quiet=True)).plan)
+        console.print_json(told) if console.is_terminal else say(console, told)
+        return DONE
+    prospect = verbs.plan(settings, console=console)
+    print_plan(console, prospect.plan, prices=prospect.prices, list_all="--all" in flags)
+    for each in prospect.downloads:
+        say(console, f"run would first try to download: {each}")
     return DONE
 
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
-    if settings.report_source == "mlflow":
-        return _conclude(pipeline.report_tracked(settings))
-    situation = _look(settings, download=False)
-    return _conclude(pipeline.report_sweep(settings, situation))
+    return _conclude(verbs.report(settings, console=console))
 
 
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:
     sent = pipeline.sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "nobody: tracking=none")
-    _say(f"{counted(sent, 'record')} sent to {server}")
+    say(console, f"{counted(sent, 'record')} sent to {server}")
     return DONE
-
-
-def _look(settings: Settings, *, download: bool, quiet: bool = False) -> pipeline.Situation:
-    with download_bar(console) as progress:
-        situation = pipeline.look(settings, download=download, progress=progress)
-    if not quiet:
-        for ref in situation.data.values():
-            _say(f"data: {ref.description}")
-    return situation
-
-
-@contextmanager
-def _watch(plan: Plan) -> Iterator[Watcher]:
-    _say(totals_of(plan))
-    with watching(console, plan.placements) as watcher:
-        yield watcher
 
 
 def _conclude(outcome: Outcome) -> int:
     """Tables, then the sentences that matter, then where the page is."""
-    findings = outcome.findings
-    for table in tables_of(findings):
+    for table in tables_of(outcome.findings):
         print_table(console, cut(table, most_rows=_MOST_ROWS))
-    for sentence in headline_of(findings):
-        _say(sentence)
-    _say(f"report: {_shown(outcome.report)}")
-    return NO_RESULT if findings.failed or findings.num_missing else DONE
-
-
-def _shown(path: Path) -> str:
-    """A path as short as it can be said from here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _say(line: str) -> None:
-    console.print(Text(line), soft_wrap=not console.is_terminal)
+    for sentence in headline_of(outcome.findings):
+        say(console, sentence)
+    say(console, f"report: {shown(outcome.report)}")
+    return DONE if outcome.is_complete else NO_RESULT
 
 
 def _complain(line: str) -> None:

@@ -15,11 +15,10 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.wish import Wish
 from orchestrator.images import draw_images, forget_images
-from orchestrator.record.base import PLAN_NAME
+from orchestrator.record.base import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 
-PAGE_NAME = "report.html"
 _IMAGES = "figures"
-_NAMES = (PAGE_NAME, "report.md", "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
+_NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +35,11 @@ class Outcome:
     report: Path
     files: tuple[Path, ...]
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every trial of the plan has a result."""
+        return not self.findings.failed and not self.findings.num_missing
+
 
 def write_report(
     folder: Path, records: Sequence[TrialRecord], plan: Plan, wish: Wish, *, images: bool = False
@@ -49,7 +53,7 @@ def write_report(
     findings = findings_of(records, plan, wish)
     texts = {
         PAGE_NAME: render(sweep=plan.sweep, findings=findings),
-        "report.md": markdown_of(plan.sweep, findings),
+        MARKDOWN_NAME: markdown_of(plan.sweep, findings),
         "results.csv": csv_of(findings.frame),
         "comparisons.csv": csv_of(comparisons_frame(findings)),
         PLAN_NAME: to_json(plan),

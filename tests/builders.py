@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.core.host_use import HostUse
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
 from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
@@ -107,3 +108,15 @@ def record(**changes: Any) -> TrialRecord:
         failure=changes.pop("failure", None),
     )
     return replace(base, **changes)
+
+
+def host_use(*, at: float = 0.0, busy: float = 0.0, of: float = 0.0, **changes: Any) -> HostUse:
+    """A host whose cores have worked for `busy` of `of` seconds, and have half of 4 GB in use."""
+    return HostUse(
+        at=at,
+        cpu_busy_seconds=busy,
+        cpu_seconds=of,
+        memory_bytes=2_000_000_000,
+        memory_total_bytes=4_000_000_000,
+        **changes,
+    )

@@ -1,13 +1,10 @@
 """A user's own workload in a folder of a test, and nothing of it left for the next test."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from hydra.core.config_store import ConfigStore
 
 from workloads import origins
 
@@ -43,23 +40,7 @@ def searched(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            forget(folder)
-
-
-def forget(folder: Path) -> None:
-    """Neither modules from there nor config options named like what lies there are left."""
-    origins._origins.cache_clear()
-    options = ConfigStore.instance().repo.get("workload", {})
-    for name in (each.name for each in folder.glob("*")):
-        options.pop(f"{name}.yaml", None)
-        options.pop(f"{name}_schema.yaml", None)
-    for name in [name for name, module in [*sys.modules.items()] if lies_in(folder, module)]:
-        del sys.modules[name]
-
-
-def lies_in(folder: Path, module: ModuleType) -> bool:
-    places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
-    return any(str(each).startswith(f"{folder}/") for each in places)
+            origins.forget([folder])
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
@@ -48,10 +48,15 @@ def origins() -> Mapping[str, Origin]:
     return _origins(search_path())
 
 
-def search_path() -> tuple[Path, ...]:
-    """The folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
+def named_folders() -> tuple[Path, ...]:
+    """The folders that PATH_VARIABLE names, whether they are there or not."""
     named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
-    folders = tuple(dict.fromkeys(Path(each).expanduser().resolve() for each in named if each))
+    return tuple(dict.fromkeys(Path(each).expanduser().resolve() for each in named if each))
+
+
+def search_path() -> tuple[Path, ...]:
+    """The same folders. Raises ValueError for one that is not there."""
+    folders = named_folders()
     for folder in folders:
         if not folder.is_dir():
             raise ValueError(f"workload_path={folder} is no folder; name one that holds NAME/spec.py")
@@ -63,6 +68,19 @@ def import_spec(origin: Origin) -> ModuleType:
     if origin.folder is not None:
         _make_importable(origin.top, Path(origin.folder))
     return import_module(f"{origin.package}.spec")
+
+
+def forget(folders: Iterable[Path]) -> None:
+    """Let the next import of what lies in these folders read its code anew."""
+    _origins.cache_clear()
+    inside = tuple(f"{folder}{os.sep}" for folder in folders)
+    for name in [name for name, module in sys.modules.items() if _lies_in(module, inside)]:
+        del sys.modules[name]
+
+
+def _lies_in(module: ModuleType, inside: tuple[str, ...]) -> bool:
+    places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+    return any(str(each).startswith(inside) for each in places)
 
 
 @cache

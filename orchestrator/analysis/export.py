@@ -1,7 +1,8 @@
-"""Trials and comparisons as data frames and CSV, for other programs; `docs/results.md` has every column."""
+"""What was found as data frames and CSV, for other programs; `docs/results.md` has every column."""
 
 import pandas as pd
 
+from orchestrator.analysis.advice import Advice
 from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.findings import Findings
 
@@ -17,6 +18,16 @@ COMPARISON_COLUMNS = (
     "verdict",
     "noisy",
 )
+RECOMMENDATION_COLUMNS = (
+    "where",
+    "setting",
+    "seconds",
+    "cost_usd",
+    "cost_marks",
+    "quality_metric",
+    "quality",
+    "reason",
+)
 
 
 def comparisons_frame(findings: Findings) -> pd.DataFrame:
@@ -25,6 +36,19 @@ def comparisons_frame(findings: Findings) -> pd.DataFrame:
     pairs = [("pair", each) for group in findings.compared for each in group]
     rows = [_row_of(kind, each) for kind, each in (*against, *pairs)]
     return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
+
+
+def recommendations_frame(findings: Findings) -> pd.DataFrame:
+    """One row per job: the setting that is recommended and what its training took, or why none is."""
+    rows = [(each.job.where, *_chosen_in(each), each.reason) for each in findings.advice]
+    return pd.DataFrame(rows, columns=list(RECOMMENDATION_COLUMNS))
+
+
+def _chosen_in(advice: Advice) -> tuple[object, ...]:
+    one, metric = advice.chosen, advice.job.aim and advice.job.aim.metric
+    if one is None:
+        return (None, None, None, None, metric, None)
+    return (one.label, one.seconds, one.cost_usd, one.cost_marks, metric, one.quality)
 
 
 def _row_of(kind: str, each: Comparison) -> tuple[object, ...]:

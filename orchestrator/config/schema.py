@@ -234,6 +234,7 @@ def register(folders: Sequence[Path]) -> None:
         store.store(group="trainer", name=f"{info.name}_schema", node=trainer_conf(info))
     with in_one_line():
         confs = {name: twin_of(options_class(name), base=NamedConf) for name in workload_names()}
+    store.repo.pop("workload", None)  # an earlier command of this process may have had others
     for name, conf in confs.items():
         store.store(group="workload", name=f"{name}_schema", node=conf)
         if not any((folder / "workload" / f"{name}.yaml").exists() for folder in folders):

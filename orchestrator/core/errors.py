@@ -1,6 +1,6 @@
 """The tree of errors.
 
-OrchestratorError          one clear line for the user; only `cli.py` catches it
+OrchestratorError          one clear line for the user; only `cli.py` catches it, `api.py` lets it pass
 ├── ConfigError            what was asked cannot be understood
 │   └── UnknownNameError   a name that does not exist, with the nearest one that does
 ├── PlacementError         what was asked cannot be run here
@@ -29,6 +29,10 @@ FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 class OrchestratorError(Exception):
     """What was asked, what is wrong, what is possible: in one line, lower case, no final dot."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it: a traceback would tell of our code, and not of the mistake."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class ConfigError(OrchestratorError):

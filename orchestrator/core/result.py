@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
+from orchestrator.core.host_use import HostUse
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
@@ -146,6 +147,7 @@ class TrialRecord:
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
         reused_from: the sweep whose ledger this record was taken from, None if it was made here.
         price: of what a measurement ran on, or why it has none; None where none was looked up.
+        host_use: of the host of its workers, from their start to their end, every few seconds.
     """
 
     trial_id: str
@@ -162,6 +164,7 @@ class TrialRecord:
     failure: Failure | None = None
     reused_from: str | None = None
     price: Price | Unpriced | None = None
+    host_use: tuple[HostUse, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

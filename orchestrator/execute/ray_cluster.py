@@ -6,6 +6,7 @@ import os
 import secrets
 import signal
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -36,8 +37,13 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
 
     Raises:
         ConfigError: the cluster at `address` has other hosts than this one.
-        PlacementError: there is no cluster at `address`.
+        PlacementError: there is no cluster at `address`, or this process uses Ray already.
     """
+    if ray.is_initialized():  # by the user of a notebook, whose cluster must not be shut down
+        raise PlacementError(
+            "this process is connected to a Ray cluster already; call ray.shutdown() first, "
+            "or say executor=inline"
+        )
     os.environ.update(_SETTINGS)
     logging.getLogger("ray").setLevel(logging.ERROR)
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the error of a trial is in its record
@@ -49,7 +55,8 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
             else:
                 _join(address)
             # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
-            signal.signal(signal.SIGTERM, on_sigterm)
+            if threading.current_thread() is threading.main_thread():  # in no other one it can
+                signal.signal(signal.SIGTERM, on_sigterm)
             if address != "local":
                 _require_this_host_alone(address)
             yield

@@ -68,7 +68,12 @@ class RayTuneExecutor:
                     num_samples=-1,
                     reuse_actors=True,
                 ),
-                run_config=tune.RunConfig(storage_path=str(storage), name="sweep", verbose=0),
+                run_config=tune.RunConfig(
+                    storage_path=str(storage),
+                    name="sweep",
+                    verbose=0,
+                    progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
+                ),
             )
             try:
                 tuner.fit()

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.agent import NurseryAddress
 from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.host_use import Looks, gpus_of, host_use
 from orchestrator.execute.memory import num_oom_kills
 from orchestrator.execute.outcome import log_of, outcome_of
 from orchestrator.execute.ports import reserved_addresses
@@ -48,8 +50,9 @@ def record_of(
     started_at = time.time()
     versions: Mapping[str, str] = {}
     ended_with: TrainResult | Failure
+    looks = Looks(partial(host_use, gpus_of(device_ids if attempt.placement.kind == "gpu" else ())))
     try:
-        story = _story_of(attempt, mission, nursery_of=nursery_of, device_ids=device_ids)
+        story = _story_of(attempt, mission, nursery_of=nursery_of, device_ids=device_ids, looks=looks)
         versions = story.reports[0].versions
         result = _result_of(story, attempt.placement, mission)
         refused = _gates_failure(attempt.placement, mission, result)
@@ -57,7 +60,8 @@ def record_of(
     except Exception as error:
         logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
         ended_with = Failure(kind=kind_of(error), message=line_of(error))
-    return outcome_of(attempt, mission, started_at=started_at, ended_with=ended_with, versions=versions)
+    record = outcome_of(attempt, mission, started_at=started_at, ended_with=ended_with, versions=versions)
+    return replace(record, host_use=looks.seen)
 
 
 def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainResult:
@@ -76,7 +80,7 @@ def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) 
 
 
 def _story_of(
-    attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, device_ids: Sequence[str]
+    attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, device_ids: Sequence[str], looks: Looks
 ) -> Story:
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     placement = attempt.placement
@@ -90,7 +94,7 @@ def _story_of(
         jobs = _jobs_of(placement, mission, device_ids=device_ids, addresses=addresses)
         story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic(), until=until)
         with WorkerGroup(nursery, jobs, start_method=placement.start_method, logs=logs, until=until) as group:
-            _hear_out(story, group)
+            _hear_out(story, group, looks)
     if not story.is_complete:
         raise story.error_of(killed_for_memory=num_oom_kills() > oom_kills)
     return story
@@ -103,19 +107,23 @@ def _logs_of(attempt: Attempt, mission: Mission) -> list[Path]:
     return [folder / f"rank{rank}.log" for rank in range(attempt.placement.num_processes)]
 
 
-def _hear_out(story: Story, group: WorkerGroup) -> None:
+def _hear_out(story: Story, group: WorkerGroup, looks: Looks) -> None:
     """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves."""
     while not story.is_told:
-        _take_turn(story, group)
+        _take_turn(story, group, looks)
+    looks.look(now=time.monotonic())
     if story.is_complete:
         group.wait_for_exits(seconds=_LEAVE_SECONDS)
 
 
-def _take_turn(story: Story, group: WorkerGroup) -> None:
-    """Hear one message, or the end of patience, and answer it."""
-    event = group.next_event(until=story.until)
+def _take_turn(story: Story, group: WorkerGroup, looks: Looks) -> None:
+    """Hear one message and answer it, or look at the host, or come to the end of patience."""
+    if time.monotonic() >= looks.due:
+        looks.look(now=time.monotonic())
+    event = group.next_event(until=min(story.until, looks.due))
     if event is None:
-        story.time_out()
+        if time.monotonic() >= story.until:
+            story.time_out()
         return
     answer = story.hear(*event, now=time.monotonic())
     if answer is not None:

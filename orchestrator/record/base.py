@@ -6,6 +6,12 @@ from typing import Protocol
 
 from orchestrator.core.result import TrialRecord
 
+PAGE_NAME = "report.html"
+"""The page of a report, for a browser."""
+
+MARKDOWN_NAME = "report.md"
+"""The same as Markdown: a section of sentences, then one for each table."""
+
 PLAN_NAME = "plan.json"
 """The plan of a sweep among the files of its report, from which the report can be made again."""
 

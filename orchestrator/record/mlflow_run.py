@@ -2,13 +2,26 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 
 from orchestrator.core.codec import to_plain
 from orchestrator.core.result import TrialRecord
+from orchestrator.record.mlflow_system import Point, system_metrics_of
 
 RECORD_NAME = "record.json"
 """The artifact of a run that holds its whole record."""
 
+_AXES = (
+    "workload",
+    "device",
+    "trainer",
+    "precision",
+    "num_workers",
+    "global_batch_size",
+    "steps",
+    "seed",
+    "repeat",
+)
 _LONGEST_TAG = 5000  # MLflow's own limit is 8000
 _NOT_IN_A_KEY = re.compile(r"[^\w./:\- ]")  # MLflow refuses a run for one such character
 
@@ -54,6 +67,11 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "device": spec.device,
         "precision": spec.precision,
         "data": spec.data,
+        "workload_version": str(spec.workload_version),
+        "trainer_version": str(spec.trainer_version),
+        "replicas": str(spec.replicas),
+        "process_model": spec.process_model,
+        "host_cpu": spec.host_cpu or "",
         "node": record.placement.node,
         "substitutions": "; ".join(record.placement.substitutions),
         "warnings": "; ".join(record.placement.warnings),
@@ -73,10 +91,31 @@ def _price_of(record: TrialRecord) -> dict[str, str]:
 
 
 def params_of(record: TrialRecord) -> dict[str, str]:
-    """Every field of the spec; a nested one under the name of what holds it."""
-    plain = to_plain(record.spec)
-    assert isinstance(plain, dict)
-    return {_key(name): _shown(value) for name, value in _flat(plain)}
+    """What can be an axis of a sweep, under the key that it has on a command line; numbers are plain digits.
+
+    MLflow's pages compare runs by these: what is the same in nearly every run is a tag, and an option or a
+    knob of the timing that has its default is left out.
+    """
+    spec = record.spec
+    timing = {
+        each.name: getattr(spec.timing, each.name)
+        for each in fields(spec.timing)
+        if getattr(spec.timing, each.name) != each.default
+    }
+    axes = {
+        **{name: getattr(spec, name) for name in _AXES},
+        **{f"workload.{name}": value for name, value in spec.workload_options.items()},
+        **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
+        **{f"measure.{name}": value for name, value in timing.items()},
+    }
+    return {_key(name): _shown(value) for name, value in axes.items()}
+
+
+def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[Point]:
+    """Every metric: the numbers and curves of the trial at its end, and what its host did as it did it."""
+    ended_at = milliseconds_of(record.ended_at)
+    yield from ((name, value, ended_at, step) for name, value, step in metrics_of(record, metrics))
+    yield from system_metrics_of(record.host_use)
 
 
 def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tuple[str, float, int]]:
@@ -97,14 +136,6 @@ def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tu
 
 def _key(name: str) -> str:
     return _NOT_IN_A_KEY.sub("_", name)
-
-
-def _flat(plain: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in plain.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", each) for inner, each in _flat(value))
-        else:
-            yield name, value
 
 
 def _shown(value: object) -> str:

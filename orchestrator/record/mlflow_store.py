@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.base import Kept
+from orchestrator.record.base import MARKDOWN_NAME, Kept
 from orchestrator.record.mlflow_client import absolute, cause_of, client_of, load, without_secrets
+from orchestrator.record.mlflow_note import NOTE_TAG, note_of
 from orchestrator.record.mlflow_run import (
     RECORD_NAME,
     RunKey,
     key_of,
-    metrics_of,
     milliseconds_of,
     name_of,
     params_of,
+    points_of,
     tags_of,
 )
 
@@ -147,15 +148,14 @@ class MlflowStore:
     def _fill(self, run_id: str, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         from mlflow.entities import Metric, Param
 
-        ended_at = milliseconds_of(record.ended_at)
-        points = [Metric(name, value, ended_at, step) for name, value, step in metrics_of(record, metrics)]
+        points = [Metric(*point) for point in points_of(record, metrics)]
         params = [Param(name, value) for name, value in params_of(record).items()]
         self._client.log_batch(run_id, metrics=points[:_METRICS_PER_CALL], params=params)
         for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
         self._client.log_text(run_id, to_json(record), RECORD_NAME)
         status = "FAILED" if record.failure else "FINISHED"
-        self._client.set_terminated(run_id, status=status, end_time=ended_at)
+        self._client.set_terminated(run_id, status=status, end_time=milliseconds_of(record.ended_at))
 
     def _discard(self, run_id: str) -> None:
         self._client.set_terminated(run_id, status="KILLED")  # a deleted run keeps its status
@@ -169,6 +169,8 @@ class MlflowStore:
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
         for each in files:
             self._client.log_artifact(run_id, str(each))
+            if each.name == MARKDOWN_NAME:
+                self._client.set_tag(run_id, NOTE_TAG, note_of(each.read_text(encoding="utf-8")))
 
     def _opened(self) -> _Sweep:
         """The sweep on the server, found or made at the first call."""

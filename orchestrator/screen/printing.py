@@ -1,21 +1,33 @@
-"""Plans and findings as tables in a terminal."""
+"""Lines, plans and findings in a terminal."""
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from orchestrator.analysis.cost_tables import prices_table
-from orchestrator.analysis.setting import Namer, names_in
-from orchestrator.analysis.tables import Column, Table, skipped_table
-from orchestrator.core.placement import Cached, Placement, Plan, Skipped
+from orchestrator.analysis.plan_table import plan_table
+from orchestrator.analysis.tables import Table, skipped_table
+from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.spec import TrialSpec
 from orchestrator.screen.fitting import fitted, widths_of
 
 _MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
+
+
+def say(console: Console, line: str) -> None:
+    """A line as it is; what is no terminal gets it unbroken."""
+    console.print(Text(line), soft_wrap=not console.is_terminal)
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be said from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def print_table(console: Console, table: Table) -> None:
@@ -43,7 +55,7 @@ def print_plan(
     """
     num_rows = len(plan.placements) + len(plan.cached) + len(plan.skipped)
     if num_rows <= _MOST_ROWS or list_all:
-        print_table(console, _listed(plan))
+        print_table(console, plan_table(plan))
     else:
         print_table(console, skipped_table(plan.skipped))
         console.print(Text(f"{num_rows:,} rows are counted here; --all lists them, --json is for programs"))
@@ -62,38 +74,3 @@ def totals_of(plan: Plan) -> str:
         f"to run: {kinds['measured']:,} to measure, {kinds['rehearsed']:,} to rehearse; "
         f"{len(plan.cached):,} cached{stale}, {len(plan.skipped):,} skipped"
     )
-
-
-def _listed(plan: Plan) -> Table:
-    name_of = names_in(plan)
-    rows = [
-        *(_placed_row(each, name_of) for each in plan.placements),
-        *(_cached_row(each, name_of) for each in plan.cached),
-        *(_skipped_row(each) for each in plan.skipped),
-    ]
-    headers = ("", "point", "where, or why not", "trial")
-    return Table(
-        title=f"Plan of {plan.sweep}",
-        note="",
-        columns=tuple(Column(header=header) for header in headers),
-        rows=tuple(rows),
-    )
-
-
-def _placed_row(placement: Placement, name_of: Namer) -> tuple[str, ...]:
-    processes = f"{placement.num_processes} x {placement.threads} threads"
-    where = f"{placement.node}, {processes}, {placement.start_method}"
-    notes = "; ".join([where, *placement.substitutions, *placement.warnings])
-    state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
-    return state, name_of(placement.trial), notes, placement.trial_id
-
-
-def _cached_row(cached: Cached, name_of: Namer) -> tuple[str, ...]:
-    note = f"{cached.provenance} before"
-    if cached.stale is not None:
-        note += f", stale: {cached.stale}"
-    return "cached", name_of(cached.trial), note, cached.trial_id
-
-
-def _skipped_row(skipped: Skipped) -> tuple[str, ...]:
-    return "skip", skipped.point, skipped.reason, ""

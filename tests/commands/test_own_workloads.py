@@ -6,13 +6,13 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from own_workloads import SPEC, forget, searched, write
+from own_workloads import SPEC, searched, write
 
 from orchestrator.config.load import load
 from orchestrator.config.workload_path import taken_out
 from orchestrator.core.errors import ConfigError
 from orchestrator.record.environment import code_sha256
-from workloads.origins import PATH_VARIABLE, Origin
+from workloads.origins import PATH_VARIABLE, Origin, forget
 from workloads.registry import origin_of, workload, workload_names
 
 WORDS = ("+sweep=smoke", "workload=mine", "trainer=noop", "precision=fp32", "sweep.include=[]")
@@ -50,11 +50,11 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     files = {"things/__init__.py": "", "things/inner/spec.py": SPEC}
     write(tmp_path, {**files, "things-1.0.dist-info/entry_points.txt": told})
     monkeypatch.syspath_prepend(tmp_path)
-    forget(tmp_path)
+    forget([tmp_path])
     assert origin_of("mine") == Origin(package="things.inner", folder=str(tmp_path / "things"))
     assert workload("mine", {}).name == "mine"
     (tmp_path / "things/inner/spec.py").unlink()
-    forget(tmp_path)
+    forget([tmp_path])
     expected = (
         r"^entry point 'mine' of group 'orchestrator\.workloads' names 'things\.inner', "
         r"expected an installed package that has a spec\.py$"
@@ -62,7 +62,7 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     with pytest.raises(ValueError, match=expected):
         workload_names()
     monkeypatch.undo()
-    forget(tmp_path)
+    forget([tmp_path])
 
 
 def test_with_its_origin_it_is_found_without_looking_and_nothing_beside_it_is(

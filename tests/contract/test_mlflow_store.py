@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import placement, pursuit, record, train_result, trial_spec
+from builders import host_use, placement, pursuit, record, train_result, trial_spec
 
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
@@ -141,7 +141,7 @@ def test_an_attempt_is_a_child_run_with_tags_params_metrics_and_times(uri, sweep
     assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
     assert child.data.tags["environment.git_commit"] == "abc"
     assert child.data.params["global_batch_size"] == "64"
-    assert child.data.params["timing.max_blocks"] == "6"
+    assert child.data.params["measure.max_blocks"] == "6"
     assert child.data.metrics["steady_samples_per_second"] == 6400.0
     assert (child.info.start_time, child.info.end_time) == (1_790_000_000_000, 1_790_000_003_000)
     assert child.info.status == "FINISHED"
@@ -168,6 +168,25 @@ def test_the_quality_on_the_way_to_a_target_is_a_curve_beside_that_of_the_end(ur
     run_id = only_child(uri, sweep).info.run_id
     history = MlflowClient(uri).get_metric_history(run_id, "pursuit.accuracy")
     assert [(point.step, point.value) for point in history] == [(10, 0.5), (20, 0.9)]
+
+
+def test_what_the_host_did_stands_at_its_own_time_and_once(uri, sweep):
+    seen = (host_use(at=1_790_000_001.0), host_use(at=1_790_000_002.0, busy=1.5, of=2.0))
+    for _ in range(2):
+        finish_sweep(MlflowStore(uri), sweep, records=[record(host_use=seen)])
+    run_id = only_child(uri, sweep).info.run_id
+    [point] = MlflowClient(uri).get_metric_history(run_id, "system/cpu_utilization_percentage")
+    assert (point.value, point.timestamp, point.step) == (75.0, 1_790_000_002_000, 0)
+
+
+def test_the_sweep_is_described_by_the_headline_of_its_last_report(uri, sweep, tmp_path):
+    report = tmp_path / "report.md"
+    report.write_text("## a\n\n- first\n\n### Measured\n\n| x |\n")
+    finish_sweep(MlflowStore(uri), sweep, report=report)
+    report.write_text("## a\n\n- second\n\n### Measured\n\n| x |\n")
+    MlflowStore(uri).attach([report], sweep=sweep)
+    (parent,), _ = runs_of(uri, sweep)
+    assert parent.data.tags["mlflow.note.content"].startswith("## a\n\n- second\n\nThe page with all")
 
 
 def test_a_failed_attempt_is_a_failed_run_with_its_cause(uri, sweep):
@@ -270,7 +289,7 @@ def test_a_diverged_loss_and_odd_names_are_kept(uri, sweep):
     finish_sweep(store, sweep, records=[odd])
     child = only_child(uri, sweep)
     assert store.missed == 0
-    assert child.data.params["trainer_options.a_b_"] == "true"
+    assert child.data.params["trainer.a_b_"] == "true"
     assert child.data.metrics["loss"] != child.data.metrics["loss"]
 
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import socket
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from builders import placement, trial_spec
@@ -59,6 +60,17 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
         f"of this host, {here}, so it may be one whose only node is this host, or local"
     )
     assert len(records) == 1
+
+
+def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
+    from orchestrator.execute import ray_cluster
+
+    def told():
+        with ray_cluster.connected(node(cpus=2), address="local"):
+            return ray_cluster.description()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(told).result() == "the cluster has 2 CPU"
 
 
 def test_a_trial_on_a_slice_asks_ray_for_its_chips():

@@ -408,3 +408,14 @@ def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agen
     told = mission(tmp_path, deadlines=deadlines)
     record = record_of(Attempt(placement=noop(), number=1), told, nursery_of=slow, device_ids=())
     assert record.failure.kind == "timeout"
+
+
+@pytest.mark.parametrize("fault", ["none", "raise"])
+def test_the_host_is_looked_at_from_the_start_of_the_workers_to_their_end(tmp_path, agent, fault):
+    attempt = Attempt(placement=noop(fault), number=1)
+    record = record_of(attempt, mission(tmp_path), nursery_of=agent.nursery, device_ids=())
+    assert (record.failure is None) == (fault == "none")
+    first, *_, last = record.host_use
+    assert record.started_at <= first.at <= last.at <= record.ended_at
+    assert 0 < first.cpu_busy_seconds <= last.cpu_busy_seconds
+    assert first.gpus == ()

@@ -1,4 +1,4 @@
-"""Counters of energy: file trees as Linux shows them, and a library that answers as the driver's does."""
+"""Counters of energy and use: file trees as Linux shows them, and a library that answers as a driver's."""
 
 import shutil
 import subprocess
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.core.host_use import GpuUse
+from orchestrator.execute.host_use import gpus_of
 from orchestrator.train.energy import meter_of, used_between
 from orchestrator.train.nvml import GpuEnergy
 from orchestrator.train.rapl import HostEnergy
@@ -112,8 +114,20 @@ int nvmlDeviceGetTotalEnergyConsumption(void *handle, unsigned long long *millij
     *millijoules = *(unsigned long long *)handle += 1000;
     return 0;
 }
+
+int nvmlDeviceGetUtilizationRates(void *handle, unsigned rates[2]) {
+    if (!SUPPORTED) return 3;
+    rates[0] = handle == &counted[0] ? 25 : 100;
+    rates[1] = 7;
+    return 0;
+}
+
+int nvmlDeviceGetMemoryInfo(void *handle, unsigned long long memory[3]) {
+    memory[0] = 16000; memory[1] = 12000; memory[2] = 4000;
+    return 0;
+}
 """
-"""Each reading finds a joule more."""
+"""Each reading finds a joule more; the first of two GPUs is busy a quarter of the time."""
 
 
 @pytest.fixture
@@ -159,6 +173,18 @@ def test_a_gpu_that_cannot_be_told_or_has_no_counter_is_not_guessed(
         GpuEnergy(ids, library=library)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(ids))
     assert meter_of("gpu", root=tmp_path, library=library)() == {}
+
+
+def test_gpus_tell_how_busy_and_how_full_they_are(driver):
+    first, second = gpus_of(["GPU-aaaa", "GPU-bbbb"], library=driver())()
+    assert first == GpuUse(busy_fraction=0.25, memory_bytes=4000, memory_total_bytes=16000)
+    assert second.busy_fraction == 1.0
+
+
+def test_gpus_that_do_not_tell_are_not_guessed(driver):
+    assert gpus_of(["GPU-aaaa"], library=driver(supported=0))() == ()
+    assert gpus_of(["GPU-aaaa"], library="libnvidia-nowhere.so")() == ()
+    assert gpus_of([])() == ()
 
 
 def test_without_a_driver_there_is_no_counter(tmp_path):

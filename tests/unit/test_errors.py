@@ -43,3 +43,9 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
     classes = [each for each in vars(errors).values() if isinstance(each, type)]
     drawn = [each.__name__ for each in classes if each.__name__ in (errors.__doc__ or "")]
     assert sorted(drawn) == sorted(each.__name__ for each in classes if issubclass(each, OrchestratorError))
+
+
+def test_a_notebook_shows_the_line_alone():
+    assert ConfigError("steps=0 must be at least 1")._render_traceback_() == [
+        "ConfigError: steps=0 must be at least 1"
+    ]

@@ -8,9 +8,15 @@ import pandas as pd
 import pytest
 from report_cases import baseline_of, hostile, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
-from orchestrator.analysis.export import COMPARISON_COLUMNS, comparisons_frame, csv_of
+from orchestrator.analysis.export import (
+    COMPARISON_COLUMNS,
+    RECOMMENDATION_COLUMNS,
+    comparisons_frame,
+    csv_of,
+)
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.frame import COLUMNS
+from orchestrator.analysis.plan_table import PLAN_COLUMNS
 from orchestrator.core.wish import FASTEST
 from orchestrator.reporting import files_in, write_report
 
@@ -26,10 +32,12 @@ def only_rehearsed():
 
 
 def test_every_column_is_documented_and_no_other():
-    results, comparisons = DOCUMENTED.split("## comparisons")
+    _, results, comparisons, notebook, _ = re.split("^## ", DOCUMENTED, flags=re.MULTILINE)
     names = r"^\| `(\w+)` \|"
-    assert re.findall(names, results.split("## results")[1], re.MULTILINE) == list(COLUMNS)
+    assert re.findall(names, results, re.MULTILINE) == list(COLUMNS)
     assert re.findall(names, comparisons, re.MULTILINE) == list(COMPARISON_COLUMNS)
+    in_notebooks = [*RECOMMENDATION_COLUMNS, *PLAN_COLUMNS]
+    assert re.findall(names, notebook, re.MULTILINE) == in_notebooks
 
 
 def test_a_csv_is_read_back_with_one_row_per_trial():

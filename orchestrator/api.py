@@ -1,0 +1,173 @@
+"""Words of a command line in a notebook: the same meaning, and values in place of exit codes.
+
+    from orchestrator.api import plan, report, run
+
+    plan("+sweep=smoke")                        # what would be run; starts nothing
+    found = run("+sweep=smoke", "device=cpu")   # runs what is missing; a line for each attempt that ends
+    found.results                               # a data frame; found.comparisons, found.recommendations too
+    report("+sweep=smoke", "report.goal=cheapest")
+
+Mistakes are raised as errors of `orchestrator.core.errors`, each one line. Interrupting the cell ends the
+sweep as Ctrl-C ends a command: nothing stays alive, and what has finished is kept.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from orchestrator import verbs
+from orchestrator.analysis.export import comparisons_frame, recommendations_frame
+from orchestrator.analysis.findings import tables_of
+from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.plan_table import plan_frame, plan_table
+from orchestrator.analysis.tables import cut
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Settings
+from orchestrator.reporting import Outcome
+from orchestrator.screen.html import html_of
+from orchestrator.screen.printing import say, shown, totals_of
+
+_WIDTH = 160  # of lines of progress
+_MOST_ROWS = 100  # that are shown of one table; data frames have all
+
+
+class Planned:
+    """What would become of every point of a sweep.
+
+    Attributes:
+        plan: placements, cached and skipped points, as values.
+        downloads: what a run would first try to download.
+    """
+
+    def __init__(self, prospect: verbs.Prospect) -> None:
+        self.plan: Plan = prospect.plan
+        self.downloads: tuple[str, ...] = prospect.downloads
+
+    @property
+    def points(self) -> pd.DataFrame:
+        """One row a point; `state` is `measure`, `rehearse`, `cached` or `skip`; `note` says where or why."""
+        return plan_frame(self.plan)
+
+    def __repr__(self) -> str:
+        first = (f"run would first try to download: {each}" for each in self.downloads)
+        return "\n".join((totals_of(self.plan), *first))
+
+    def _repr_html_(self) -> str:
+        table = plan_table(self.plan)
+        if len(table.rows) > _MOST_ROWS:
+            told = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
+            table = replace(table, rows=table.rows[:_MOST_ROWS], note=told)
+        return html_of(table) + _paragraphs(repr(self).splitlines())
+
+
+class Report:
+    """What the records of a sweep answer; `docs/results.md` names the columns of its data frames.
+
+    Attributes:
+        outcome: all of it, as values.
+        page: the report for a browser.
+        is_complete: whether every trial of the plan has a result.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.page: Path = outcome.report
+        self.is_complete: bool = outcome.is_complete
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """One row per trial that has a record."""
+        return self.outcome.findings.frame
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """One row per comparison, with its interval and verdict."""
+        return comparisons_frame(self.outcome.findings)
+
+    @property
+    def recommendations(self) -> pd.DataFrame:
+        """One row per workload and data: what to take, or why nothing is recommended."""
+        return recommendations_frame(self.outcome.findings)
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The sentences that a reader needs first."""
+        return headline_of(self.outcome.findings)
+
+    def __repr__(self) -> str:
+        return "\n".join((*self.headline, f"report: {shown(self.page)}"))
+
+    def _repr_html_(self) -> str:
+        tables = tables_of(self.outcome.findings)[:1]  # the page has the others
+        drawn = "".join(html_of(cut(each, most_rows=_MOST_ROWS)) for each in tables)
+        where = escape(shown(self.page))
+        return f'{drawn}{_paragraphs(self.headline)}<p>report: <a href="{where}">{where}</a></p>'
+
+
+def plan(*words: str) -> Planned:
+    """Decide what becomes of every point; nothing is started.
+
+    Args:
+        words: as after `python -m orchestrator plan`: `"+sweep=smoke", "sweep.repeats=1"`.
+
+    Raises:
+        OrchestratorError: the request cannot be understood or carried out.
+    """
+    with _asked(words) as (settings, console):
+        return Planned(verbs.plan(settings, console=console))
+
+
+def run(*words: str) -> Report:
+    """Run what is missing of a sweep, keep every record, and report. A trial that fails is in the report.
+
+    Args:
+        words: as after `python -m orchestrator run`.
+
+    Raises:
+        OrchestratorError: the request cannot be understood or carried out.
+        KeyboardInterrupt: the cell was interrupted.
+    """
+    with _asked(words) as (settings, console):
+        try:
+            return Report(verbs.run(settings, console=console))
+        except KeyboardInterrupt:
+            say(console, "interrupted; what has finished is kept, and the same call runs the rest")
+            raise
+
+
+def report(*words: str) -> Report:
+    """Report what is recorded of a sweep; nothing is run.
+
+    Args:
+        words: as after `python -m orchestrator report`.
+
+    Raises:
+        OrchestratorError: the request cannot be understood, or the records cannot be read.
+    """
+    with _asked(words) as (settings, console):
+        return Report(verbs.report(settings, console=console))
+
+
+@contextmanager
+def _asked(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
+    """What is asked for, and where to say plain lines: a live table or a colour is garbage in a notebook."""
+    logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
+    with verbs.understood(words) as overrides:
+        for word in overrides:
+            if "=" not in word and not word.startswith("~"):
+                raise ConfigError(f"{word!r} is no KEY=VALUE; verbs and flags are of the command line")
+        yield (
+            verbs.settings_of(overrides),
+            Console(force_terminal=False, force_jupyter=False, width=_WIDTH),
+        )
+
+
+def _paragraphs(sentences: Iterable[str]) -> str:
+    return "".join(f"<p>{escape(each)}</p>" for each in sentences)

@@ -1,0 +1,105 @@
+"""What each verb does, for the command line and for notebooks: words -> values; a person sees it go on."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from orchestrator import pipeline
+from orchestrator.config.load import load
+from orchestrator.config.workload_path import taken_out
+from orchestrator.core.placement import Plan
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.settings import Settings
+from orchestrator.core.spec import TrialSpec
+from orchestrator.execute.base import Watcher
+from orchestrator.plan.prices import prices_in
+from orchestrator.reporting import Outcome
+from orchestrator.screen.downloads import download_bar
+from orchestrator.screen.printing import say, shown, totals_of
+from orchestrator.screen.watcher import watching
+from workloads.origins import PATH_VARIABLE, forget, named_folders
+
+_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """What would be run, at what price, and what would be downloaded first."""
+
+    plan: Plan
+    prices: tuple[tuple[TrialSpec, Price | Unpriced], ...]
+    downloads: tuple[str, ...]
+
+
+@contextmanager
+def understood(words: Sequence[str]) -> Iterator[list[str]]:
+    """The words that are left for Hydra; in the body, workloads are also looked for where the others say.
+
+    After it a user's code is forgotten: a notebook goes on with what its files say then.
+
+    Raises:
+        ConfigError: `workload_path` names no folder.
+    """
+    rest, folders = taken_out([word for word in words if word not in _MULTIRUN])
+    before = os.environ.get(PATH_VARIABLE)
+    if folders:
+        os.environ[PATH_VARIABLE] = os.pathsep.join(folders)
+    try:
+        yield rest
+    finally:
+        forget(named_folders())
+        os.environ.pop(PATH_VARIABLE, None)
+        if before is not None:
+            os.environ[PATH_VARIABLE] = before
+
+
+def settings_of(overrides: Sequence[str]) -> Settings:
+    """What a command asks for in this working directory. Raises ConfigError."""
+    return load(overrides, working_directory=Path.cwd())
+
+
+def run(settings: Settings, *, console: Console) -> Outcome:
+    """Run what is missing of the sweep, and report."""
+    say(console, f"records: {shown(pipeline.ledger_of(settings).path)}")
+    situation = _look(settings, console, download=True)
+
+    watch, tell = partial(_watch, console), partial(say, console)
+    return pipeline.run_sweep(settings, situation, watch=watch, say=tell)
+
+
+def plan(settings: Settings, *, console: Console) -> Prospect:
+    """Decide what becomes of every point; nothing is started."""
+    situation = _look(settings, console, download=False)
+    decided = pipeline.plan_sweep(settings, situation)
+    return Prospect(
+        plan=decided,
+        prices=prices_in(decided, settings.sweep.devices, prices=settings.prices, today=situation.today),
+        downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
+    )
+
+
+def report(settings: Settings, *, console: Console) -> Outcome:
+    """Write the report of what is recorded."""
+    if settings.report_source == "mlflow":
+        return pipeline.report_tracked(settings)
+    return pipeline.report_sweep(settings, _look(settings, console, download=False))
+
+
+def _look(settings: Settings, console: Console, *, download: bool) -> pipeline.Situation:
+    with download_bar(console) as progress:
+        situation = pipeline.look(settings, download=download, progress=progress)
+    for ref in situation.data.values():
+        say(console, f"data: {ref.description}")
+    return situation
+
+
+@contextmanager
+def _watch(console: Console, plan: Plan) -> Iterator[Watcher]:
+    say(console, totals_of(plan))
+    with watching(console, plan.placements) as watcher:
+        yield watcher
