@@ -77,7 +77,7 @@ def test_a_value_comes_back_equal(value):
     assert from_json(type(value), to_json(value)) == value
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(specs)
 def test_any_spec_comes_back_equal_and_with_its_id(spec):
     read = from_json(TrialSpec, to_json(spec))
@@ -85,7 +85,7 @@ def test_any_spec_comes_back_equal_and_with_its_id(spec):
     assert trial_id(read) == trial_id(spec)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0), st.floats(allow_nan=False)), max_size=5).map(tuple))
 def test_any_curve_of_losses_comes_back_equal(losses):
     assert from_json(TrainResult, to_json(train_result(losses=losses))).losses == losses

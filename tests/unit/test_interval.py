@@ -72,7 +72,7 @@ def test_independent_values_are_covered_and_values_that_drift_together_are_not(s
     assert 0.65 < share_that_holds_the_median(size, correlation=0.7) < 0.75
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples)
 def test_the_median_lies_between_two_of_the_values(values):
     interval = median_interval(values)
@@ -80,19 +80,19 @@ def test_the_median_lies_between_two_of_the_values(values):
     assert {interval.low, interval.high} <= set(values)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples)
 def test_six_values_or_more_reach_the_coverage_asked_for(values):
     assert (median_interval(values).coverage >= 0.95) == (len(values) >= 6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples, st.randoms())
 def test_the_order_of_the_values_does_not_matter(values, random):
     assert median_interval(random.sample(values, len(values))) == median_interval(values)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples)
 def test_doubled_values_have_a_doubled_interval(values):
     interval, doubled = median_interval(values), median_interval([2 * each for each in values])
@@ -104,7 +104,7 @@ def test_doubled_values_have_a_doubled_interval(values):
     assert doubled.half_width_fraction == interval.half_width_fraction
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(samples)
 def test_more_coverage_never_makes_an_interval_narrower(values):
     wide, narrow = median_interval(values, least_coverage=0.99), median_interval(values)

@@ -50,7 +50,7 @@ def test_repeats_have_the_same_setting():
 changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]) for name in OTHERS})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(changes, min_size=2, max_size=4))
 def test_no_two_different_trials_of_a_sweep_share_a_name(several):
     trials = [trial_spec(**each) for each in several]
