@@ -76,6 +76,7 @@ def train_result(**changes: Any) -> TrainResult:
         peak_host_bytes=(400_000_000,),
         devices=(DeviceFacts(kind="cpu", name="Some CPU", count=1, precision="fp32"),),
         reading_seconds=(((0.001, 0.001),) * 6,),
+        train_samples=4000,
     )
     return replace(base, **changes)
 

@@ -33,6 +33,7 @@ def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
         times=replace(_TIMES, **(times or {})),
         steps_per_block=10,
         samples=7680,
+        train_samples=4000,
         quality={"accuracy": 0.97},
         evaluation_seconds=0.1,
         flops_per_step=1e9,

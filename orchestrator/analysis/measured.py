@@ -19,6 +19,9 @@ _Row = Mapping[Any, Any]
 _UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
 
 
+WHERE_KNOWN = ("epoch_seconds", "accelerator_joules_per_sample", "host_joules_per_sample")
+"""Numbers that not every record, or not every host, has."""
+
 _JOB = ("launch_seconds", "training_seconds", "evaluation_seconds")
 """The parts of a whole training, one after the other; launching contains the set-up."""
 
@@ -42,6 +45,7 @@ class Measured:
         usd_per_million_samples: at that price; NaN without one.
         job_usd: of the attempt that gave the result, at that price; NaN without one. `all_job_usd` of each
             repeat; empty without a price.
+        where_known: each of WHERE_KNOWN that a repeat has.
         quality: metric -> value on held-out data.
     """
 
@@ -65,6 +69,7 @@ class Measured:
     usd_per_million_samples: Spread
     job_usd: Spread
     all_job_usd: tuple[float, ...]
+    where_known: Mapping[str, Spread]
     quality: Mapping[str, Spread]
 
     @property
@@ -109,6 +114,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
         job_usd=_over(rows, "attempt_usd") if price else _UNKNOWN,
         all_job_usd=tuple(_known(rows, "attempt_usd")) if price else (),
+        where_known={name: _over(rows, name) for name in WHERE_KNOWN if _known(rows, name)},
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )
 

@@ -69,6 +69,11 @@ def _steady(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], f
     return of
 
 
+def _epoch_seconds(batch: int, result: TrainResult) -> float | None:
+    rate = _samples_per_second(batch, result)
+    return result.train_samples / rate if result.train_samples and rate else None
+
+
 def _at_target(part: Callable[[Evaluation], float]) -> Callable[[int, TrainResult], float | None]:
     """A part of the evaluation that first found the target reached."""
 
@@ -114,6 +119,14 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 unit="s",
                 meaning="upper end of that interval",
                 of=_steady(lambda steady: steady.high),
+            ),
+            Metric(
+                key="epoch_seconds",
+                unit="s",
+                meaning="what the training set once would take in the steady state, evaluation left out: its "
+                "samples over `steady_samples_per_second`",
+                of=_epoch_seconds,
+                header="epoch s",
             ),
             Metric(
                 key="launch_seconds",
@@ -291,12 +304,14 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 unit="J",
                 meaning="`accelerator_joules` over the samples of the timed blocks",
                 of=joules_per_sample("accelerator"),
+                header="J/sample",
             ),
             Metric(
                 key="host_joules_per_sample",
                 unit="J",
                 meaning="`host_joules` over the samples of the timed blocks",
                 of=joules_per_sample("host"),
+                header="host J/sample",
             ),
             Metric(
                 key="energy_bound_joules_tdp",

@@ -1,14 +1,14 @@
 """Measurements as a table; units stand in its headers only."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.analysis.cost import COSTS
-from orchestrator.analysis.measured import Measured
+from orchestrator.analysis.measured import WHERE_KNOWN, Measured
 from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
 from orchestrator.analysis.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, counted, data_name, number, spread
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted, data_name, number, spread
 
 SHOWN = (
     "steady_samples_per_second",
@@ -37,6 +37,8 @@ def measured_table(measured: Sequence[Measured]) -> Table:
         *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
         *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
     ]
+    known = tuple(name for name in WHERE_KNOWN if any(name in each.where_known for each in measured))
+    columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in known]
     prices = tuple(dict.fromkeys(each.price for each in measured if each.price))
     columns += _cost_columns(prices)
     headers = [each.header for each in columns]
@@ -47,7 +49,9 @@ def measured_table(measured: Sequence[Measured]) -> Table:
         title=MEASURED,
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
         columns=(*columns, Column(header="over")),
-        rows=tuple(_measured_row(each, named=named, prices=prices, quality=quality) for each in measured),
+        rows=tuple(
+            _measured_row(each, named=named, known=known, prices=prices, quality=quality) for each in measured
+        ),
     )
 
 
@@ -83,7 +87,12 @@ def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _measured_row(
-    each: Measured, *, named: Iterable[str], prices: Sequence[str], quality: Iterable[str]
+    each: Measured,
+    *,
+    named: Iterable[str],
+    known: Iterable[str],
+    prices: Sequence[str],
+    quality: Iterable[str],
 ) -> tuple[str, ...]:
     return (
         *(_shown(each.setting, name) for name in named),
@@ -92,10 +101,15 @@ def _measured_row(
         number(each.first_step_seconds.median),
         number(each.setup_seconds.median),
         spread(each.final_loss),
+        *(_spread_in(each.where_known, name) for name in known),
         *(spread(each.usd_per_million_samples), each.price or UNKNOWN)[: min(len(prices), 2)],
-        *(spread(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
+        *(_spread_in(each.quality, name) for name in quality),
         _basis_of(each),
     )
+
+
+def _spread_in(found: Mapping[str, Spread], name: str) -> str:
+    return spread(found[name]) if name in found else UNKNOWN
 
 
 def _basis_of(each: Measured) -> str:

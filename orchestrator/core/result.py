@@ -84,6 +84,7 @@ class TrainResult:
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the host's processors and memory.
+        train_samples: of the training set, which make an epoch; None in records of before this was kept.
         calibration: what the host's CPU did at most in the trial's precision; None: it was not asked for.
         pursuit: evaluations on the way to a target; None where none was asked for.
     """
@@ -120,6 +121,7 @@ class TrainResult:
     energy_joules: Mapping[str, float] = field(default_factory=dict)
     pursuit: Pursuit | None = None
     calibration: Calibration | None = None
+    train_samples: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ class WorkerReport:
     times: LoopTimes
     steps_per_block: int
     samples: int
+    train_samples: int
     quality: Mapping[str, float]
     evaluation_seconds: float
     flops_per_step: float
@@ -49,6 +50,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         compile_counts=_most_compiled([each.compile_counts for each in times]),
         steps=first.times.steps,
         samples=sum(report.samples for report in reports),
+        train_samples=first.train_samples,
         training_seconds=max(each.training_seconds for each in times),
         phase_seconds=_slowest([each.phase_seconds for each in times]),
         losses=first.times.losses,

@@ -103,6 +103,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         times=times,
         steps_per_block=timing.steps_per_block,
         samples=samples,
+        train_samples=len(data.train),
         quality=quality,
         evaluation_seconds=evaluation_seconds,
         flops_per_step=train_step_flops(spec, batch_size),

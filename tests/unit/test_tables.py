@@ -7,6 +7,7 @@ from report_cases import baseline_of, measured, plan_of, rehearsed, repeats, tpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.core.result import Failure
 
@@ -68,9 +69,19 @@ def test_a_measured_row_has_its_numbers_with_units_in_the_headers():
         "first step s": "0.2000",
         "set-up s": "0.5000",
         "final loss": "0.1000",
+        "epoch s": "0.6250",
         "accuracy": "0.9700",
         "over": "6 blocks",
     }
+
+
+def test_numbers_that_not_all_have_get_a_column_where_one_has_them():
+    counted = record(result=train_result(energy_joules={"accelerator": 384.0}))
+    older = record(spec=trial_spec(precision="bf16"), result=train_result(train_samples=None))
+    first, second = rows_of(tables([counted, older])["Measured"])
+    assert (first["J/sample"], first["epoch s"]) == ("0.1000", "0.6250")  # 60 steps of 64 samples
+    assert (second["J/sample"], second["epoch s"]) == (UNKNOWN, UNKNOWN)
+    assert "host J/sample" not in first
 
 
 def test_what_is_the_same_in_all_rows_is_told_once():
