@@ -79,7 +79,8 @@ def forget(folders: Iterable[Path]) -> None:
 
 
 def _lies_in(module: ModuleType, inside: tuple[str, ...]) -> bool:
-    places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+    told = vars(module)  # not by attribute: torch.classes has one of any name
+    places = (told.get("__file__"), *(told.get("__path__") or ()))
     return any(str(each).startswith(inside) for each in places)
 
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from own_workloads import SPEC, searched, write
@@ -35,6 +36,20 @@ def test_a_folder_with_a_spec_is_a_workload_and_needs_no_yaml(own: Path, tmp_pat
     assert workload("mine", {"units": 7}).version == 3
     [point] = load([*WORDS, "workload.units=9"], working_directory=tmp_path).sweep.points
     assert (point.workload, dict(point.workload_options)) == ("mine", {"units": 9})
+
+
+def test_code_is_forgotten_beside_modules_that_answer_to_any_name(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class AnyName(ModuleType):  # as torch.classes is
+        def __getattr__(self, name: str) -> object:
+            return object()
+
+    monkeypatch.setitem(sys.modules, "any_name", AnyName("any_name"))
+    assert workload("mine", {}).version == 3
+    assert "mine.spec" in sys.modules
+    forget([own])
+    assert "mine.spec" not in sys.modules
 
 
 def test_a_conf_folder_beside_it_is_searched(own: Path, tmp_path: Path) -> None:
