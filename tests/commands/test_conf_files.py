@@ -30,7 +30,7 @@ def nodes():
 
 
 def test_every_folder_of_conf_is_a_group():
-    assert {each.name for each in CONF.iterdir() if each.is_dir()} == {*OPTIONS, "sweep"}
+    assert {each.name for each in CONF.iterdir() if each.is_dir()} == {*OPTIONS, "sweep", "pools"}
 
 
 @pytest.mark.parametrize(("group", "option"), PAIRS)
