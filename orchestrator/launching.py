@@ -10,8 +10,10 @@ from orchestrator.config.pools import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Catalogue, Cluster
 from orchestrator.deploy.check_launcher import check_launcher
+from orchestrator.deploy.check_manifests import check_manifests
 from orchestrator.deploy.finding import Finding
 from orchestrator.deploy.launcher import launcher_yaml
+from orchestrator.deploy.manifests import manifests_yaml
 from orchestrator.deploy.text import diff, from_yaml
 
 
@@ -51,13 +53,15 @@ def read(file: Path, overrides: Sequence[str], *, working_directory: Path) -> Re
 
 
 def what_ray_finds(rendered: Rendered) -> tuple[Finding, ...]:
-    """What the validators of Ray's launcher refuse; they stop at the first thing.
+    """What the validators of Ray's launcher refuse in a file for it; they stop at the first thing.
 
     Raises:
         ConfigError: Ray or Google's client library, which its check needs, is not installed.
     """
-    (config,) = from_yaml(rendered.text, name=rendered.name)
-    found = _ray_launcher().what_ray_finds(config)
+    documents = from_yaml(rendered.text, name=rendered.name)
+    if not _is_launchers(documents):
+        return ()
+    found = _ray_launcher().what_ray_finds(documents[0])
     return (Finding(key=found[0], message=f"Ray refuses it: {found[1]}"),) if found else ()
 
 
@@ -81,14 +85,23 @@ def _rendered(cluster: Cluster) -> str:
         raise ConfigError(
             f"pools={cluster.name} is this machine, which needs no file; choose pools=gcp or pools=gke"
         )
-    return launcher_yaml(cluster)
+    return launcher_yaml(cluster) if cluster.provider == "gcp" else manifests_yaml(cluster)
 
 
 def _findings(text: str, name: str, catalogue: Catalogue) -> tuple[Finding, ...]:
     documents = from_yaml(text, name=name)
-    if len(documents) == 1 and isinstance(documents[0], dict) and "available_node_types" in documents[0]:
+    if _is_launchers(documents):
         return tuple(check_launcher(documents[0], catalogue))
-    raise ConfigError(f"{name} is no file of Ray's cluster launcher: it has no available_node_types")
+    if any(isinstance(each, dict) and each.get("kind") == "RayCluster" for each in documents):
+        return tuple(check_manifests(documents, catalogue))
+    raise ConfigError(
+        f"{name} is neither a file of Ray's cluster launcher, with available_node_types, "
+        "nor one of manifests with a RayCluster"
+    )
+
+
+def _is_launchers(documents: Sequence[Any]) -> bool:
+    return len(documents) == 1 and isinstance(documents[0], dict) and "available_node_types" in documents[0]
 
 
 def _ray_launcher() -> Any:

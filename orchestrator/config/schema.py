@@ -222,6 +222,7 @@ class PoolsConf:
     head: str = "cpu"
     max_nodes: int = 0
     idle_minutes: int = 10
+    sweep: str = "tpu_vs_gpu"
     nodes: dict[str, PoolConf] = field(default_factory=dict)
 
 

@@ -113,6 +113,7 @@ class Cluster:
         boot_images: kind of device -> the image that its machines boot, where that is chosen.
         head: the device whose instance is the head, which runs no trial.
         max_nodes: of all pools together.
+        sweep: that a job of the cluster runs; KubeRay's only.
         idle_minutes: after which a node that does nothing goes away.
     """
 
@@ -128,6 +129,7 @@ class Cluster:
     head: Device
     max_nodes: int
     idle_minutes: int
+    sweep: str
     pools: tuple[Pool, ...]
 
     def __post_init__(self) -> None:
@@ -139,10 +141,16 @@ class Cluster:
             )
         if self.idle_minutes <= 0:
             raise ConfigError(f"pools.idle_minutes={self.idle_minutes} must be above 0")
-        minimum = sum(each.min_nodes * each.hosts for each in self.pools)
-        if minimum > self.max_nodes:
+        self._check_sum()
+
+    def _check_sum(self) -> None:
+        """KubeRay knows no limit over all groups, so that theirs must keep to it together."""
+        knows_limit = self.provider != "gke"
+        asked = sum((each.min_nodes if knows_limit else each.max_nodes) * each.hosts for each in self.pools)
+        if asked > self.max_nodes:
             raise ConfigError(
-                f"pools.max_nodes={self.max_nodes} is less than the {minimum} that its pools have at least"
+                f"pools.max_nodes={self.max_nodes} is less than the {asked} that its pools have at "
+                f"{'least' if knows_limit else 'most'}"
             )
 
     def image(self, environment: Environment) -> str:

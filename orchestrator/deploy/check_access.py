@@ -23,8 +23,14 @@ def check_access(config: Config, _catalogue: Catalogue) -> Findings:
     """Findings of tokens, ports and secrets."""
     yield from _token(config)
     yield from _ports(config)
+    yield from secrets(config)
+
+
+def secrets(config: Config) -> Findings:
+    """A finding for each text that looks like a secret, and each variable of such a name with a value."""
     for key, text in texts_of(config):
-        if _SECRET.search(text) or _CREDENTIALS.search(text):
+        named = key.endswith(".value") and _SECRET.search(f"{_name_beside(config, key)}={text}")
+        if named or _SECRET.search(text) or _CREDENTIALS.search(text):
             yield Finding(
                 key=key, message="holds a secret; name a file or a variable of the environment instead"
             )
@@ -59,6 +65,13 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in items:
             yield from texts_of(inner, f"{key}.{name}" if key else str(name))
+
+
+def _name_beside(config: Any, key: str) -> str:
+    """The name of the variable whose value has that key."""
+    for part in key.split(".")[:-1]:
+        config = config[int(part)] if isinstance(config, list) else mapping(config).get(part)
+    return str(mapping(config).get("name"))
 
 
 def _token(config: Config) -> Findings:

@@ -4,14 +4,21 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.core.pool import NAME_RULE, PROJECT_RULE, Catalogue, region_of
+from orchestrator.core.pool import PROJECT_RULE, Catalogue, region_of
 from orchestrator.deploy.check_access import check_access, check_images
 from orchestrator.deploy.check_nodes import check_node
-from orchestrator.deploy.finding import Finding, Findings, listed, mapping, require_mappings, whole
+from orchestrator.deploy.finding import (
+    Finding,
+    Findings,
+    listed,
+    mapping,
+    require_mappings,
+    require_name,
+    sequence,
+    whole,
+)
 
 Config = Mapping[str, Any]
-
-_NAMED_BY_RULE = "lower-case letters, digits and hyphens, at most 30, a letter first"
 
 
 def check_launcher(config: dict[str, Any], catalogue: Catalogue) -> list[Finding]:
@@ -26,13 +33,9 @@ def check_launcher(config: dict[str, Any], catalogue: Catalogue) -> list[Finding
 
 
 def _names(config: Config, _catalogue: Catalogue) -> Findings:
-    if not NAME_RULE.fullmatch(str(config.get("cluster_name"))):
-        yield Finding(
-            key="cluster_name", message=f"{config.get('cluster_name')!r} must have {_NAMED_BY_RULE}"
-        )
+    yield from require_name("cluster_name", config.get("cluster_name"))
     for name in config["available_node_types"]:
-        if not NAME_RULE.fullmatch(str(name)):
-            yield Finding(key=f"available_node_types.{name}", message=f"a name must have {_NAMED_BY_RULE}")
+        yield from require_name(f"available_node_types.{name}", name)
 
 
 def _provider(config: Config, catalogue: Catalogue) -> Findings:
@@ -57,24 +60,17 @@ def _provider(config: Config, catalogue: Catalogue) -> Findings:
 def _one_zone(config: Config, _catalogue: Catalogue) -> Findings:
     zone = config["provider"].get("availability_zone")
     for name, node_type in config["available_node_types"].items():
-        for key, found in _zones_in(mapping(node_type)):
+        named = re.findall(r"zones/([a-z0-9-]+)/", str(mapping(node_type).get("node_config")))
+        for found in dict.fromkeys(named):
             if found != zone:
                 yield Finding(
-                    key=f"available_node_types.{name}.{key}",
+                    key=f"available_node_types.{name}.node_config",
                     message=f"{found} is not the cluster's zone {zone}; a launcher's cluster has one zone",
                 )
 
 
-def _zones_in(node_type: Config) -> list[tuple[str, str]]:
-    """Key and zone of each zone that a node type names."""
-    label = mapping(node_type.get("labels")).get("ray.io/availability-zone")
-    in_paths = re.findall(r"zones/([a-z0-9-]+)/", str(node_type.get("node_config")))
-    named = [("labels.ray.io/availability-zone", str(label))] if label else []
-    return named + [("node_config", each) for each in dict.fromkeys(in_paths)]
-
-
 def _head(config: Config, _catalogue: Catalogue) -> Findings:
-    name, types = config.get("head_node_type"), config["available_node_types"]
+    name, types = str(config.get("head_node_type")), config["available_node_types"]
     if name not in types:
         yield Finding(key="head_node_type", message=f"{name!r} is no node type; known: {listed(types)}")
         return
@@ -137,7 +133,7 @@ def _duplicates(config: Config, _catalogue: Catalogue) -> Findings:
 
 
 def _autoscaler(config: Config, _catalogue: Catalogue) -> Findings:
-    commands = " ".join(map(str, config.get("head_start_ray_commands") or ()))
+    commands = " ".join(map(str, sequence(config.get("head_start_ray_commands"))))
     if "--autoscaling-config" not in commands:
         yield Finding(
             key="head_start_ray_commands",

@@ -5,9 +5,9 @@ from typing import Any
 
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import Provisioning
-from orchestrator.deploy.finding import Finding, Findings, listed, mapping, sequence
+from orchestrator.deploy.finding import Finding, Findings, expected, mapping, sequence
 from orchestrator.deploy.nodes import labels_of, resources_of
-from orchestrator.deploy.offers import Offer, Refused, offer_of
+from orchestrator.deploy.offers import Offer, Refused, not_sold, offer_of
 
 Config = Mapping[str, Any]
 
@@ -25,7 +25,7 @@ def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogu
     if isinstance(offer, Refused):
         yield Finding(key=f"{key}.node_config.{offer.key}", message=offer.message)
     else:
-        yield from _expected(
+        yield from expected(
             f"{key}.labels",
             mapping(node_type.get("labels")),
             labels_of(
@@ -35,9 +35,11 @@ def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogu
             ),
         )
         if not is_head:
-            yield from _sold(key, offer, node, region=str(provider.get("region")), catalogue=catalogue)
+            region, asked = str(provider.get("region")), provisioning_of(node)
+            if why := not_sold(offer.instance, region=region, provisioning=asked, catalogue=catalogue):
+                yield Finding(key=f"{key}.node_config", message=why)
             resources = resources_of(offer.device, offer.count)
-            yield from _expected(f"{key}.resources", mapping(node_type.get("resources")), resources)
+            yield from expected(f"{key}.resources", mapping(node_type.get("resources")), resources)
             yield from _ending(key, offer, node)
     if not is_head and not sequence(node.get("serviceAccounts")):
         yield Finding(
@@ -51,32 +53,6 @@ def provisioning_of(node: Config) -> Provisioning:
     scheduling, tpu = mapping(node.get("scheduling")), mapping(node.get("schedulingConfig"))
     asks = scheduling.get("provisioningModel") == "SPOT" or scheduling.get("preemptible")
     return "spot" if asks or tpu.get("preemptible") or tpu.get("spot") else "on_demand"
-
-
-def _sold(key: str, offer: Offer, node: Config, *, region: str, catalogue: Catalogue) -> Findings:
-    provisioning = provisioning_of(node)
-    row = catalogue.prices.rows.get(region, {}).get(offer.instance)
-    if row is None:
-        others = listed(each for each, rows in catalogue.prices.rows.items() if offer.instance in rows)
-        yield Finding(
-            key=f"{key}.node_config",
-            message=f"{offer.instance} is not in the price list of {region}; it is in: {others}",
-        )
-    elif row.usd_per_hour(provisioning) is None:
-        yield Finding(
-            key=f"{key}.node_config", message=f"{offer.instance} is not sold {provisioning} in {region}"
-        )
-
-
-def _expected(key: str, found: Config, expected: Config) -> Findings:
-    """A finding for each value that is not what the catalogue says."""
-    for name, value in expected.items():
-        if name not in found:
-            yield Finding(key=f"{key}.{name}", message=f"is missing; it must be {value!r}")
-        elif found[name] != value and name != "ray.io/availability-zone":  # told by the check of zones
-            yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r} and must be {value!r}")
-    for name in found.keys() & {"GPU", "TPU"} - expected.keys():
-        yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r}, and the machine has none")
 
 
 def _ending(key: str, offer: Offer, node: Config) -> Findings:

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.core.device import Device
 from orchestrator.core.pool import Catalogue
+from orchestrator.core.price import Provisioning
 from orchestrator.core.topology import chips_of, generation_of, topologies_of
 from orchestrator.deploy.finding import listed, mapping, sequence
 from orchestrator.deploy.nodes import machine_of
@@ -41,12 +42,30 @@ def offer_of(node: Config, catalogue: Catalogue) -> Offer | Refused:
     return Refused(key="machineType", message="is missing; give it, or the acceleratorType of a TPU")
 
 
+def offers_in(catalogue: Catalogue) -> Iterator[Offer]:
+    """Every device, in every number in which it is sold."""
+    for device in catalogue.devices.values():
+        for count, instance in device.instances.items():
+            yield Offer(device=device, count=count, instance=instance)
+
+
+def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogue: Catalogue) -> str | None:
+    """Why it has no price there; None if it has one."""
+    row = catalogue.prices.rows.get(region, {}).get(instance)
+    if row is None:
+        others = listed(each for each, rows in catalogue.prices.rows.items() if instance in rows)
+        return f"{instance} is not in the price list of {region}; it is in: {others}"
+    if row.usd_per_hour(provisioning) is None:
+        return f"{instance} is not sold {provisioning} in {region}"
+    return None
+
+
 def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
     asked = str(node["machineType"]).rpartition("/")[2]
-    offers = [each for each in _offers(catalogue) if machine_of(each.instance)[0] == asked]
+    offers = [each for each in offers_in(catalogue) if machine_of(each.instance)[0] == asked]
     if not offers:
         known = listed(
-            {machine_of(each.instance)[0] for each in _offers(catalogue) if each.device.kind != "tpu"}
+            {machine_of(each.instance)[0] for each in offers_in(catalogue) if each.device.kind != "tpu"}
         )
         return Refused(key="machineType", message=f"unknown machine type {asked!r}; known: {known}")
     attached = sequence(node.get("guestAccelerators"))
@@ -77,7 +96,7 @@ def _in_words(offer: Offer) -> str:
 
 
 def _slice(slice_type: str, node: Config, catalogue: Catalogue) -> Offer | Refused:
-    for each in _offers(catalogue):
+    for each in offers_in(catalogue):
         if each.device.slice_type == slice_type:
             if node.get("runtimeVersion") != each.device.runtime:
                 return Refused(key="runtimeVersion", message=f"{slice_type} needs {each.device.runtime!r}")
@@ -86,7 +105,7 @@ def _slice(slice_type: str, node: Config, catalogue: Catalogue) -> Offer | Refus
 
 
 def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
-    known = [each.device.slice_type or "" for each in _offers(catalogue) if each.device.slice_type]
+    known = [each.device.slice_type or "" for each in offers_in(catalogue) if each.device.slice_type]
     generation = generation_of(slice_type)
     alike = [each for each in known if generation_of(each) == generation]
     if alike and slice_type.rpartition("-")[2].isdecimal():
@@ -107,9 +126,3 @@ def _shape(shape: Config, node: Config, catalogue: Catalogue) -> Offer | Refused
         )
     cores = 1 if generation in ("v5litepod", "v6e") else 2
     return _slice(f"{generation}-{chips_of(topology) * cores}", node, catalogue)
-
-
-def _offers(catalogue: Catalogue) -> Iterator[Offer]:
-    for device in catalogue.devices.values():
-        for count, instance in device.instances.items():
-            yield Offer(device=device, count=count, instance=instance)

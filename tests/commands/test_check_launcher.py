@@ -19,8 +19,12 @@ THREE = [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": 3}]
 A_TPU = {"acceleratorType": "v3-8", "runtimeVersion": "tpu-ubuntu2204-base"}
 
 SOWN = [
-    ("cluster_name", "Orchestrator_1", "cluster_name: 'Orchestrator_1' must have lower-case letters"),
-    ("available_node_types/T4_spot", {"node_config": {}}, "available_node_types.T4_spot: a name must have"),
+    ("cluster_name", "Orchestrator_1", "cluster_name: 'Orchestrator_1' must be a-z, 0-9 and hyphens"),
+    (
+        "available_node_types/T4_spot",
+        {"node_config": {}},
+        "available_node_types.T4_spot: 'T4_spot' must be a-z",
+    ),
     ("provider/type", "aws", "provider.type: 'aws' is not checked; possible: gcp"),
     ("provider/project_id", None, "provider.project_id: is missing"),
     ("provider/project_id", "My Project", "provider.project_id: 'My Project' is no project id"),
@@ -29,7 +33,7 @@ SOWN = [
     (
         "available_node_types/t4/labels/ray.io~availability-zone",
         "us-central1-b",
-        "available_node_types.t4.labels.ray.io/availability-zone: us-central1-b is not the cluster's zone",
+        "t4.labels.ray.io/availability-zone: is 'us-central1-b' and must be 'us-central1-a'",
     ),
     (
         f"{T4}/disks/0/initializeParams/diskType",

@@ -47,6 +47,13 @@ def test_a_file_differs_from_nothing_until_it_is_changed(file, capsys):
     assert "-max_workers: 80\n+max_workers: 8\n" in capsys.readouterr().out
 
 
+def test_manifests_are_checked_without_ray(working_directory, capsys):
+    assert main(["cluster", "pools=gke", PROJECT]) == 0
+    (working_directory / "gke.yaml").write_text(capsys.readouterr().out)
+    assert main(["cluster", "--check", "gke.yaml"]) == 0
+    assert capsys.readouterr().out == "gke.yaml: nothing is wrong that can be seen offline\n"
+
+
 def test_all_that_is_wrong_with_a_file_is_told_each_in_a_line_that_names_it(file, capsys):
     broken = file.read_text().replace("project_id: my-project", "project_id: null")
     file.write_text(broken.replace("max_workers: 8", "max_workers: -1"))
@@ -83,6 +90,10 @@ def test_a_rendering_with_a_mistake_is_not_printed(working_directory, capsys):
         ([*GCP, "pools.zone=mars-a"], "pools.zone='mars-a': no pool is there; pools are in: us-central1-a, "),
         ([*GCP, "pools.nodes.t4.count=3"], "pool t4: count=3 of t4 is not sold; possible: 1, 2, 4"),
         ([*GCP, "pools.nodes.t4.max_nodes=many"], "pools.nodes.t4.max_nodes='many' must be a whole number"),
+        (
+            ["cluster", "pools=gke", PROJECT, "pools.nodes.tpu-v5e-8.device=tpu_v2_8"],
+            "pool tpu-v5e-8: GKE does not offer tpu_v2_8",
+        ),
         ([*GCP, "device=t4"], "unknown key of 'cluster': 'device'; did you mean"),
         ([*GCP, "pools.head=t5"], "unknown pools.head 't5'; did you mean 't4'? known: a100_40, "),
         ([*GCP, "--chek"], "cluster: unrecognized arguments: --chek; possible: --check [FILE], --diff FILE"),
@@ -106,7 +117,10 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, message, capsys):
     [
         ("a: [", "is no YAML"),
         ("max_workers: 1\nmax_workers: 2\n", ", line 1: not YAML: the key 'max_workers' stands twice"),
-        ("name: something else\n", " is no file of Ray's cluster launcher: it has no available_node_types"),
+        (
+            "name: something else\n",
+            " is neither a file of Ray's cluster launcher, with available_node_types, nor",
+        ),
         (b"\xff\xfe\x00", "it is not UTF-8 text"),
     ],
 )

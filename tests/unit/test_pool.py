@@ -34,6 +34,7 @@ CLUSTER = Cluster(
     head=CPU,
     max_nodes=4,
     idle_minutes=10,
+    sweep="smoke",
     pools=(POOL, replace(POOL, name="far", zone="us-east1-b")),
 )
 
@@ -81,6 +82,7 @@ def test_a_pool_that_cannot_be_is_refused(changes, message):
             {"pools": (replace(POOL, device=V5E, count=1, topology="4x4", min_nodes=2),)},
             "pools.max_nodes=4 is less than the 8 that its pools have at least",
         ),
+        ({"provider": "gke"}, "pools.max_nodes=4 is less than the 6 that its pools have at most"),
     ],
 )
 def test_a_cluster_that_cannot_be_is_refused(changes, message):
