@@ -21,7 +21,8 @@ def answer(words: Sequence[str], *, say: Say, complain: Say) -> int:
     Raises:
         ConfigError: words that cannot be understood, or a file that cannot be read.
     """
-    asked = _parsed([word for word in words if word != NAME])
+    verb = words.index(NAME)
+    asked = _parsed([*words[:verb], *words[verb + 1 :]])
     here, overrides = Path.cwd(), asked.overrides
     if isinstance(asked.check, str):
         return _check(launching.read(Path(asked.check), overrides, working_directory=here), say, complain)

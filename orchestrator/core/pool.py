@@ -26,10 +26,6 @@ class Catalogue:
     devices: Mapping[str, Device]
     prices: PriceList
 
-    def instances(self, region: str) -> frozenset[str]:
-        """What the price list has in a region; empty for a region that it lacks."""
-        return frozenset(self.prices.rows.get(region, ()))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
@@ -64,6 +60,11 @@ class Pool:
             raise ConfigError(
                 f"{where}: count={self.count} of {self.device.name} is not sold; possible: {known}"
             )
+        if self.count not in self.device.cpus:
+            raise ConfigError(
+                f"{where}: conf/device/{self.device.name}.yaml lacks the vCPUs of {self.instance}; "
+                f"add cpus: {{{self.count}: NUMBER}}"
+            )
         if not 0 <= self.min_nodes <= self.max_nodes:
             raise ConfigError(
                 f"{where}: min_nodes={self.min_nodes} and max_nodes={self.max_nodes} must be 0 or more, "
@@ -82,19 +83,9 @@ class Pool:
         return self.device.instances[self.count]
 
     @property
-    def cpus(self) -> int:
-        """vCPUs of a node."""
-        return self.device.cpus[self.count]
-
-    @property
     def hosts(self) -> int:
         """Of one slice; 1 of everything else."""
         return hosts_of(self.topology, self.device) if self.topology else 1
-
-    @property
-    def region(self) -> str:
-        """Of its zone."""
-        return region_of(self.zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +132,13 @@ class Cluster:
             )
         if self.idle_minutes <= 0:
             raise ConfigError(f"pools.idle_minutes={self.idle_minutes} must be above 0")
+        if self.head.kind != "cpu" or 1 not in self.head.instances:
+            raise ConfigError(
+                f"pools.head={self.head.name!r} must be a device of the kind cpu, with an instance"
+            )
+        booted = {"cpu", *(each.device.kind for each in self.pools)} - {"tpu"}
+        if self.provider == "gcp" and (lacking := booted - self.boot_images.keys()):
+            raise ConfigError(f"pools.boot_images lacks {', '.join(sorted(lacking))}; name an image for each")
         self._check_sum()
 
     def _check_sum(self) -> None:

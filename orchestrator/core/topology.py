@@ -37,9 +37,15 @@ def topologies_of(generation: str) -> tuple[str, ...]:
 
 
 def topology_of_host(device: Device) -> str:
-    """The shape of the slice that is one host: `2x4` for 8 chips of v5e, `2x2x1` for 4 of v4."""
-    known = topologies_of(generation_of(device.slice_type or ""))
-    return next(each for each in known if chips_of(each) == device.chips)
+    """The shape of the slice that is one host: `2x4` for 8 chips of v5e, `2x2x1` for 4 of v4.
+
+    Raises:
+        ConfigError: no slice has so many chips.
+    """
+    for shape in topologies_of(generation_of(device.slice_type or "")):
+        if chips_of(shape) == device.chips:
+            return shape
+    raise ConfigError(f"no slice of {device.slice_type} has the {device.chips} chips of {device.name}")
 
 
 def hosts_of(topology: str, device: Device) -> int:

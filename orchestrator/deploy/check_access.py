@@ -1,7 +1,8 @@
 """Who could reach a launcher's cluster, and what it would run: tokens, ports, secrets, images. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from orchestrator.core.pool import Catalogue
@@ -10,7 +11,7 @@ from orchestrator.deploy.finding import Finding, Findings, listed, mapping, sequ
 Config = Mapping[str, Any]
 
 _STARTS = ("head_start_ray_commands", "worker_start_ray_commands")
-_OPEN = re.compile(r"--(?:dashboard-host|node-ip-address|include-dashboard-host)[= ](0\.0\.0\.0|::|\*)")
+_OPEN = re.compile(r"--dashboard-host[= ](0\.0\.0\.0|::|\*)")
 _PUBLISHED = re.compile(r"(?:^|\s)(-p|--publish|-P|--publish-all)(?:[ =]|$)")
 _OPENING_TAGS = {"http-server", "https-server", "lb-health-check"}
 _SECRET = re.compile(
@@ -28,9 +29,8 @@ def check_access(config: Config, _catalogue: Catalogue) -> Findings:
 
 def secrets(config: Config) -> Findings:
     """A finding for each text that looks like a secret, and each variable of such a name with a value."""
-    for key, text in texts_of(config):
-        named = key.endswith(".value") and _SECRET.search(f"{_name_beside(config, key)}={text}")
-        if named or _SECRET.search(text) or _CREDENTIALS.search(text):
+    for key, text in chain(texts_of(config), _variables_in(config)):
+        if _SECRET.search(text) or _CREDENTIALS.search(text):
             yield Finding(
                 key=key, message="holds a secret; name a file or a variable of the environment instead"
             )
@@ -61,17 +61,23 @@ def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
     """Every text in a file, with its dotted key."""
     if isinstance(value, str):
         yield key, value
-    elif isinstance(value, (dict, list)):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for name, inner in items:
-            yield from texts_of(inner, f"{key}.{name}" if key else str(name))
+    for name, inner in _items(value):
+        yield from texts_of(inner, f"{key}.{name}" if key else str(name))
 
 
-def _name_beside(config: Any, key: str) -> str:
-    """The name of the variable whose value has that key."""
-    for part in key.split(".")[:-1]:
-        config = config[int(part)] if isinstance(config, list) else mapping(config).get(part)
-    return str(mapping(config).get("name"))
+def _variables_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every `name: NAME, value: VALUE` in a file as `NAME=VALUE`, with the dotted key of its value."""
+    if isinstance(value, dict) and "name" in value and "value" in value:
+        yield f"{key}.value", f"{value['name']}={value['value']}"
+    for name, inner in _items(value):
+        yield from _variables_in(inner, f"{key}.{name}" if key else str(name))
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Keys and values of a mapping, numbers and values of a list."""
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def _token(config: Config) -> Findings:

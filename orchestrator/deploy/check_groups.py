@@ -17,14 +17,24 @@ Group = Mapping[str, Any]
 
 # KubeRay 1.6.2, the published definition of RayCluster
 _GROUP_KEYS = {
-    *("groupName", "idleTimeoutSeconds", "labels", "maxReplicas", "minReplicas", "numOfHosts", "replicas"),
-    *("rayStartParams", "resources", "scaleStrategy", "suspend", "template"),
+    "groupName",
+    "idleTimeoutSeconds",
+    "labels",
+    "maxReplicas",
+    "minReplicas",
+    "numOfHosts",
+    "rayStartParams",
+    "replicas",
+    "resources",
+    "scaleStrategy",
+    "suspend",
+    "template",
 }
 
 
 def check_group(key: str, group: Group, catalogue: Catalogue) -> Findings:
     """Findings of one group."""
-    for name in group.keys() - _GROUP_KEYS:
+    for name in sorted(map(str, group.keys() - _GROUP_KEYS)):
         yield Finding(key=f"{key}.{name}", message=f"unknown; known: {listed(_GROUP_KEYS)}")
     yield from require_name(f"{key}.groupName", group.get("groupName"))
     yield from _sizes(key, group)

@@ -50,7 +50,7 @@ def _provider(config: Config, catalogue: Catalogue) -> Findings:
             key="provider.project_id",
             message=f"{provider['project_id']!r} is no project id: 6 to 30 of a-z, 0-9 and hyphens",
         )
-    if not catalogue.instances(region):
+    if region not in catalogue.prices.rows:
         known = listed(catalogue.prices.rows)
         yield Finding(key="provider.region", message=f"{region!r} has no prices; known: {known}")
     if region_of(zone) != region:
@@ -89,10 +89,8 @@ def _head(config: Config, _catalogue: Catalogue) -> Findings:
 
 def _sizes(config: Config, _catalogue: Catalogue) -> Findings:
     types = config["available_node_types"]
-    minimum, most = (
-        sum(whole(mapping(each).get("min_workers")) for each in types.values()),
-        config.get("max_workers"),
-    )
+    minimum = sum(whole(mapping(each).get("min_workers")) for each in types.values())
+    most = config.get("max_workers")
     if not isinstance(most, int):
         yield Finding(
             key="max_workers", message=f"must be a whole number, not {most!r}: nothing else limits cost"

@@ -23,21 +23,17 @@ Manifest = Mapping[str, Any]
 _KINDS = ("RayCluster", "RayJob")
 # KubeRay 1.6.2, the published definition of RayCluster
 _SPEC_KEYS = {
-    *(
-        "authOptions",
-        "autoscalerOptions",
-        "enableInTreeAutoscaling",
-        "gcsFaultToleranceOptions",
-        "rayVersion",
-    ),
-    *(
-        "headGroupSpec",
-        "headServiceAnnotations",
-        "managedBy",
-        "suspend",
-        "upgradeStrategy",
-        "workerGroupSpecs",
-    ),
+    "authOptions",
+    "autoscalerOptions",
+    "enableInTreeAutoscaling",
+    "gcsFaultToleranceOptions",
+    "headGroupSpec",
+    "headServiceAnnotations",
+    "managedBy",
+    "rayVersion",
+    "suspend",
+    "upgradeStrategy",
+    "workerGroupSpecs",
 }
 
 
@@ -62,7 +58,7 @@ def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> Finding
     yield from shape
     if shape:
         return
-    for name in spec.keys() - _SPEC_KEYS:
+    for name in sorted(map(str, spec.keys() - _SPEC_KEYS)):
         yield Finding(key=f"spec.{name}", message=f"unknown; known: {listed(_SPEC_KEYS)}")
     yield from _settings(spec)
     yield from _head(spec["headGroupSpec"])
@@ -124,7 +120,7 @@ def _head(head: Manifest) -> Findings:
     if head.get("enableIngress"):
         yield Finding(key=f"{key}.enableIngress", message="opens the dashboard; use kubectl port-forward")
     yield from check_containers(key, head)
-    for name in limits_in(head).keys() & {"google.com/tpu", "nvidia.com/gpu"}:
+    for name in sorted(limits_in(head).keys() & {"google.com/tpu", "nvidia.com/gpu"}):
         yield Finding(key=f"{key}.template", message=f"asks for {name}; the head runs no trial")
 
 

@@ -22,7 +22,7 @@ class Finding:
 
 Findings = Iterator[Finding]
 
-_ACCELERATORS = ("GPU", "TPU", "nvidia.com/gpu", "google.com/tpu")
+_ACCELERATORS = {"GPU", "TPU", "nvidia.com/gpu", "google.com/tpu"}
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -70,5 +70,5 @@ def expected(key: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> F
             yield Finding(key=f"{key}.{name}", message=f"is missing; it must be {value!r}")
         elif found[name] != value:
             yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r} and must be {value!r}")
-    for name in found.keys() & set(_ACCELERATORS) - wanted.keys():
+    for name in sorted((found.keys() & _ACCELERATORS) - wanted.keys()):
         yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r}, and the machine has none")

@@ -11,8 +11,8 @@ from orchestrator.deploy.nodes import (
 )
 from orchestrator.deploy.text import to_yaml
 
-HEAD = "head"
-TOKEN = "~/.ray/auth_token"
+_HEAD = "head"
+_TOKEN = "~/.ray/auth_token"
 _ENVIRONMENT = "export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0; ulimit -n 65536;"
 
 
@@ -49,12 +49,12 @@ def launcher_of(cluster: Cluster) -> Plain:
         },
         "auth": {"ssh_user": "ubuntu"},
         "docker": _docker(cluster),
-        "head_node_type": HEAD,
+        "head_node_type": _HEAD,
         "available_node_types": {
-            HEAD: _head(cluster),
+            _HEAD: _head(cluster),
             **{each.name: _node_type(each, cluster) for each in cluster.pools_in_zone},
         },
-        "file_mounts": {TOKEN: TOKEN},
+        "file_mounts": {_TOKEN: _TOKEN},
         **_commands(cluster),
     }
 
@@ -113,6 +113,6 @@ def _commands(cluster: Cluster) -> Plain:
         ],
         "worker_start_ray_commands": [
             "ray stop",
-            f"{_ENVIRONMENT} ray start --address=$RAY_HEAD_IP:6379 --object-manager-port=8076",
+            f"{_ENVIRONMENT} ray start --address=$RAY__HEAD_IP:6379 --object-manager-port=8076",
         ],
     }

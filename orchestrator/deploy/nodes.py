@@ -9,8 +9,8 @@ from orchestrator.core.price import Provisioning
 
 Plain = dict[str, Any]
 
-SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
-DEVICE_LABEL = "orchestrator/device"
+_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
+_DEVICE_LABEL = "orchestrator/device"
 _BOOT_DISK_GB = 200  # images of a framework with CUDA or libtpu take about 20 GB unpacked
 _MARKET: Mapping[Provisioning, str] = {"on_demand": "on-demand", "spot": "spot"}
 
@@ -26,7 +26,7 @@ def labels_of(device: Device, *, provisioning: Provisioning, zone: str) -> dict[
     """By what a trial chooses its node."""
     accelerator = {"ray.io/accelerator-type": device.ray_type} if device.ray_type else {}
     return {
-        DEVICE_LABEL: device.name,
+        _DEVICE_LABEL: device.name,
         **accelerator,
         "ray.io/market-type": _MARKET[provisioning],
         "ray.io/availability-region": region_of(zone),
@@ -93,4 +93,4 @@ def _disks(cluster: Cluster, *, kind: str) -> list[Plain]:
 
 
 def _accounts(cluster: Cluster) -> list[Plain]:
-    return [{"email": cluster.service_account, "scopes": SCOPES}]
+    return [{"email": cluster.service_account, "scopes": _SCOPES}]

@@ -43,10 +43,10 @@ def offer_of(node: Config, catalogue: Catalogue) -> Offer | Refused:
 
 
 def offers_in(catalogue: Catalogue) -> Iterator[Offer]:
-    """Every device, in every number in which it is sold."""
+    """Every device, in every number in which it is sold on a host with known vCPUs."""
     for device in catalogue.devices.values():
-        for count, instance in device.instances.items():
-            yield Offer(device=device, count=count, instance=instance)
+        for count in device.instances.keys() & device.cpus.keys():
+            yield Offer(device=device, count=count, instance=device.instances[count])
 
 
 def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogue: Catalogue) -> str | None:
@@ -62,11 +62,10 @@ def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogu
 
 def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
     asked = str(node["machineType"]).rpartition("/")[2]
-    offers = [each for each in offers_in(catalogue) if machine_of(each.instance)[0] == asked]
+    machines = [each for each in offers_in(catalogue) if each.device.kind != "tpu"]
+    offers = [each for each in machines if machine_of(each.instance)[0] == asked]
     if not offers:
-        known = listed(
-            {machine_of(each.instance)[0] for each in offers_in(catalogue) if each.device.kind != "tpu"}
-        )
+        known = listed({machine_of(each.instance)[0] for each in machines})
         return Refused(key="machineType", message=f"unknown machine type {asked!r}; known: {known}")
     attached = sequence(node.get("guestAccelerators"))
     if len(attached) > 1:

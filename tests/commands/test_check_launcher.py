@@ -80,6 +80,7 @@ SOWN = [
         "available_node_types.t4.docker.worker_image: 'ours/torch:latest' is not pinned",
     ),
     (f"{T4}/machineType", "n1-standard-9", "machineType: unknown machine type 'n1-standard-9'; known: a2-"),
+    (f"{T4}/machineType", "v3-8", "machineType: unknown machine type 'v3-8'; known: a2-"),
     (f"{T4}/machineType", None, "t4.node_config.machineType: is missing"),
     (
         f"{T4}/guestAccelerators",

@@ -1,7 +1,13 @@
 """The verb `cluster`: what it prints, and its exit code and lines where something is wrong."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from launcher_files import PROJECT
+from shell import REPOSITORY
+from shell import environment as shells
 
 from orchestrator.cli import main
 
@@ -78,6 +84,22 @@ def test_a_rendering_with_a_mistake_is_not_printed(working_directory, capsys):
     )
 
 
+def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
+    code = (
+        "import sys; sys.modules['google_auth_httplib2'] = sys.modules['googleapiclient'] = None\n"
+        f"from orchestrator.cli import main; sys.exit(main(['cluster', '--check', {str(file)!r}]))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=shells(PYTHONPATH=f"{REPOSITORY}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"),
+    )
+    assert told.returncode == 2
+    assert told.stderr.startswith("error: --check asks Ray's own validators, which need the package 'google")
+    assert told.stderr.endswith("'google-api-python-client>=2,<3'\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -95,6 +117,7 @@ def test_a_rendering_with_a_mistake_is_not_printed(working_directory, capsys):
             "pool tpu-v5e-8: GKE does not offer tpu_v2_8",
         ),
         ([*GCP, "device=t4"], "unknown key of 'cluster': 'device'; did you mean"),
+        ([*GCP, "pools.head=t4"], "pools.head='t4' must be a device of the kind cpu, with an instance"),
         ([*GCP, "pools.head=t5"], "unknown pools.head 't5'; did you mean 't4'? known: a100_40, "),
         ([*GCP, "--chek"], "cluster: unrecognized arguments: --chek; possible: --check [FILE], --diff FILE"),
         ([*GCP, "--diff"], "cluster: argument --diff: expected one argument; possible: "),

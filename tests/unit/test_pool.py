@@ -8,7 +8,9 @@ from plan_values import T4, TPU, device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool
 
-V5E = device("tpu_v5e_4", kind="tpu", chips=4, slice_type="v5litepod-4", instances={1: "v5litepod-4"})
+V5E = device(
+    "tpu_v5e_4", kind="tpu", chips=4, slice_type="v5litepod-4", instances={1: "v5litepod-4"}, cpus={1: 112}
+)
 CPU = device(instances={1: "n2-standard-8"}, cpus={1: 8})
 POOL = Pool(
     name="t4",
@@ -30,7 +32,7 @@ CLUSTER = Cluster(
     registry="host/ours",
     image_tag="1.0",
     service_account="node@ours",
-    boot_images={},
+    boot_images={"cpu": "a", "gpu": "b"},
     head=CPU,
     max_nodes=4,
     idle_minutes=10,
@@ -40,7 +42,7 @@ CLUSTER = Cluster(
 
 
 def test_what_is_rented_follows_from_the_device_and_how_many_of_it():
-    assert (POOL.instance, POOL.cpus, POOL.hosts, POOL.region) == ("n1-standard-8+2xT4", 8, 1, "us-central1")
+    assert (POOL.instance, POOL.hosts) == ("n1-standard-8+2xT4", 1)
 
 
 def test_a_slice_has_as_many_hosts_as_its_shape_says():
@@ -58,6 +60,10 @@ def test_a_launchers_cluster_has_the_pools_of_its_zone_and_an_image_of_each_envi
         ({"name": "T4"}, "pool 'T4': a name has at most 30 lower-case letters"),
         ({"name": "t" * 31}, "a name has at most 30 lower-case letters"),
         ({"count": 3}, "pool t4: count=3 of t4 is not sold; possible: 1, 2"),
+        (
+            {"device": replace(POOL.device, cpus={1: 8})},
+            "conf/device/t4.yaml lacks the vCPUs of n1-standard-8+2xT4; add cpus: {2: NUMBER}",
+        ),
         ({"min_nodes": -1}, "pool t4: min_nodes=-1 and max_nodes=3 must be 0 or more"),
         ({"min_nodes": 4}, "pool t4: min_nodes=4 and max_nodes=3 must be 0 or more, and the first no larger"),
         ({"zone": "here"}, "pool t4: zone='here' is no zone; write it like us-central1-a"),
@@ -77,6 +83,8 @@ def test_a_pool_that_cannot_be_is_refused(changes, message):
     [
         ({"cluster_name": "Mine"}, "pools.cluster_name 'Mine': a name has"),
         ({"project": ""}, "pools.project='' is no project id; give one"),
+        ({"head": V5E}, "pools.head='tpu_v5e_4' must be a device of the kind cpu, with an instance"),
+        ({"boot_images": {}}, "pools.boot_images lacks cpu, gpu; name an image for each"),
         ({"idle_minutes": 0}, "pools.idle_minutes=0 must be above 0"),
         (
             {"pools": (replace(POOL, device=V5E, count=1, topology="4x4", min_nodes=2),)},
@@ -92,4 +100,4 @@ def test_a_cluster_that_cannot_be_is_refused(changes, message):
 
 
 def test_a_tpu_is_one_host_unless_a_shape_is_asked_for():
-    assert replace(POOL, device=replace(TPU, instances={1: "v3-8"}), count=1).hosts == 1
+    assert replace(POOL, device=replace(TPU, instances={1: "v3-8"}, cpus={1: 96}), count=1).hosts == 1

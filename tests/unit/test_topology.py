@@ -20,6 +20,12 @@ def test_a_host_is_the_slice_with_its_number_of_chips(found, topology):
     assert topology_of_host(found) == topology
 
 
+def test_a_host_of_a_shape_that_does_not_exist_is_refused():
+    odd = device("odd", kind="tpu", chips=3, slice_type="v5litepod-3")
+    with pytest.raises(ConfigError, match=r"^no slice of v5litepod-3 has the 3 chips of odd$"):
+        topology_of_host(odd)
+
+
 @pytest.mark.parametrize(
     ("topology", "found", "hosts"), [("4x4", V5E_4, 4), ("2x2", V5E_4, 1), ("2x2x4", V5P, 4), ("4x4", TPU, 4)]
 )
