@@ -55,6 +55,18 @@ class Pool:
     def __post_init__(self) -> None:
         require_name("pool", self.name)
         where = f"pool {self.name}"
+        self._check_machine(where)
+        if not 0 <= self.min_nodes <= self.max_nodes:
+            raise ConfigError(
+                f"{where}: min_nodes={self.min_nodes} and max_nodes={self.max_nodes} must be 0 or more, "
+                f"and the first no larger than the second"
+            )
+        _require_one_of(f"{where}: provisioning", self.provisioning, get_args(Provisioning))
+        _require_one_of(f"{where}: environment", self.environment, get_args(Environment))
+        if not re.fullmatch(r"[a-z]+-[a-z]+\d-[a-z]", self.zone):
+            raise ConfigError(f"{where}: zone={self.zone!r} is no zone; write it like us-central1-a")
+
+    def _check_machine(self, where: str) -> None:
         if self.count not in self.device.instances:
             known = ", ".join(map(str, self.device.instances))
             raise ConfigError(
@@ -65,15 +77,6 @@ class Pool:
                 f"{where}: conf/device/{self.device.name}.yaml lacks the vCPUs of {self.instance}; "
                 f"add cpus: {{{self.count}: NUMBER}}"
             )
-        if not 0 <= self.min_nodes <= self.max_nodes:
-            raise ConfigError(
-                f"{where}: min_nodes={self.min_nodes} and max_nodes={self.max_nodes} must be 0 or more, "
-                f"and the first no larger than the second"
-            )
-        _require_one_of(f"{where}: provisioning", self.provisioning, get_args(Provisioning))
-        _require_one_of(f"{where}: environment", self.environment, get_args(Environment))
-        if not re.fullmatch(r"[a-z]+-[a-z]+\d-[a-z]", self.zone):
-            raise ConfigError(f"{where}: zone={self.zone!r} is no zone; write it like us-central1-a")
         if self.topology is not None:
             hosts_of(self.topology, self.device)
 
@@ -136,10 +139,21 @@ class Cluster:
             raise ConfigError(
                 f"pools.head={self.head.name!r} must be a device of the kind cpu, with an instance"
             )
-        booted = {"cpu", *(each.device.kind for each in self.pools)} - {"tpu"}
-        if self.provider == "gcp" and (lacking := booted - self.boot_images.keys()):
-            raise ConfigError(f"pools.boot_images lacks {', '.join(sorted(lacking))}; name an image for each")
+        if self.provider == "gcp":
+            self._check_launcher()
         self._check_sum()
+
+    def _check_launcher(self) -> None:
+        """What Ray's launcher needs or cannot do."""
+        for each in self.pools:
+            if each.hosts > 1:
+                raise ConfigError(
+                    f"pool {each.name}: a slice of {each.hosts} hosts is nothing that Ray's launcher scales; "
+                    f"pools=gke can have it"
+                )
+        booted = {"cpu", *(each.device.kind for each in self.pools)} - {"tpu"}
+        if lacking := booted - self.boot_images.keys():
+            raise ConfigError(f"pools.boot_images lacks {', '.join(sorted(lacking))}; name an image for each")
 
     def _check_sum(self) -> None:
         """KubeRay knows no limit over all groups, so that theirs must keep to it together."""

@@ -6,6 +6,7 @@ from launcher_files import config, put, rendered
 pytest.importorskip("ray", reason="Ray is not installed")
 pytest.importorskip("googleapiclient", reason="google-api-python-client is not installed")
 import yaml
+from ray._private import label_utils
 
 from orchestrator.execute.ray_launcher import what_ray_finds
 
@@ -13,6 +14,18 @@ from orchestrator.execute.ray_launcher import what_ray_finds
 @pytest.mark.parametrize("zone", ["us-central1-a", "us-central1-b", "us-central2-b"])
 def test_ray_takes_the_file_of_each_zone(zone):
     assert what_ray_finds(yaml.safe_load(rendered("gcp", f"pools.zone={zone}").text)) is None
+
+
+@pytest.mark.parametrize("pools", ["gcp", "gke"])
+def test_ray_takes_the_labels_of_every_pool(pools):
+    top = config(pools)
+    groups = top["available_node_types"].values() if pools == "gcp" else top["spec"]["workerGroupSpecs"]
+    for labels in (each["labels"] for each in groups):
+        assert [key for key in labels if label_utils.validate_label_key(key)] == []
+        written = ",".join(f"{key}={value}" for key, value in labels.items())
+        assert label_utils.parse_node_labels_string(written) == labels
+        for value in labels.values():
+            label_utils.validate_label_value(value)
 
 
 @pytest.mark.parametrize(

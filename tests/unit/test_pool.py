@@ -87,8 +87,16 @@ def test_a_pool_that_cannot_be_is_refused(changes, message):
         ({"boot_images": {}}, "pools.boot_images lacks cpu, gpu; name an image for each"),
         ({"idle_minutes": 0}, "pools.idle_minutes=0 must be above 0"),
         (
-            {"pools": (replace(POOL, device=V5E, count=1, topology="4x4", min_nodes=2),)},
-            "pools.max_nodes=4 is less than the 8 that its pools have at least",
+            {"pools": (replace(POOL, min_nodes=3), replace(POOL, name="far", min_nodes=2))},
+            "pools.max_nodes=4 is less than the 5 that its pools have at least",
+        ),
+        (
+            {"pools": (replace(POOL, device=V5E, count=1, topology="4x4"),)},
+            "pool t4: a slice of 4 hosts is nothing that Ray's launcher scales; pools=gke can have it",
+        ),
+        (
+            {"pools": (replace(POOL, device=V5E, count=1, topology="4x4"),), "provider": "gke"},
+            "pools.max_nodes=4 is less than the 12 that its pools have at most",
         ),
         ({"provider": "gke"}, "pools.max_nodes=4 is less than the 6 that its pools have at most"),
     ],
