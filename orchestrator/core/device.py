@@ -25,7 +25,7 @@ class Device:
         cpus: how many of it -> vCPUs of what is rented, by the price catalogue of `conf/prices/gcp.yaml`.
         ray_type: as Ray calls its accelerators, `T4` or `TPU-V3`; None for a CPU.
         cloud_type: as Compute Engine and GKE call them; None where neither sells them under a name.
-        runtime: software version of a Cloud TPU machine; None for all others.
+        runtime: software version of a Cloud TPU machine; None for all others. Written from memory.
     """
 
     name: str
