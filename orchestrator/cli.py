@@ -5,13 +5,14 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator import pipeline, verbs
+from orchestrator import cluster_verb, pipeline, verbs
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.tables import cut
@@ -37,6 +38,8 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
   plan     every point: to run, cached, or skipped and why; --all lists a long plan, --json is for programs
   report   tables, and a page for a browser, of what is recorded
   sync     send the tracking server the records that it lacks
+  cluster  the file that makes a cluster of declared pools: cluster pools=gcp pools.project=ID > cluster.yaml
+           --check [FILE] tells all that is wrong with it or with FILE, --diff FILE what FILE has otherwise
 
   workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md
 """
@@ -76,6 +79,8 @@ def _answer(words: Sequence[str]) -> int:
         say(console, _USAGE)
     if is_hydras(words):
         return hydra_main(words, working_directory=Path.cwd())
+    if cluster_verb.NAME in words:
+        return cluster_verb.answer(words, say=partial(say, console), complain=_complain)
     line = parse(words)
     return _VERBS[line.verb].act(verbs.settings_of(line.overrides), line.flags)
 
@@ -92,7 +97,7 @@ def parse(arguments: Sequence[str]) -> Line:
         raise ConfigError(f"one verb at a time: {words[0]!r} and {words[1]!r} were given")
     verb = words[0] if words else "run"
     if verb not in _VERBS:
-        raise UnknownNameError("verb", verb, known=_VERBS)
+        raise UnknownNameError("verb", verb, known=(*_VERBS, cluster_verb.NAME))
     unknown = sorted(flags - _VERBS[verb].flags)
     if unknown:
         raise UnknownNameError(f"flag of {verb!r}:", unknown[0], known=_VERBS[verb].flags)

@@ -12,6 +12,7 @@ from omegaconf import MISSING
 from orchestrator.config.faults import in_one_line
 from orchestrator.config.twin import twin_of
 from orchestrator.core.device import Device
+from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
@@ -193,6 +194,39 @@ class PricesConf:
     regions: dict[str, RegionConf] = field(default_factory=dict)
 
 
+@dataclass
+class PoolConf:
+    """Nodes of one kind: `core/pool.py`, which checks the values."""
+
+    device: str = MISSING
+    count: int = 1
+    min_nodes: int = 0
+    max_nodes: int = 1
+    zone: str = MISSING
+    provisioning: str = _one_of("on_demand", Provisioning)
+    environment: str = _one_of("core", Environment)
+    topology: str | None = None
+
+
+@dataclass
+class PoolsConf:
+    """A cluster and its pools: `core/pool.py`."""
+
+    provider: str = _one_of(MISSING, Provider)
+    cluster_name: str = "orchestrator"
+    project: str = ""
+    zone: str = ""
+    registry: str = ""
+    image_tag: str = ""
+    service_account: str = ""
+    boot_images: dict[str, str] = field(default_factory=dict)
+    head: str = "cpu"
+    max_nodes: int = 0
+    idle_minutes: int = 10
+    sweep: str = "tpu_vs_gpu"
+    nodes: dict[str, PoolConf] = field(default_factory=dict)
+
+
 def named_conf(name: str, schema: type[NamedConf]) -> type[NamedConf]:
     """The schema with its name in it: an option that changes no default."""
     return dataclasses.make_dataclass(f"{name}_named", [("name", str, name)], bases=(schema,))
@@ -227,6 +261,7 @@ def register(folders: Sequence[Path]) -> None:
         "tracking": TrackingConf,
         "retry": RetryConf,
         "prices": PricesConf,
+        "pools": PoolsConf,
     }
     for group, schema in schemas.items():
         store.store(group=group, name="schema", node=schema)

@@ -22,6 +22,10 @@ class Device:
         source: where the figures come from.
         memory_bytes_per_second: peak of its own memory, of the whole device; None: unknown.
         tdp_watts: the most that it draws for long, by its maker; None: not published.
+        cpus: how many of it -> vCPUs of what is rented, by the price catalogue of `conf/prices/gcp.yaml`.
+        ray_type: as Ray calls its accelerators, `T4` or `TPU-V3`; None for a CPU.
+        cloud_type: as Compute Engine and GKE call them; None where neither sells them under a name.
+        runtime: software version of a Cloud TPU machine; None for all others. Written from memory.
     """
 
     name: str
@@ -36,6 +40,10 @@ class Device:
     source: str
     memory_bytes_per_second: float | None = None
     tdp_watts: float | None = None
+    cpus: Mapping[int, int] = field(default_factory=dict)
+    ray_type: str | None = None
+    cloud_type: str | None = None
+    runtime: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

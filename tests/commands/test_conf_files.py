@@ -30,7 +30,7 @@ def nodes():
 
 
 def test_every_folder_of_conf_is_a_group():
-    assert {each.name for each in CONF.iterdir() if each.is_dir()} == {*OPTIONS, "sweep"}
+    assert {each.name for each in CONF.iterdir() if each.is_dir()} == {*OPTIONS, "sweep", "pools"}
 
 
 @pytest.mark.parametrize(("group", "option"), PAIRS)
@@ -48,6 +48,9 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     assert all(1e10 < each < 1e17 for each in found.peak_flops_per_second.values())
     assert (found.tdp_watts is None) == (found.kind != "gpu")
     assert found.kind == "cpu" or 1e11 < found.memory_bytes_per_second < 1e14
+    assert found.cpus.keys() == found.instances.keys()
+    assert (found.ray_type is None) == (found.kind == "cpu")
+    assert (found.runtime is None) == (found.kind != "tpu")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Words of a command line and files in `conf/pools/` -> a cluster, and what there is to rent."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from orchestrator.config.compose import Composer
+from orchestrator.config.points import device_of
+from orchestrator.config.prices import price_list_of
+from orchestrator.config.values import assign, plain_of
+from orchestrator.config.words import Word, read
+from orchestrator.core.device import Device
+from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.pool import Catalogue, Cluster, Pool
+
+_USUAL = {"pools": "local", "prices": "gcp"}
+
+
+def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[Cluster, Catalogue]:
+    """Understand the words after the verb `cluster`.
+
+    Args:
+        overrides: `pools=NAME`, `pools.KEY=VALUE`, `prices=NAME`, in Hydra's grammar.
+        working_directory: its `conf/` is searched before the shipped one.
+
+    Raises:
+        ConfigError: anything that cannot be understood, in one line with what is possible.
+    """
+    composer = Composer(working_directory)
+    words = read(overrides, options=composer.options)
+    picks = {**_USUAL, **{word.key: word.value() for word in words if _checked(word).key in _USUAL}}
+    options = {group: (composer.check(group, option),) for group, option in picks.items()}
+    nodes = composer.nodes({**options, "device": composer.options("device")})
+    catalogue = _catalogue_of(nodes, prices=str(picks["prices"]))
+    config = OmegaConf.create({"pools": nodes["pools", str(picks["pools"])]})
+    OmegaConf.set_struct(config, True)
+    for word in words:
+        if word.key not in _USUAL:
+            assign(config, word.key, word.value())
+    return cluster_of(config.pools, catalogue, option=str(picks["pools"])), catalogue
+
+
+def cluster_of(config: DictConfig, catalogue: Catalogue, *, option: str) -> Cluster:
+    """Convert a pools file. Raises ConfigError for values that no cluster can have."""
+    plain = plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
+    pools = tuple(_pool_of(name, each, catalogue.devices) for name, each in plain.pop("nodes").items())
+    head = _device(plain.pop("head"), catalogue.devices, key="pools.head")
+    return Cluster(name=option, pools=pools, head=head, **plain)
+
+
+def _checked(word: Word) -> Word:
+    if word.removes or (word.key not in _USUAL and not word.key.startswith("pools.")):
+        known = (*_USUAL, "pools.KEY")
+        raise UnknownNameError("key of 'cluster':", word.key, known=known)
+    return word
+
+
+def _catalogue_of(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
+    return Catalogue(
+        devices={
+            option: device_of(plain_of(config, group=group), file_name=option)
+            for (group, option), config in nodes.items()
+            if group == "device"
+        },
+        prices=price_list_of(plain_of(nodes["prices", prices], group="prices"), option=prices),
+    )
+
+
+def _pool_of(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device]) -> Pool:
+    device = _device(plain["device"], devices, key=f"pools.nodes.{name}.device")
+    return Pool(name=name, **{**plain, "device": device})
+
+
+def _device(name: str, devices: Mapping[str, Device], *, key: str) -> Device:
+    if name not in devices:
+        raise UnknownNameError(key, name, known=devices)
+    return devices[name]

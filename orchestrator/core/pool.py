@@ -1,0 +1,194 @@
+"""Pools: nodes of one kind that a cluster can have; and the cluster that has them."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.price import PriceList, Provisioning
+from orchestrator.core.topology import hosts_of
+
+Provider = Literal["local", "gcp", "gke"]
+Environment = Literal["core", "tensorflow", "torch", "xla"]
+
+NAME_RULE = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
+"""Of clusters and pools. They become parts of names of machines and pods, at most 63 characters."""
+PROJECT_RULE = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
+"""Of a Google Cloud project's id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """What can be rented: devices by name, and the prices of the instances that they name."""
+
+    devices: Mapping[str, Device]
+    prices: PriceList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Nodes of one kind.
+
+    Attributes:
+        count: accelerators of a node; which machine it is follows from it.
+        min_nodes, max_nodes: how many at least and at most. Of slices with several hosts: how many slices.
+        zone: where they are, `us-central1-a`.
+        environment: of the trainer that its image holds.
+        topology: of a slice with several hosts, `4x4`; None: a node is all of it.
+
+    Raises:
+        ConfigError: a name, number or shape that cannot be.
+    """
+
+    name: str
+    device: Device
+    count: int
+    min_nodes: int
+    max_nodes: int
+    zone: str
+    provisioning: Provisioning
+    environment: Environment
+    topology: str | None
+
+    def __post_init__(self) -> None:
+        require_name("pool", self.name)
+        where = f"pool {self.name}"
+        self._check_machine(where)
+        if not 0 <= self.min_nodes <= self.max_nodes:
+            raise ConfigError(
+                f"{where}: min_nodes={self.min_nodes} and max_nodes={self.max_nodes} must be 0 or more, "
+                f"and the first no larger than the second"
+            )
+        _require_one_of(f"{where}: provisioning", self.provisioning, get_args(Provisioning))
+        _require_one_of(f"{where}: environment", self.environment, get_args(Environment))
+        if not re.fullmatch(r"[a-z]+-[a-z]+\d-[a-z]", self.zone):
+            raise ConfigError(f"{where}: zone={self.zone!r} is no zone; write it like us-central1-a")
+
+    def _check_machine(self, where: str) -> None:
+        if self.count not in self.device.instances:
+            known = ", ".join(map(str, self.device.instances))
+            raise ConfigError(
+                f"{where}: count={self.count} of {self.device.name} is not sold; possible: {known}"
+            )
+        if self.count not in self.device.cpus:
+            raise ConfigError(
+                f"{where}: conf/device/{self.device.name}.yaml lacks the vCPUs of {self.instance}; "
+                f"add cpus: {{{self.count}: NUMBER}}"
+            )
+        if self.topology is not None:
+            hosts_of(self.topology, self.device)
+
+    @property
+    def instance(self) -> str:
+        """What is rented for a node, as price lists call it."""
+        return self.device.instances[self.count]
+
+    @property
+    def hosts(self) -> int:
+        """Of one slice; 1 of everything else."""
+        return hosts_of(self.topology, self.device) if self.topology else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A declared cluster.
+
+    Attributes:
+        name: of its file in `conf/pools/`.
+        provider: `gcp` is for Ray's launcher, `gke` for KubeRay, `local` is this machine.
+        cluster_name: as its machines or pods are called.
+        project: id of the Google Cloud project.
+        zone: of a cluster of Ray's launcher, which has all its nodes in one.
+        registry: where the images are, without a name of one.
+        image_tag: of all of them.
+        service_account: e-mail of the account that nodes act as.
+        boot_images: kind of device -> the image that its machines boot, where that is chosen.
+        head: the device whose instance is the head, which runs no trial.
+        max_nodes: of all pools together.
+        sweep: that a job of the cluster runs; KubeRay's only.
+        idle_minutes: after which a node that does nothing goes away.
+    """
+
+    name: str
+    provider: Provider
+    cluster_name: str
+    project: str
+    zone: str
+    registry: str
+    image_tag: str
+    service_account: str
+    boot_images: Mapping[str, str]
+    head: Device
+    max_nodes: int
+    idle_minutes: int
+    sweep: str
+    pools: tuple[Pool, ...]
+
+    def __post_init__(self) -> None:
+        require_name("pools.cluster_name", self.cluster_name)
+        if self.provider != "local" and not PROJECT_RULE.fullmatch(self.project):
+            raise ConfigError(
+                f"pools.project={self.project!r} is no project id; give one, of 6 to 30 lower-case letters, "
+                f"digits and hyphens"
+            )
+        if self.idle_minutes <= 0:
+            raise ConfigError(f"pools.idle_minutes={self.idle_minutes} must be above 0")
+        if self.head.kind != "cpu" or 1 not in self.head.instances:
+            raise ConfigError(
+                f"pools.head={self.head.name!r} must be a device of the kind cpu, with an instance"
+            )
+        if self.provider == "gcp":
+            self._check_launcher()
+        self._check_sum()
+
+    def _check_launcher(self) -> None:
+        """What Ray's launcher needs or cannot do."""
+        for each in self.pools:
+            if each.hosts > 1:
+                raise ConfigError(
+                    f"pool {each.name}: a slice of {each.hosts} hosts is nothing that Ray's launcher scales; "
+                    f"pools=gke can have it"
+                )
+        booted = {"cpu", *(each.device.kind for each in self.pools)} - {"tpu"}
+        if lacking := booted - self.boot_images.keys():
+            raise ConfigError(f"pools.boot_images lacks {', '.join(sorted(lacking))}; name an image for each")
+
+    def _check_sum(self) -> None:
+        """KubeRay knows no limit over all groups, so that theirs must keep to it together."""
+        knows_limit = self.provider != "gke"
+        asked = sum((each.min_nodes if knows_limit else each.max_nodes) * each.hosts for each in self.pools)
+        if asked > self.max_nodes:
+            raise ConfigError(
+                f"pools.max_nodes={self.max_nodes} is less than the {asked} that its pools have at "
+                f"{'least' if knows_limit else 'most'}"
+            )
+
+    def image(self, environment: Environment) -> str:
+        """The image of a trainer's environment."""
+        return f"{self.registry}/{environment}:{self.image_tag}"
+
+    @property
+    def pools_in_zone(self) -> tuple[Pool, ...]:
+        """The pools that a cluster of Ray's launcher has."""
+        return tuple(each for each in self.pools if each.zone == self.zone)
+
+
+def region_of(zone: str) -> str:
+    """`us-central1` of `us-central1-a`."""
+    return zone.rpartition("-")[0]
+
+
+def require_name(what: str, name: str) -> None:
+    """Raises ConfigError for a name that machines and pods cannot have."""
+    if not NAME_RULE.fullmatch(name):
+        raise ConfigError(
+            f"{what} {name!r}: a name has at most 30 lower-case letters, digits and hyphens, "
+            f"and begins with a letter"
+        )
+
+
+def _require_one_of(what: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise UnknownNameError(what, value, known=known)

@@ -1,0 +1,68 @@
+"""Slices of TPUs: which shapes there are, how many chips and hosts each has. Pure."""
+
+from math import prod
+
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError
+
+_FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
+# ray 2.60, ray/_private/accelerators/tpu.py: VALID_TPU_TOPOLOGY; 2x8 left out, which Cloud TPU does not list
+_LARGEST = {"v4": (12, 12, 16), "v5p": (16, 16, 24)}
+_SMALL_CUBES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4")
+_TOPOLOGIES = {
+    "v2": ("2x2",),
+    "v3": ("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"),
+    "v5litepod": _FLAT,
+    "v6e": _FLAT,
+}
+
+
+def generation_of(slice_type: str) -> str:
+    """`v5litepod` of `v5litepod-8`."""
+    return slice_type.partition("-")[0]
+
+
+def chips_of(topology: str) -> int:
+    """How many chips a slice of that shape has: 16 of `4x4`."""
+    return prod(int(side) for side in topology.split("x"))
+
+
+def topologies_of(generation: str) -> tuple[str, ...]:
+    """The shapes that a generation's slices may have, the smallest first; none for an unknown one."""
+    if generation not in _LARGEST:
+        return _TOPOLOGIES.get(generation, ())
+    x, y, z = (range(4, largest + 1, 4) for largest in _LARGEST[generation])
+    cubes = (f"{i}x{j}x{k}" for i in x for j in y for k in z)
+    return (*_SMALL_CUBES, *sorted(cubes, key=chips_of))
+
+
+def topology_of_host(device: Device) -> str:
+    """The shape of the slice that is one host: `2x4` for 8 chips of v5e, `2x2x1` for 4 of v4.
+
+    Raises:
+        ConfigError: no slice has so many chips.
+    """
+    for shape in topologies_of(generation_of(device.slice_type or "")):
+        if chips_of(shape) == device.chips:
+            return shape
+    raise ConfigError(f"no slice of {device.slice_type} has the {device.chips} chips of {device.name}")
+
+
+def hosts_of(topology: str, device: Device) -> int:
+    """How many such hosts a slice of that shape has.
+
+    Raises:
+        ConfigError: a shape that the generation does not have, or that is no whole number of hosts.
+    """
+    generation = generation_of(device.slice_type or "")
+    known = topologies_of(generation)
+    if topology not in known:
+        listed = ", ".join(known[:10]) or "none: it is no TPU"
+        raise ConfigError(f"topology {topology!r} does not exist for {device.name}; possible: {listed}")
+    hosts, rest = divmod(chips_of(topology), device.chips)
+    if rest or not hosts:
+        raise ConfigError(
+            f"topology {topology!r} has {chips_of(topology)} chips, "
+            f"and a host of {device.name} {device.chips}"
+        )
+    return hosts

@@ -1,0 +1,74 @@
+"""What is wrong with a file, and careful readers for files that may hold anything."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.core.pool import NAME_RULE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        key: where, dotted, from the top of the file.
+        message: what is wrong and what is possible, in one line.
+    """
+
+    key: str
+    message: str
+
+
+Findings = Iterator[Finding]
+
+_ACCELERATORS = {"GPU", "TPU", "nvidia.com/gpu", "google.com/tpu"}
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def whole(value: Any) -> int:
+    """The value if it is a whole number, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names for the end of a message."""
+    return ", ".join(sorted(map(str, names))) or "none"
+
+
+def require_mappings(top: Mapping[str, Any], *keys: str, under: str = "") -> Findings:
+    """A finding for each of these keys that has no mapping.
+
+    Args:
+        under: the key of `top` itself.
+    """
+    for key in keys:
+        if not isinstance(top.get(key), dict):
+            name = f"{under}.{key}" if under else key
+            yield Finding(key=name, message=f"must be a mapping of keys to values, not {top.get(key)!r}")
+
+
+def require_name(key: str, name: object) -> Findings:
+    """A finding for a name that machines and pods cannot have."""
+    if not NAME_RULE.fullmatch(str(name)):
+        yield Finding(key=key, message=f"{name!r} must be a-z, 0-9 and hyphens, at most 30, a letter first")
+
+
+def expected(key: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Findings:
+    """A finding for each value that is not the wanted one, and for accelerators that nobody has."""
+    for name, value in wanted.items():
+        if name not in found:
+            yield Finding(key=f"{key}.{name}", message=f"is missing; it must be {value!r}")
+        elif found[name] != value:
+            yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r} and must be {value!r}")
+    for name in sorted((found.keys() & _ACCELERATORS) - wanted.keys()):
+        yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r}, and the machine has none")

@@ -1,0 +1,96 @@
+"""Pool -> what a node has in Ray, and what Google Cloud is asked for to have it. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.core.device import Device
+from orchestrator.core.pool import Cluster, Pool, region_of
+from orchestrator.core.price import Provisioning
+
+Plain = dict[str, Any]
+
+_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
+_DEVICE_LABEL = "orchestrator/device"
+_BOOT_DISK_GB = 200  # images of a framework with CUDA or libtpu take about 20 GB unpacked
+_MARKET: Mapping[Provisioning, str] = {"on_demand": "on-demand", "spot": "spot"}
+
+
+def resources_of(device: Device, count: int) -> Plain:
+    """What Ray counts of a node, and the kind as a resource of that number too."""
+    counted = {"gpu": {"GPU": count}, "tpu": {"TPU": device.chips * count}, "cpu": {}}[device.kind]
+    kind = {f"accelerator_type:{device.ray_type}": 1} if device.ray_type else {}
+    return {"CPU": device.cpus[count], **counted, **kind}
+
+
+def labels_of(device: Device, *, provisioning: Provisioning, zone: str) -> dict[str, str]:
+    """By what a trial chooses its node."""
+    accelerator = {"ray.io/accelerator-type": device.ray_type} if device.ray_type else {}
+    return {
+        _DEVICE_LABEL: device.name,
+        **accelerator,
+        "ray.io/market-type": _MARKET[provisioning],
+        "ray.io/availability-region": region_of(zone),
+        "ray.io/availability-zone": zone,
+    }
+
+
+def machine_of(instance: str) -> tuple[str, int]:
+    """The machine type and the accelerators that are attached to it: `n1-standard-8+2xT4` has 2."""
+    machine, _, attached = instance.partition("+")
+    return machine, int(attached.partition("x")[0] or 0)
+
+
+def node_config_of(pool: Pool, cluster: Cluster) -> Plain:
+    """The body of the request for one node."""
+    return _tpu(pool, cluster) if pool.device.kind == "tpu" else _machine(pool, cluster)
+
+
+def head_config_of(cluster: Cluster) -> Plain:
+    """The body of the request for the head, which is on demand."""
+    machine, _ = machine_of(cluster.head.instances[1])
+    return {"machineType": machine, "disks": _disks(cluster, kind="cpu")}
+
+
+def _machine(pool: Pool, cluster: Cluster) -> Plain:
+    machine, attached = machine_of(pool.instance)
+    accelerators = [{"acceleratorType": pool.device.cloud_type, "acceleratorCount": attached}]
+    driver = {"items": [{"key": "install-nvidia-driver", "value": "True"}]}
+    return {
+        "machineType": machine,
+        **({"guestAccelerators": accelerators} if attached else {}),
+        **({"metadata": driver} if pool.device.kind == "gpu" else {}),
+        **_scheduling(pool),
+        "disks": _disks(cluster, kind=pool.device.kind),
+        "serviceAccounts": _accounts(cluster),
+    }
+
+
+def _tpu(pool: Pool, cluster: Cluster) -> Plain:
+    return {
+        "acceleratorType": pool.device.slice_type,
+        "runtimeVersion": pool.device.runtime,
+        **({"schedulingConfig": {"preemptible": True}} if pool.provisioning == "spot" else {}),
+        "serviceAccounts": _accounts(cluster),
+    }
+
+
+def _scheduling(pool: Pool) -> Plain:
+    """A machine with a GPU cannot be moved; one on spot is deleted when it is taken, with its disk."""
+    spot = {"provisioningModel": "SPOT", "instanceTerminationAction": "DELETE", "automaticRestart": False}
+    fixed = {"onHostMaintenance": "TERMINATE"}
+    is_spot = pool.provisioning == "spot"
+    chosen = {**(spot if is_spot else {}), **(fixed if is_spot or pool.device.kind == "gpu" else {})}
+    return {"scheduling": chosen} if chosen else {}
+
+
+def _disks(cluster: Cluster, *, kind: str) -> list[Plain]:
+    boot = {
+        "sourceImage": cluster.boot_images[kind],
+        "diskSizeGb": _BOOT_DISK_GB,
+        "diskType": f"zones/{cluster.zone}/diskTypes/pd-balanced",
+    }
+    return [{"boot": True, "autoDelete": True, "type": "PERSISTENT", "initializeParams": boot}]
+
+
+def _accounts(cluster: Cluster) -> list[Plain]:
+    return [{"email": cluster.service_account, "scopes": _SCOPES}]

@@ -1,0 +1,62 @@
+"""Plain values <-> YAML text, with a comment at its top."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]  # it has no type information
+
+from orchestrator.core.errors import ConfigError
+
+
+class _Reader(yaml.SafeLoader):  # type: ignore[misc]  # likewise
+    """A key that stands twice in a mapping is refused: PyYAML would keep the last one in silence."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for key in keys:
+            if isinstance(key, str) and keys.count(key) > 1:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice", node.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+class _Writer(yaml.SafeDumper):  # type: ignore[misc]  # likewise
+    """No anchors: each node can be read by itself."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def to_yaml(documents: Sequence[Any], *, comment: Iterable[str]) -> str:
+    """Write documents, keys in their order."""
+    head = "".join(f"# {line}\n" for line in comment)
+    return head + "---\n".join(
+        yaml.dump(each, Dumper=_Writer, sort_keys=False, width=100) for each in documents
+    )
+
+
+def from_yaml(text: str, *, name: str) -> list[Any]:
+    """Read all documents.
+
+    Args:
+        name: of the file, for the message.
+
+    Raises:
+        ConfigError: no YAML, or a key that stands twice.
+    """
+    try:
+        return [each for each in yaml.load_all(text, Loader=_Reader) if each is not None]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{name}{where}: not YAML: {getattr(error, 'problem', error)}") from error
+
+
+def diff(rendered: str, found: str, *, name: str) -> str:
+    """The unified diff that makes the file what would be rendered; empty if they are equal."""
+    lines = difflib.unified_diff(
+        found.splitlines(keepends=True), rendered.splitlines(keepends=True), name, "rendered"
+    )
+    return "".join(lines)
