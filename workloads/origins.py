@@ -78,8 +78,8 @@ def forget(folders: Iterable[Path]) -> None:
         del sys.modules[name]
 
 
-def _lies_in(module: ModuleType, inside: tuple[str, ...]) -> bool:
-    told = vars(module)  # not by attribute: torch.classes has one of any name
+def _lies_in(module: ModuleType | None, inside: tuple[str, ...]) -> bool:
+    told = getattr(module, "__dict__", {})  # of None there is none; torch.classes has attributes of any name
     places = (told.get("__file__"), *(told.get("__path__") or ()))
     return any(str(each).startswith(inside) for each in places)
 
