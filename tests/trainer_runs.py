@@ -113,7 +113,7 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
             [python_of(trainer), __file__, folder],
             env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"},
             check=True,
-            timeout=240,
+            timeout=600,
         )
         return {run: [_outcome(folder / f"{run}-{each.rank}") for each in jobs[run]] for run in jobs}
 
