@@ -94,5 +94,15 @@ class Trainer(Protocol):
     def state(self) -> Mapping[str, Any]:
         """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`)."""
 
+    def checkpoint(self) -> Mapping[str, Any]:
+        """All that a further identical step needs, as numpy arrays by name; the same on every rank.
+
+        Batches and noise are functions of seed and step, so that the step and the phase are not in it. To be
+        called on every rank, with an idle device.
+        """
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what `checkpoint` gave in the phase that has just begun, in another process or here."""
+
     def close(self) -> None:
         """Leave the process group; ranks may leave in any order."""
