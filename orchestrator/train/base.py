@@ -14,6 +14,23 @@ from workloads.spec import Phase, WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Where and how often a trial leaves checkpoints, and those that an earlier attempt has left.
+
+    Attributes:
+        folder: on this host, for new ones; the supervisor takes them from there.
+        every_seconds: from one to the next.
+        grace_seconds: from the notice to leave to the end.
+        found: their folders on this host, the newest first.
+    """
+
+    folder: str
+    every_seconds: float
+    grace_seconds: float
+    found: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerJob:
     """What a supervisor sends to one worker process of a trial; all of it travels as JSON.
 
@@ -28,6 +45,7 @@ class WorkerJob:
         addresses: `host:port` of each rank, for the framework's own rendezvous.
         variables: environment variables, set before the framework is used.
         origin: where the workload is imported from; None looks for it.
+        keeping: of checkpoints; None neither makes nor reads any.
     """
 
     trial: TrialSpec
@@ -42,6 +60,7 @@ class WorkerJob:
     addresses: tuple[str, ...]
     variables: Mapping[str, str]
     origin: Origin | None = None
+    keeping: Keeping | None = None
 
 
 class Trainer(Protocol):

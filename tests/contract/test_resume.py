@@ -1,0 +1,142 @@
+"""A trial that lost a worker in its middle goes on from its checkpoint, and ends as one that lost none."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from builders import placement, trial_spec
+from noop_trials import Unwatched, mission
+from processes import Family, family
+
+from orchestrator.core.device import Node
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Checkpointing
+from orchestrator.core.spec import TimingSpec
+from orchestrator.execute.base import Attempt, Executor, Mission
+from orchestrator.execute.inline import InlineExecutor
+from orchestrator.train.environment import cpu_model
+from workloads.data.sources import resolve
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+STEPS = 400
+SMALL = {"filters": (4, 8), "dense_units": 16, "learning_rate": 0.02, "momentum": 0.9}
+
+
+def inline() -> Executor:
+    return InlineExecutor(NODE)
+
+
+def on_ray() -> Executor:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    from orchestrator.execute.ray_tune import RayTuneExecutor
+
+    return RayTuneExecutor(NODE, address="local")
+
+
+def training(*, workers: int = 1) -> Placement:
+    """A small network, of which six blocks of five steps are timed."""
+    trial = trial_spec(
+        workload_options=SMALL,
+        host_cpu=f"{cpu_model()} x2",
+        num_workers=workers,
+        steps=STEPS,
+        timing=TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
+    )
+    return placement(trial, replicas=workers, num_processes=workers, threads=1)
+
+
+def kept_in(folder: Path) -> list[Path]:
+    """The checkpoints of all trials, the oldest first."""
+    return sorted(each.parent for each in (folder / "checkpoints").glob("*/*/meta.json"))
+
+
+class Striker(Unwatched):
+    """Sends a signal to a worker of the first attempt once so many checkpoints are kept."""
+
+    def __init__(self, relatives: Family, folder: Path, number: int, *, after: int = 1) -> None:
+        self._relatives = relatives
+        self._folder = folder
+        self._number = number
+        self._after = after
+
+    def started(self, attempt: Attempt) -> None:
+        if attempt.number == 1:
+            threading.Thread(target=self._strike).start()
+
+    def _strike(self) -> None:
+        while len(kept_in(self._folder)) < self._after:
+            time.sleep(0.01)
+        os.kill(max(self._relatives.workers()), self._number)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Mission:
+    data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
+    url = str(tmp_path / "checkpoints")
+    return mission(
+        tmp_path,
+        data_paths={"synthetic:1": str(data)},
+        pythons={"torch_ddp": sys.executable},
+        retry_limits={"worker_lost": 1, "preempted": 1},
+        checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=url),
+    )
+
+
+@pytest.fixture
+def relatives(monkeypatch: pytest.MonkeyPatch):
+    with family(monkeypatch) as started:
+        yield started
+
+
+def run(executor: Executor, told: Mission, trial: Placement, watcher: Unwatched) -> Sequence[TrialRecord]:
+    records: list[TrialRecord] = []
+    executor.run([trial], told, keep=records.append, watcher=watcher)
+    return records
+
+
+def assert_same_training(resumed: TrialRecord, whole: TrialRecord) -> None:
+    """Bit for bit, wherever both were looked at."""
+    ours, theirs = resumed.result, whole.result
+    assert (ours.steps, ours.samples) == (theirs.steps, theirs.samples)
+    assert ours.quality == theirs.quality
+    common = dict(ours.losses).keys() & dict(theirs.losses).keys()
+    assert min(common) < ours.resumed_from_step < max(common) == STEPS
+    assert {step: dict(ours.losses)[step] for step in common} == {
+        step: dict(theirs.losses)[step] for step in common
+    }
+
+
+@pytest.mark.parametrize("executor", [inline, on_ray])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
+    told: Mission, tmp_path: Path, relatives: Family, executor: Callable[[], Executor], workers: int
+) -> None:
+    trial = training(workers=workers)
+    [whole] = run(inline(), told, trial, Unwatched())
+    assert whole.failure is None
+    assert whole.result.resumed_from_step == 0
+    shutil.rmtree(tmp_path / "checkpoints")
+    lost, resumed = run(executor(), told, trial, Striker(relatives, tmp_path, signal.SIGKILL))
+    assert (lost.failure.kind, lost.attempt) == ("worker_lost", 1)
+    assert (resumed.failure, resumed.attempt, resumed.provenance) == (None, 2, "measured")
+    assert len(resumed.result.block_seconds[0]) == 6
+    assert_same_training(resumed, whole)
+
+
+def test_a_notice_to_leave_makes_a_checkpoint_at_once(
+    told: Mission, tmp_path: Path, relatives: Family
+) -> None:
+    left, resumed = run(inline(), told, training(workers=2), Striker(relatives, tmp_path, signal.SIGTERM))
+    assert left.failure.kind == "preempted"
+    step = resumed.result.resumed_from_step
+    assert left.failure.message == f"told to leave (SIGTERM) after step {step}"
+    assert resumed.result.steps == STEPS
