@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Placement
@@ -81,10 +82,9 @@ class Checkpoints:
         return list(self._files.glob(f"{self._root}/{trial_id}/*/{META}"))
 
     def _copy(self, source: Path, target: str) -> None:
-        with source.open("rb") as content, self._files.open(target, "wb") as file:
-            shutil.copyfileobj(content, file)
-            if hasattr(file, "fileno"):  # of this host
-                file.flush()
+        self._files.put_file(str(source), target)
+        if isinstance(self._files, LocalFileSystem):
+            with Path(target).open("rb") as file:
                 os.fsync(file.fileno())
 
 

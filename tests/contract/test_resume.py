@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,11 +12,12 @@ import pytest
 from builders import placement, trial_spec
 from noop_trials import Unwatched, mission
 from processes import Family, family
+from trainer_runs import RUNS, python_of
 
 from orchestrator.core.device import Node
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.settings import Checkpointing
+from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.spec import TimingSpec
 from orchestrator.execute.base import Attempt, Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
@@ -42,9 +42,10 @@ def on_ray() -> Executor:
     return RayTuneExecutor(NODE, address="local")
 
 
-def training(*, workers: int = 1) -> Placement:
+def training(trainer: str = "torch_ddp", *, workers: int = 1) -> Placement:
     """A small network, of which six blocks of five steps are timed."""
     trial = trial_spec(
+        trainer=trainer,
         workload_options=SMALL,
         host_cpu=f"{cpu_model()} x2",
         num_workers=workers,
@@ -85,7 +86,8 @@ def told(tmp_path: Path) -> Mission:
     return mission(
         tmp_path,
         data_paths={"synthetic:1": str(data)},
-        pythons={"torch_ddp": sys.executable},
+        deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
+        pythons={trainer: str(python_of(trainer)) for trainer in RUNS},
         retry_limits={"worker_lost": 1, "preempted": 1},
         checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=url),
     )
@@ -132,10 +134,14 @@ def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
     assert_same_training(resumed, whole)
 
 
+@pytest.mark.parametrize(("trainer", "workers"), [("torch_ddp", 2), ("tensorflow", 2), ("torch_xla", 1)])
 def test_a_notice_to_leave_makes_a_checkpoint_at_once(
-    told: Mission, tmp_path: Path, relatives: Family
+    told: Mission, tmp_path: Path, relatives: Family, trainer: str, workers: int
 ) -> None:
-    left, resumed = run(inline(), told, training(workers=2), Striker(relatives, tmp_path, signal.SIGTERM))
+    if not python_of(trainer).exists():
+        pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
+    trial = training(trainer, workers=workers)
+    left, resumed = run(inline(), told, trial, Striker(relatives, tmp_path, signal.SIGTERM))
     assert left.failure.kind == "preempted"
     step = resumed.result.resumed_from_step
     assert left.failure.message == f"told to leave (SIGTERM) after step {step}"
