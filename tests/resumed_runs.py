@@ -42,17 +42,24 @@ Ends = dict[str, dict[str, np.ndarray]]
 """`whole` and `resumed` -> the checkpoint after the last step."""
 
 
+def shapes_of(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
+    """Those of `RUNS` in fp32, and one whose loss is scaled."""
+    shapes = {run: shape for run, shape in RUNS[trainer].items() if shape[0] == "fp32"}
+    if trainer == "torch_xla" or task != "mnist_cnn":
+        return shapes
+    return {**shapes, "fp16": ("fp16", 1, 1)}
+
+
 @cache
 def ends_of(trainer: str, task: str) -> dict[str, list[Ends]]:
-    """How both trainings end on each rank, by the name of the run in `RUNS`; once in a test session."""
+    """How both trainings end on each rank, by the name of the run in `shapes_of`; once in a test session."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         data_set = workload(task, OPTIONS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
         jobs = {
             run: [jobs_of(trainer, task, shape, data=data, workload_options=OPTIONS[task]) for _ in range(3)]
-            for run, shape in RUNS[trainer].items()
-            if shape[0] == "fp32"
+            for run, shape in shapes_of(trainer, task).items()
         }
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(

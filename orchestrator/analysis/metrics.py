@@ -167,8 +167,8 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
             Metric(
                 key="checkpoint_seconds",
                 unit="s",
-                meaning="making checkpoints and going on from one, in this attempt; in no other time; "
-                "slowest rank",
+                meaning="making checkpoints in this attempt, and putting back the one that it went on from; "
+                "in no other time; slowest rank",
                 of=lambda _batch, result: result.checkpoint_seconds,
             ),
             Metric(

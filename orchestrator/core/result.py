@@ -89,7 +89,7 @@ class TrainResult:
         resumed_from_step: of the checkpoint that this attempt went on from; 0: its timing is whole. Steps,
             samples, losses and pursuit are those of the whole training, all other times of this attempt.
         resumed_seconds: training that earlier attempts did up to that checkpoint; rank 0's.
-        checkpoint_seconds: making checkpoints and going on from one, in no other time; slowest rank.
+        checkpoint_seconds: making checkpoints and putting one back, in no other time; slowest rank.
         checkpoint_notes: which checkpoints were refused or could not be kept, and why.
     """
 

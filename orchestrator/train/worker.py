@@ -84,7 +84,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     if resumed:
         trainer.samples = resumed.progress.samples
     channel.send({"event": "training"})
-    with checkpoints.keeper(trainer, last_step=steps - timing.least_steps) as keeper:
+    with checkpoints.keeper(trainer, last_step=steps - timing.enough_steps) as keeper:
         times = loop.run(
             trainer,
             spec.phases,

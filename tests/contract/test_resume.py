@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import placement, trial_spec
-from noop_trials import Unwatched, mission
+from noop_trials import Unwatched, mission, noop
 from processes import Family, family
 from trainer_runs import RUNS, python_of
 
@@ -21,6 +21,7 @@ from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.spec import TimingSpec
 from orchestrator.execute.base import Attempt, Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
+from orchestrator.train.checkpoint import Progress, write
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 
@@ -77,6 +78,29 @@ class Striker(Unwatched):
         while len(kept_in(self._folder)) < self._after:
             time.sleep(0.01)
         os.kill(max(self._relatives.workers()), self._number)
+
+
+class Notifier(Unwatched):
+    """Tells the only worker of the first attempt to leave, as soon as it heeds that."""
+
+    def __init__(self, relatives: Family) -> None:
+        self._relatives = relatives
+
+    def started(self, attempt: Attempt) -> None:
+        if attempt.number == 1:
+            threading.Thread(target=self._notify).start()
+
+    def _notify(self) -> None:
+        while not any(map(_heeds, self._relatives.workers())):
+            time.sleep(0.01)
+        os.kill(*self._relatives.workers(), signal.SIGTERM)
+
+
+def _heeds(pid: int) -> bool:
+    """Whether a process has a handler of SIGTERM, as the kernel says."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (caught,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigCgt"))
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 @pytest.fixture
@@ -146,3 +170,26 @@ def test_a_notice_to_leave_makes_a_checkpoint_at_once(
     step = resumed.result.resumed_from_step
     assert left.failure.message == f"told to leave (SIGTERM) after step {step}"
     assert resumed.result.steps == STEPS
+
+
+def test_a_worker_that_is_told_to_leave_and_does_not_is_ended_after_its_grace(
+    tmp_path: Path, relatives: Family
+) -> None:
+    url = str(tmp_path / "checkpoints")
+    checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=0.5, url=url)
+    [left] = run(inline(), mission(tmp_path, checkpointing=checkpointing), noop("hang"), Notifier(relatives))
+    assert (left.failure.kind, left.failure.message) == ("preempted", "rank 0 died of SIGALRM")
+    assert kept_in(tmp_path) == []
+
+
+def test_another_trials_checkpoint_is_told_and_the_training_starts_anew(tmp_path: Path) -> None:
+    checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=1.0, url=str(tmp_path / "checkpoints"))
+    trial, other = noop(), noop(seed=1).trial_id
+    (tmp_path / "checkpoints" / trial.trial_id).mkdir(parents=True)
+    progress = Progress(step=7, phase="training", samples=0, training_seconds=0.0)
+    write(tmp_path / "checkpoints" / trial.trial_id, {}, trial_id=other, packages={}, progress=progress)
+    [record] = run(inline(), mission(tmp_path, checkpointing=checkpointing), trial, Unwatched())
+    assert (record.result.resumed_from_step, record.result.steps) == (0, 20)
+    assert record.result.checkpoint_notes == (
+        f"the checkpoint of step 7 is of trial {other}; this is {trial.trial_id}",
+    )

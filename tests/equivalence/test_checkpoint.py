@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-from resumed_runs import LEFT_AFTER, Ends, ends_of
+from resumed_runs import LEFT_AFTER, Ends, ends_of, shapes_of
 from trainer_runs import RUNS, python_of
 
 CASES = [
-    (task, trainer, name)
-    for task in LEFT_AFTER
-    for trainer, runs in RUNS.items()
-    for name, shape in runs.items()
-    if shape[0] == "fp32"
+    (task, trainer, name) for task in LEFT_AFTER for trainer in RUNS for name in shapes_of(trainer, task)
 ]
 
 
@@ -36,6 +32,6 @@ def test_a_checkpoint_is_the_same_on_every_rank(ends: list[Ends]) -> None:
         assert all(np.array_equal(other[name], array) for name, array in first.items())
 
 
-def test_a_checkpoint_holds_weights_slots_and_what_dropout_draws_from(ends: list[Ends]) -> None:
+def test_a_checkpoint_holds_weights_slots_what_dropout_draws_from_and_the_scale(ends: list[Ends]) -> None:
     kinds = {name.partition(".")[0] for name in ends[0]["whole"]}
-    assert {"weight", "slot"} <= kinds <= {"weight", "slot", "draws"}
+    assert {"weight", "slot"} <= kinds <= {"weight", "slot", "draws", "scaler"}

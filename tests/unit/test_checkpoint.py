@@ -4,9 +4,11 @@ import hashlib
 
 import numpy as np
 import pytest
+from builders import trial_spec
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
+from orchestrator.core.spec import trial_id
 from orchestrator.core.target import Evaluation
 from orchestrator.train.checkpoint import ARRAYS, META, Meta, Progress, meta_of, read, write
 
@@ -67,6 +69,12 @@ def test_a_missing_file_is_refused(folder):
 
 def test_another_trials_checkpoint_is_refused(folder):
     assert refusal_of(folder, trial_id="two") == "the checkpoint of step 7 is of trial one; this is two"
+
+
+def test_a_checkpoint_of_another_number_of_workers_is_anothers(tmp_path):
+    one, two = (trial_id(trial_spec(num_workers=workers)) for workers in (1, 2))
+    folder = write(tmp_path, ARRAYS_OF_7, trial_id=one, packages=PACKAGES, progress=PROGRESS)
+    assert refusal_of(folder, trial_id=two) == f"the checkpoint of step 7 is of trial {one}; this is {two}"
 
 
 def test_a_checkpoint_of_another_framework_version_is_refused(folder):
