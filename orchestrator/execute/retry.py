@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.result import TrialRecord
 
-_NO_FAULT_OF_ITS_OWN: tuple[FailureKind, ...] = ("preempted", "worker_lost", "timeout", "oom")
-"""Kinds that the host or its limits make: the training until then is sound."""
+_UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_measurement", "error")
+"""Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 
 
 def starts_again(kind: FailureKind, *, times: int, limits: Mapping[FailureKind, int]) -> bool:
@@ -16,4 +16,4 @@ def starts_again(kind: FailureKind, *, times: int, limits: Mapping[FailureKind, 
 
 def may_go_on(record: TrialRecord) -> bool:
     """Whether another attempt at the trial, now or at a later command, may go on from a checkpoint."""
-    return record.failure is not None and record.failure.kind in _NO_FAULT_OF_ITS_OWN
+    return record.failure is not None and record.failure.kind not in _UNSOUND

@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import placement, record
+from fsspec.core import url_to_fs
 
-from orchestrator.core.errors import ConfigError, RecordError
+from orchestrator.core.errors import ConfigError, RecordError, TrialError
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Checkpointing
 from orchestrator.execute.checkpoints import Checkpoints, shelf_of
-from orchestrator.train.checkpoint import ARRAYS, Progress, write
+from orchestrator.train.checkpoint import ARRAYS, META, Progress, write
 
 TRIAL = record().trial_id
 
@@ -45,6 +46,23 @@ def test_the_last_two_of_a_trial_are_kept_and_the_newest_comes_first(url, worker
     checkpoints.keep(written(worker, 7, trial_id="another"))
     assert steps_kept(checkpoints, tmp_path / "found") == [300, 40]
     assert steps_kept(checkpoints, tmp_path / "other", trial_id="another") == [7]
+
+
+def test_later_ones_that_were_refused_make_way_for_those_of_a_training_begun_anew(url, worker, tmp_path):
+    checkpoints = Checkpoints(url)
+    for step in (200, 300, 50):
+        checkpoints.keep(written(worker, step))
+    assert steps_kept(checkpoints, tmp_path / "found") == [50]
+    checkpoints.keep(written(worker, 120))
+    assert steps_kept(checkpoints, tmp_path / "later") == [120, 50]
+
+
+def test_a_checkpoint_that_was_not_kept_to_its_end_is_none(url, worker, tmp_path):
+    checkpoints, made = Checkpoints(url), written(worker, 5)
+    checkpoints.keep(made)
+    files, root = url_to_fs(url)
+    files.rm(f"{root}/{TRIAL}/{made.name}/{META}")
+    assert steps_kept(checkpoints, tmp_path / "found") == []
 
 
 def test_a_trial_without_any_has_none(url, tmp_path):
@@ -111,9 +129,20 @@ def test_a_checkpoint_that_cannot_be_kept_is_told_and_the_workers_copy_is_gone(w
     with shelf_of(placement(), policy) as shelf:
         made = written(worker, 5)
         assert replace(shelf, _checkpoints=Checkpoints(url)).take(made) == (
-            f"a checkpoint could not be kept: NotADirectoryError: [Errno 20] Not a directory: '{url}'",
+            f"checkpoints in {url}: NotADirectoryError: [Errno 20] Not a directory: '{url}'",
         )
     assert not made.exists()
+
+
+def test_an_attempt_does_not_begin_anew_while_its_checkpoints_cannot_be_read(worker, tmp_path):
+    policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path / "kept"))
+    Checkpoints(policy.url).keep(made := written(worker, 5))
+    arrays = tmp_path / "kept" / TRIAL / made.name / ARRAYS
+    arrays.unlink()
+    arrays.symlink_to(arrays)
+    with pytest.raises(TrialError, match=rf"^checkpoints in {policy.url}: FileNotFoundError: ") as caught:
+        shelf_of(placement(), policy).__enter__()
+    assert caught.value.kind == "environment"
 
 
 def test_a_rehearsal_and_a_sweep_without_checkpoints_keep_none(tmp_path):
