@@ -71,7 +71,8 @@ class Trainer(Protocol):
     """
 
     samples: int
-    """Samples that this process trained on so far, counted from the batches really fed to it."""
+    """Samples that this process trained on so far, counted from the batches really fed to it; where it went on
+    from a checkpoint, on top of those that the checkpoint knows of."""
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, networks, and this process's training batches on the device, if they are staged."""

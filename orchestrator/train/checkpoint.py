@@ -33,7 +33,7 @@ class Progress:
         step: optimizer steps taken: the index of the next one, and so the place in data and noise.
         phase: the phase of the training that took the last of them.
         samples: that each rank had trained on.
-        training_seconds: from the first step on, without evaluations and checkpoints; slowest rank not known.
+        training_seconds: from the first step on, without evaluations and checkpoints; rank 0's.
         network_losses: (step, loss) pairs of each network that were read.
         evaluations: on the way to a target.
     """
