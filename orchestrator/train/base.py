@@ -71,8 +71,10 @@ class Trainer(Protocol):
     """
 
     samples: int
-    """Samples that this process trained on so far, counted from the batches really fed to it; where it went on
-    from a checkpoint, on top of those that the checkpoint knows of."""
+    """Samples that this process trained on so far, counted from the batches really fed to it.
+
+    Where it went on from a checkpoint, on top of those that the checkpoint knows of.
+    """
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, networks, and this process's training batches on the device, if they are staged."""
