@@ -18,6 +18,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.base import Executor, Mission, Watcher
+from orchestrator.execute.checkpoints import Checkpoints
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
@@ -109,17 +110,28 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
     first = plan_sweep(settings, situation)  # what cannot be carried out is refused before anything is made
     ledger = ledger_of(settings)
     tracker = _tracker_of(settings)
+    checkpoints = _checkpoints_of(settings)
     with ledger.lock(), _turn(settings, first, say=say):
         # Another driver may have ended between the look and the locks.
         situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, situation)
         for record in adopted(todo.cached, situation.ledgers, sweep=ledger.sweep):
             ledger.append(record)
+        if checkpoints:
+            checkpoints.settle_all(ledger.records())
         tracker.begin(settings.sweep.name)
         try:
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
             with watch(todo) as watcher:
-                _execute(todo, settings, situation, ledger=ledger, tracker=tracker, watcher=watcher)
+                _execute(
+                    todo,
+                    settings,
+                    situation,
+                    ledger=ledger,
+                    tracker=tracker,
+                    checkpoints=checkpoints,
+                    watcher=watcher,
+                )
             outcome = _written(settings, todo, ledger.records())
         except BaseException:
             tracker.finish(())
@@ -214,6 +226,7 @@ def _execute(
     *,
     ledger: Ledger,
     tracker: Tracker,
+    checkpoints: Checkpoints | None,
     watcher: Watcher,
 ) -> None:
     devices = settings.sweep.devices
@@ -221,12 +234,18 @@ def _execute(
     def keep(attempted: TrialRecord) -> None:
         record = priced(attempted, devices, prices=settings.prices, today=situation.today)
         ledger.append(record)
+        if checkpoints:
+            checkpoints.settle(record)
         tracker.keep(record, metrics_of(record))
 
     if todo.placements:
         mission = _mission_of(settings, situation, folder=ledger.path.parent)
         order = running_order(todo.placements, seed=settings.sweep.shuffle_seed)
         _executor_of(settings, situation.node).run(order, mission, keep=keep, watcher=watcher)
+
+
+def _checkpoints_of(settings: Settings) -> Checkpoints | None:
+    return Checkpoints(settings.checkpointing.url) if settings.checkpointing else None
 
 
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
@@ -244,6 +263,7 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
             Path.cwd(), packages={Path(each.folder) for each in origins.values() if each.folder}
         ),
         origins=origins,
+        checkpointing=settings.checkpointing,
     )
 
 

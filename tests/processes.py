@@ -23,6 +23,12 @@ class Family:
         """All of them but this one; a process that has ended and was not waited for does not live."""
         return {each.pid for each in psutil.process_iter() if each.pid != os.getpid() and self._has(each)}
 
+    def workers(self) -> set[int]:
+        """The processes that nurseries have forked."""
+        commands = {pid: command_of(pid) for pid in self.pids()}
+        nurseries = {pid for pid, command in commands.items() if "orchestrator.train.nursery" in command}
+        return {pid for pid in nurseries if psutil.Process(pid).ppid() in nurseries}
+
     def wait_until_gone(self, *, but: set[int] = frozenset(), seconds: float = 10.0) -> None:
         """Wait until none is left, or none but those named; fails with the command lines of the others."""
         until = time.monotonic() + seconds

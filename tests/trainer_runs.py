@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from itertools import accumulate
@@ -105,9 +106,9 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         folder = Path(name)
         data_set = workload(task, WORKLOADS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
-        jobs = {run: _jobs_of(trainer, task, shape, data=data) for run, shape in RUNS[trainer].items()}
+        jobs = {run: jobs_of(trainer, task, shape, data=data) for run, shape in RUNS[trainer].items()}
         for run, shape in compiled_runs(trainer, task).items():
-            jobs[run] = _jobs_of(trainer, task, shape, data=data, options={"compile": "on"})
+            jobs[run] = jobs_of(trainer, task, shape, data=data, options={"compile": "on"})
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
             [python_of(trainer), __file__, folder],
@@ -126,15 +127,16 @@ def compiled_runs(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
     return alone | {TWO_COMPILED: ("fp32", 2, 2)} if task == "mnist_cnn" else alone
 
 
-def _jobs_of(
+def jobs_of(
     trainer: str,
     task: str,
     shape: tuple[str, int, int],
     *,
     data: Path,
     options: dict[str, str] | None = None,
+    workload_options: dict[str, Any] | None = None,
 ) -> list[WorkerJob]:
-    """The jobs of one trial, one for each process."""
+    """The jobs of one trial, one for each process; `workload_options` are those of `WORKLOADS` by default."""
     precision, processes, replicas = shape
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(processes)]
     addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
@@ -143,7 +145,7 @@ def _jobs_of(
     trial = TrialSpec(
         workload=task,
         workload_version=1,
-        workload_options=WORKLOADS[task],
+        workload_options=workload_options or WORKLOADS[task],
         trainer=trainer,
         trainer_version=1,
         trainer_options=options or {},
@@ -183,16 +185,24 @@ def _main(folder: Path) -> int:
         import_module(module)
     for name, jobs in runs.items():
         stems = [folder / f"{name}-{rank}" for rank in range(len(jobs))]
-        children = [_fork(from_plain(WorkerJob, job), stem) for job, stem in zip(jobs, stems, strict=True)]
-        codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-        for code, stem in zip(codes, stems, strict=True):
-            if code:
-                sys.stderr.write(stem.with_suffix(".log").read_text())
-                return 1
+        if not do_all([from_plain(WorkerJob, job) for job in jobs], stems, work=_work):
+            return 1
     return 0
 
 
-def _fork(job: WorkerJob, stem: Path) -> int:
+def do_all(jobs: list[WorkerJob], stems: list[Path], *, work: Callable[[WorkerJob, Path], None]) -> bool:
+    """Do the work of all ranks side by side; whether all did it, otherwise the log of the one that failed."""
+    children = [fork(job, stem, work) for job, stem in zip(jobs, stems, strict=True)]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    for code, stem in zip(codes, stems, strict=True):
+        if code:
+            sys.stderr.write(stem.with_suffix(".log").read_text())
+            return False
+    return True
+
+
+def fork(job: WorkerJob, stem: Path, work: Callable[[WorkerJob, Path], None]) -> int:
+    """Do a rank's work in a child process, whose output goes to `stem`.log: its process id."""
     parent = os.getpid()
     child = os.fork()
     if child:
@@ -204,7 +214,7 @@ def _fork(job: WorkerJob, stem: Path) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.environ.update(job.variables)
-        _work(job, stem)
+        work(job, stem)
         code = 0
     except Exception:  # noqa: BLE001  the border of the process: the parent shows its log
         traceback.print_exc()

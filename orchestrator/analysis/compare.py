@@ -36,6 +36,7 @@ class Comparison:
             side has one repeat, without an interval.
         verdict: of the first.
         is_noisy: something else disturbed a repeat of either side.
+        is_resumed: a repeat of either side went on from a checkpoint.
     """
 
     factor: str
@@ -45,6 +46,7 @@ class Comparison:
     ratio: Spread
     verdict: Verdict
     is_noisy: bool
+    is_resumed: bool
 
 
 def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...], ...]:
@@ -99,6 +101,7 @@ def comparison_of(
         ratio=ratio,
         verdict=verdict_on(ratio, num_repeats=min(first.num_repeats, second.num_repeats)),
         is_noisy=bool(first.num_noisy or second.num_noisy),
+        is_resumed=bool(first.num_resumed or second.num_resumed),
     )
 
 

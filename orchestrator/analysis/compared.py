@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from orchestrator.analysis.baseline import AgainstBaseline
 from orchestrator.analysis.compare import LEAST_REPEATS, Comparison
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import counted, ratio
+from orchestrator.analysis.wording import counted, marks, ratio
 
 _READING = (
     f"The ratio is that of samples/s, over repeats, with its 95% interval. A verdict takes {LEAST_REPEATS} "
@@ -53,8 +53,8 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
 
 
 def verdict_of(each: Comparison) -> str:
-    """The verdict, with a mark where a side was disturbed."""
-    return f"{each.verdict}, noisy" if each.is_noisy else each.verdict
+    """The verdict, with a mark where a side was disturbed or resumed."""
+    return f"{each.verdict}{marks(is_noisy=each.is_noisy, is_resumed=each.is_resumed)}"
 
 
 def in_words(each: Comparison) -> str:

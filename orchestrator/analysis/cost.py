@@ -20,8 +20,8 @@ class Bill:
     Attributes:
         launch_seconds: from the start of the attempt until all workers are set up.
         training_seconds: all of the training after first step and warm-up, loss readings included.
-        other_seconds: what is left: starting the trainer's nursery where it was not there yet, reports, the
-            end of the workers, and rounding up to what is billed.
+        other_seconds: what is left: starting the trainer's nursery where it was not there yet, checkpoints,
+            reports, the end of the workers, and rounding up to what is billed.
         failed_seconds: whole attempts without a result.
         usd: what they cost.
     """
@@ -145,7 +145,7 @@ def _on_the_way_seconds(result: TrainResult) -> float:
 def _usd_to_target(record: TrialRecord, price: Price, _samples_per_second: float | None) -> float | None:
     result = record.result
     reached = result.pursuit.reached if result and result.pursuit else None
-    if result is None or reached is None:
+    if result is None or reached is None or result.resumed_from_step:
         return None
     seconds = result.launch_seconds + reached.training_seconds + _on_the_way_seconds(result)
     return seconds * price.usd_per_hour / _SECONDS_PER_HOUR
@@ -184,7 +184,7 @@ COSTS: Mapping[str, Metric[[TrialRecord, Price, float | None]]] = MappingProxyTy
                 unit="USD",
                 meaning="price of all nodes from the start of the attempt until its target was found "
                 "reached: `launch_seconds`, `seconds_to_target` and the evaluations on the way; absent "
-                "without a target",
+                "without a target, and where the timing is resumed",
                 of=_usd_to_target,
             ),
             Metric(

@@ -7,7 +7,7 @@ from orchestrator.analysis.advice import Advice, dollars_of, wish_in_words
 from orchestrator.analysis.choice import quality_of
 from orchestrator.analysis.compare import ratio_of, verdict_on
 from orchestrator.analysis.pareto import Candidate
-from orchestrator.analysis.wording import counted, number, ratio
+from orchestrator.analysis.wording import counted, marks, number, ratio
 from orchestrator.core.placement import Aim
 from orchestrator.core.wish import Goal, Wish
 
@@ -73,10 +73,12 @@ def _standing_of(chosen: Candidate, other: Candidate, goal: Goal) -> str:
     verdict = str(verdict_on(ahead, num_repeats=min(len(own), len(others))))
     said = _OF_COST.get(verdict, verdict) if of_cost else verdict
     comma = "" if verdict in _OF_COST else ","
-    noisy = ", noisy" if chosen.is_noisy or other.is_noisy else ""
+    marked = marks(
+        is_noisy=chosen.is_noisy or other.is_noisy, is_resumed=chosen.is_resumed or other.is_resumed
+    )
     cost = f"${dollars_of(other)}" if of_cost else f"{number(other.seconds)} s"
     return (
-        f"Against the runner-up {other.label} ({cost}): {ratio(ahead)}{comma} {said}{noisy}, over "
+        f"Against the runner-up {other.label} ({cost}): {ratio(ahead)}{comma} {said}{marked}, over "
         f"{_repeats_of(own, others)} of the whole training."
     )
 

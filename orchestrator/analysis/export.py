@@ -17,6 +17,7 @@ COMPARISON_COLUMNS = (
     "ratio_high",
     "verdict",
     "noisy",
+    "resumed",
 )
 RECOMMENDATION_COLUMNS = (
     "where",
@@ -64,6 +65,7 @@ def _row_of(kind: str, each: Comparison) -> tuple[object, ...]:
         each.ratio.high if has_interval else None,
         each.verdict,
         each.is_noisy,
+        each.is_resumed,
     )
 
 

@@ -22,8 +22,15 @@ _UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
 WHERE_KNOWN = ("epoch_seconds", "accelerator_joules_per_sample", "host_joules_per_sample")
 """Numbers that not every record, or not every host, has."""
 
-_JOB = ("launch_seconds", "training_seconds", "evaluation_seconds")
+_JOB = ("launch_seconds", "resumed_seconds", "training_seconds", "evaluation_seconds")
 """The parts of a whole training, one after the other; launching contains the set-up."""
+
+RESUMED = (
+    "a worker was lost and the training went on from a checkpoint. Its blocks are of the last attempt alone, "
+    "its time adds what earlier attempts trained up to the checkpoint, and its cost is in the table of costs "
+    "alone"
+)
+"""What a resumed timing is, for readers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +43,7 @@ class Measured:
         versions, variables: of the workers, the same in all repeats.
         num_blocks: timed blocks of one trial; the least of them where they differ.
         num_noisy: repeats that something else disturbed, as their records tell.
+        num_resumed: repeats that went on from a checkpoint: `RESUMED`.
         rates: samples per second of each repeat.
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
         job_seconds: from the request for workers to the end of the evaluation; `all_job_seconds` of each
@@ -43,8 +51,8 @@ class Measured:
         price: what all repeats are priced as; empty where they have no price, or several.
         price_marks: what keeps costs at that price apart from others.
         usd_per_million_samples: at that price; NaN without one.
-        job_usd: of the attempt that gave the result, at that price; NaN without one. `all_job_usd` of each
-            repeat; empty without a price.
+        job_usd: of the attempt that gave the result, at that price, of repeats that were not resumed; NaN
+            without one. `all_job_usd` of each of them; empty without a price.
         where_known: each of WHERE_KNOWN that a repeat has.
         quality: metric -> value on held-out data.
     """
@@ -56,6 +64,7 @@ class Measured:
     variables: str
     num_blocks: int
     num_noisy: int
+    num_resumed: int
     rates: tuple[float, ...]
     samples_per_second: Spread
     step_seconds: Spread
@@ -92,6 +101,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     first = rows[0]
     step_seconds, samples_per_second = _timing_of(rows)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
+    whole = [row for row in rows if not row["resumed_from_step"] > 0]
     jobs = tuple(sum(row[each] for each in _JOB) for row in rows)
     return Measured(
         point=first["point"],
@@ -101,6 +111,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         variables=first["variables"],
         num_blocks=min(row["num_blocks"] for row in rows),
         num_noisy=sum(row["noise"] != "" for row in rows),
+        num_resumed=len(rows) - len(whole),
         rates=tuple(row["steady_samples_per_second"] for row in rows),
         samples_per_second=samples_per_second,
         step_seconds=step_seconds,
@@ -112,8 +123,8 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         price=price,
         price_marks=first["price_marks"] if price else "",
         usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
-        job_usd=_over(rows, "attempt_usd") if price else _UNKNOWN,
-        all_job_usd=tuple(_known(rows, "attempt_usd")) if price else (),
+        job_usd=_over(whole, "attempt_usd") if price else _UNKNOWN,
+        all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
         where_known={name: _over(rows, name) for name in WHERE_KNOWN if _known(rows, name)},
         quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
     )

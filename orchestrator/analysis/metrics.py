@@ -160,8 +160,29 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 key="training_seconds",
                 unit="s",
                 meaning="from the first step to the last, loss readings included and evaluations on the way "
-                "left out; slowest rank",
+                "left out; slowest rank; of a resumed timing this attempt's alone",
                 of=lambda _batch, result: result.training_seconds,
+            ),
+            Metric(
+                key="resumed_from_step",
+                unit="1",
+                meaning="optimizer steps that earlier, lost attempts had taken up to the checkpoint that "
+                "this one went on from; 0: the timing is whole",
+                of=lambda _batch, result: result.resumed_from_step,
+            ),
+            Metric(
+                key="resumed_seconds",
+                unit="s",
+                meaning="training that those attempts did up to that checkpoint, as they measured it; 0: the "
+                "timing is whole",
+                of=lambda _batch, result: result.resumed_seconds,
+            ),
+            Metric(
+                key="checkpoint_seconds",
+                unit="s",
+                meaning="making checkpoints in this attempt, and putting back the one that it went on from; "
+                "in no other time; slowest rank",
+                of=lambda _batch, result: result.checkpoint_seconds,
             ),
             Metric(
                 key="evaluation_seconds",
@@ -174,7 +195,8 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 unit="s",
                 meaning="training until an evaluation on held-out data first found the target reached: from "
                 "the start of the first step, which compiles, with all evaluations left out; slowest rank; "
-                "absent where there was no target or it was not reached",
+                "of a resumed timing the sum over its attempts up to their checkpoints; absent where there "
+                "was no target or it was not reached",
                 of=_at_target(lambda reached: reached.training_seconds),
             ),
             Metric(

@@ -24,6 +24,7 @@ class Candidate:
         cost_marks: what keeps that cost apart from others: `hypothetical, old`.
         all_seconds, all_usd: of each repeat, where they are known.
         is_noisy: something else disturbed a repeat.
+        is_resumed: a repeat went on from a checkpoint.
         on_front: no other one of its job is as good in everything and better in something.
     """
 
@@ -35,6 +36,7 @@ class Candidate:
     all_seconds: tuple[float, ...] = ()
     all_usd: tuple[float, ...] = ()
     is_noisy: bool = False
+    is_resumed: bool = False
     on_front: bool = False
 
 
@@ -75,6 +77,7 @@ def _job_of(group: Sequence[Measured], aim: Aim | None, *, told: Sequence[str]) 
             all_seconds=each.all_job_seconds,
             all_usd=each.all_job_usd,
             is_noisy=bool(each.num_noisy),
+            is_resumed=bool(each.num_resumed),
         )
         for each in group
     ]

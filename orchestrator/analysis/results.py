@@ -3,12 +3,22 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.analysis.cost import COSTS
-from orchestrator.analysis.measured import WHERE_KNOWN, Measured
+from orchestrator.analysis.measured import RESUMED, WHERE_KNOWN, Measured
 from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
 from orchestrator.analysis.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted, data_name, number, spread
+from orchestrator.analysis.wording import (
+    UNKNOWN,
+    Number,
+    Spread,
+    counted,
+    counted_marks,
+    data_name,
+    marks,
+    number,
+    spread,
+)
 
 SHOWN = (
     "steady_samples_per_second",
@@ -71,6 +81,8 @@ def _measured_notes(measured: Sequence[Measured], *, same: str) -> Iterator[str]
     )
     if any(each.num_noisy for each in measured):
         yield f"Noisy: {NOISY}."
+    if any(each.num_resumed for each in measured):
+        yield f"Resumed: {RESUMED}."
     prices = dict.fromkeys(each.price for each in measured if each.price)
     if len(prices) == 1:
         yield f"Priced as {next(iter(prices))}."
@@ -115,8 +127,10 @@ def _spread_in(found: Mapping[str, Spread], name: str) -> str:
 def _basis_of(each: Measured) -> str:
     """What the numbers come from: `3 repeats, 1 noisy`, `15 blocks`."""
     if each.num_repeats == 1:
-        return counted(each.num_blocks, "block") + (", noisy" if each.num_noisy else "")
-    return counted(each.num_repeats, "repeat") + (f", {each.num_noisy} noisy" if each.num_noisy else "")
+        marked = marks(is_noisy=bool(each.num_noisy), is_resumed=bool(each.num_resumed))
+        return counted(each.num_blocks, "block") + marked
+    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
+    return counted(each.num_repeats, "repeat") + marked
 
 
 def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:

@@ -9,7 +9,16 @@ from statistics import median
 from orchestrator.analysis.noise import noise_of
 from orchestrator.analysis.setting import DETAILS, Setting, setting_of, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted, data_name, number, spread
+from orchestrator.analysis.wording import (
+    UNKNOWN,
+    Number,
+    Spread,
+    counted,
+    counted_marks,
+    data_name,
+    number,
+    spread,
+)
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
 from orchestrator.core.target import Pursuit, Target
 
@@ -25,6 +34,7 @@ class ToTarget:
         seeds: how many different ones.
         pursuits: of each training.
         num_noisy: trainings that something else disturbed, as their records tell.
+        num_resumed: trainings that went on from a checkpoint.
     """
 
     setting: Setting
@@ -32,6 +42,7 @@ class ToTarget:
     seeds: int
     pursuits: tuple[Pursuit, ...]
     num_noisy: int
+    num_resumed: int
 
     @property
     def num_reached(self) -> int:
@@ -79,6 +90,7 @@ def _one_of(found: Sequence[tuple[TrialRecord, Pursuit]]) -> ToTarget:
         seeds=len({record.spec.seed for record, _ in found}),
         pursuits=tuple(each for _, each in found),
         num_noisy=sum(noise_of(record) != "" for record, _ in found),
+        num_resumed=sum(bool(each.result and each.result.resumed_from_step) for each, _ in found),
     )
 
 
@@ -132,8 +144,8 @@ def _cells(each: ToTarget) -> Iterator[str]:
     yield _until(each.steps, said="{:,.0f}".format) or UNKNOWN
     yield spread(best)
     yield spread(_over(one.evaluation_seconds for one in each.pursuits))
-    noisy = f", {each.num_noisy} noisy" if each.num_noisy else ""
-    yield counted(len(each.pursuits), "training") + f", {counted(each.seeds, 'seed')}" + noisy
+    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
+    yield counted(len(each.pursuits), "training") + f", {counted(each.seeds, 'seed')}" + marked
 
 
 def _best_of(each: ToTarget) -> str:

@@ -33,6 +33,17 @@ class Number(str):
         return shown
 
 
+def marks(*, is_noisy: bool, is_resumed: bool) -> str:
+    """What follows a number that must be read with care: `, noisy, resumed`."""
+    return f"{', noisy' if is_noisy else ''}{', resumed' if is_resumed else ''}"
+
+
+def counted_marks(*, num_noisy: int, num_resumed: int) -> str:
+    """Likewise of several: `, 1 noisy, 2 resumed`."""
+    counts = {"noisy": num_noisy, "resumed": num_resumed}
+    return "".join(f", {count} {mark}" for mark, count in counts.items() if count)
+
+
 def number(value: float) -> Number:
     """A value with four significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
     known = math.isfinite(value)

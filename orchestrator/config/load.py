@@ -16,7 +16,7 @@ from orchestrator.config.used import differing_keys, knobs_of, options_of, refus
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.config.words import read
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
-from orchestrator.core.settings import Deadlines, Settings, TrainerSettings
+from orchestrator.core.settings import Checkpointing, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.wish import Wish
 
@@ -80,6 +80,22 @@ def _folder(base: DictConfig, working_directory: Path) -> Path | None:
     return None if folder is None else working_directory / folder
 
 
+def _checkpointing(
+    plain: Mapping[str, Any], sweep_folder: Path, working_directory: Path
+) -> Checkpointing | None:
+    """Where several sweeps share a place, each has a folder of its own in it."""
+    if plain["every_seconds"] is None:
+        return None
+    place = plain["path"]
+    if place is None:
+        url = str((sweep_folder / "checkpoints").absolute())
+    elif "://" in place:
+        url = f"{place.rstrip('/')}/{sweep_folder.name}"
+    else:
+        url = str((working_directory / place / sweep_folder.name).absolute())
+    return Checkpointing(every_seconds=plain["every_seconds"], grace_seconds=plain["grace_seconds"], url=url)
+
+
 def _settings(
     base: DictConfig,
     points: tuple[Point, ...],
@@ -91,6 +107,7 @@ def _settings(
 ) -> Settings:
     plain = {group: plain_of(base[group], group=group) for group in ("sweep", "report", *SETTINGS_GROUPS)}
     executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
+    outputs = working_directory / value_of(base, "outputs")
     return Settings(
         sweep=Sweep(
             name=sweep["name"],
@@ -106,10 +123,11 @@ def _settings(
         tracking_uri=plain["tracking"]["uri"],
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS},
         trainers=trainers,
-        outputs=working_directory / value_of(base, "outputs"),
+        outputs=outputs,
         prices=price_list_of(plain["prices"], option=prices),
         reprices=reprices,
         data_folder=_folder(base, working_directory),
+        checkpointing=_checkpointing(plain["checkpoint"], outputs / sweep["name"], working_directory),
         report_source=plain["report"].pop("source"),
         images=plain["report"].pop("images"),
         wish=Wish(**plain["report"]),

@@ -31,7 +31,7 @@ KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 POINT_KEYS = ("num_workers", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
-SETTINGS_GROUPS = ("executor", "cluster", "tracking", "retry", "prices")
+SETTINGS_GROUPS = ("executor", "cluster", "tracking", "retry", "checkpoint", "prices")
 """Groups that hold for a whole command."""
 
 ROOT_SCHEMA = "orchestrator_schema"
@@ -69,6 +69,7 @@ class RootConf:
     cluster: Any = MISSING
     tracking: Any = MISSING
     retry: Any = MISSING
+    checkpoint: Any = MISSING
     prices: Any = MISSING
     sweep: Any = None
     report: ReportConf = field(default_factory=ReportConf)  # type: ignore[valid-type]  # made at run time
@@ -158,6 +159,18 @@ class RetryConf:
     device_mismatch: int = 0
     invalid_measurement: int = 0
     error: int = 0
+
+
+@dataclass
+class CheckpointConf:
+    """How trials leave checkpoints, and where: null is the sweep's folder.
+
+    A sweep of seconds makes none, for none is due before `every_seconds`; null makes none at all.
+    """
+
+    every_seconds: float | None = 300
+    grace_seconds: float = 20
+    path: str | None = None
 
 
 @dataclass
@@ -260,6 +273,7 @@ def register(folders: Sequence[Path]) -> None:
         "cluster": ClusterConf,
         "tracking": TrackingConf,
         "retry": RetryConf,
+        "checkpoint": CheckpointConf,
         "prices": PricesConf,
         "pools": PoolsConf,
     }

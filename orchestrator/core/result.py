@@ -61,9 +61,9 @@ class TrainResult:
         compile_counts: compilations before and after the timed blocks; None where the framework cannot say.
         steps: optimizer steps taken, the timed ones included.
         samples: samples that the trainers counted in those steps, all replicas together.
-        training_seconds: from the first step to the last, loss readings included and evaluations on the way
-            left out; slowest rank.
-        phase_seconds: of the steps of each phase of the training by its name; slowest rank.
+        training_seconds: from the first step of this attempt to the last, loss readings included, evaluations
+            on the way and checkpoints left out; slowest rank.
+        phase_seconds: of this attempt's steps of each phase of the training by its name; slowest rank.
         losses: (step, loss) pairs, read outside the timed part; of several networks their sum.
         network_losses: the same for each network.
         quality: metric -> value on held-out data, after the last step.
@@ -87,6 +87,11 @@ class TrainResult:
         train_samples: of the training set, which make an epoch; None in records of before this was kept.
         calibration: what the host's CPU did at most in the trial's precision; None: it was not asked for.
         pursuit: evaluations on the way to a target; None where none was asked for.
+        resumed_from_step: of the checkpoint that this attempt went on from; 0: its timing is whole. Steps,
+            samples, losses and pursuit are those of the whole training, all other times of this attempt.
+        resumed_seconds: training that earlier attempts did up to that checkpoint; rank 0's.
+        checkpoint_seconds: making checkpoints and putting one back, in no other time; slowest rank.
+        checkpoint_notes: which checkpoints were refused or could not be kept, and why.
     """
 
     launch_seconds: float
@@ -122,6 +127,10 @@ class TrainResult:
     pursuit: Pursuit | None = None
     calibration: Calibration | None = None
     train_samples: int | None = None
+    resumed_from_step: int = 0
+    resumed_seconds: float = 0.0
+    checkpoint_seconds: float = 0.0
+    checkpoint_notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

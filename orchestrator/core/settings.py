@@ -38,6 +38,26 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointing:
+    """How trials leave checkpoints.
+
+    Attributes:
+        every_seconds: of training from one to the next.
+        grace_seconds: that a worker has to make one when it is told to leave.
+        url: the folder of the sweep's checkpoints: a path, or what fsspec understands (`gs://…`).
+    """
+
+    every_seconds: float
+    grace_seconds: float
+    url: str
+
+    def __post_init__(self) -> None:
+        for name in ("every_seconds", "grace_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"checkpoint.{name}={getattr(self, name)} must be above 0 and finite")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerSettings:
     """How the workers of one trainer are started.
 
@@ -67,6 +87,7 @@ class Settings:
         report_source: where a report takes its records from.
         images: whether a report's figures are written as images too.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
+        checkpointing: None makes and reads no checkpoints.
     """
 
     sweep: Sweep
@@ -81,6 +102,7 @@ class Settings:
     prices: PriceList
     reprices: bool
     data_folder: Path | None
+    checkpointing: Checkpointing | None = None
     wish: Wish = FASTEST
     report_source: ReportSource = "ledger"
     images: bool = False

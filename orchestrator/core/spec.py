@@ -91,6 +91,11 @@ class TimingSpec:
         """Steps that a trial needs at least: the first, the warm-up and the least number of blocks."""
         return 1 + self.warmup_steps + self.min_blocks * self.steps_per_block
 
+    @property
+    def enough_steps(self) -> int:
+        """Steps that are certain to be enough, however long the warm-up lasts."""
+        return self.least_steps + self.max_warmup_steps - self.warmup_steps
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSpec:

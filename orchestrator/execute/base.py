@@ -9,7 +9,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.settings import Deadlines
+from orchestrator.core.settings import Checkpointing, Deadlines
 from workloads.origins import Origin
 
 
@@ -26,6 +26,7 @@ class Mission:
         prior_attempts: trial_id -> attempts that earlier commands made.
         environment: what the driver runs with; part of every record.
         origins: workload -> where a worker imports it from.
+        checkpointing: None makes and reads no checkpoints.
     """
 
     sweep: str
@@ -38,6 +39,7 @@ class Mission:
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    checkpointing: Checkpointing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

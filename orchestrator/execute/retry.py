@@ -1,10 +1,19 @@
-"""(failure kind, how often it happened, limits) -> start the trial again, or not. Pure."""
+"""What follows a failure: start the trial again or not, keep its checkpoints or not. Pure."""
 
 from collections.abc import Mapping
 
 from orchestrator.core.errors import FailureKind
+from orchestrator.core.result import TrialRecord
+
+_UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_measurement", "error")
+"""Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 
 
 def starts_again(kind: FailureKind, *, times: int, limits: Mapping[FailureKind, int]) -> bool:
     """Whether a trial that has now failed `times` times with this kind is started once more."""
     return times <= limits.get(kind, 0)
+
+
+def may_go_on(record: TrialRecord) -> bool:
+    """Whether another attempt at the trial, now or at a later command, may go on from a checkpoint."""
+    return record.failure is not None and record.failure.kind not in _UNSOUND

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.core import codec
-from orchestrator.core.errors import TrialError
+from orchestrator.core.errors import FailureKind, TrialError
 from orchestrator.core.settings import Deadlines
 from orchestrator.train.channel import Message
 from orchestrator.train.report import WorkerReport
 
 _CAUSE_SECONDS = 1.0  # after a first failure: time to hear the rank that caused it
+_NOTICES = (signal.SIGTERM, signal.SIGALRM)  # told to leave; told, and not gone when its grace had passed
 _CONSEQUENCES = ("error", "worker_lost")  # kinds that a rank also reports when another one has failed
 
 
@@ -22,6 +23,7 @@ class Story:
         now: when its workers are asked for, on the clock that `hear` is told.
         until: when patience ends, on that clock; at first, when every rank must be set up.
         launch_seconds: from `now` until the last rank was set up.
+        notes: which checkpoints could not be kept, and why.
     """
 
     num_ranks: int
@@ -29,6 +31,7 @@ class Story:
     now: float
     until: float
     launch_seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
     _reports: dict[int, WorkerReport] = field(default_factory=dict)
     _errors: list[TrialError] = field(default_factory=list)
     _killed: list[TrialError] = field(default_factory=list)
@@ -117,7 +120,8 @@ class Story:
         if code == -signal.SIGKILL or code is None:
             self._killed.append(TrialError("worker_lost", f"rank {rank} was killed"))
         elif code < 0:
-            name = signal.Signals(-code).name
-            self._errors.append(TrialError("worker_lost", f"rank {rank} died of {name}"))
+            number = signal.Signals(-code)
+            kind: FailureKind = "preempted" if number in _NOTICES else "worker_lost"
+            self._errors.append(TrialError(kind, f"rank {rank} died of {number.name}"))
         else:
             self._errors.append(TrialError("worker_lost", f"rank {rank} left with exit code {code}"))

@@ -14,6 +14,7 @@ from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.agent import NurseryAddress
 from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.checkpoints import Shelf, shelf_of
 from orchestrator.execute.host_use import Looks, gpus_of, host_use
 from orchestrator.execute.memory import num_oom_kills
 from orchestrator.execute.outcome import log_of, outcome_of
@@ -21,7 +22,7 @@ from orchestrator.execute.ports import reserved_addresses
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train import agreement, gates
-from orchestrator.train.base import WorkerJob
+from orchestrator.train.base import Keeping, WorkerJob
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.report import result_of
@@ -67,6 +68,7 @@ def record_of(
 def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainResult:
     """What all ranks say together, and what the devices asked for could do at most if these are what ran."""
     result = result_of(story.reports, launch_seconds=story.launch_seconds)
+    result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *story.notes))
     device = mission.devices.get(placement.trial.device)
     if device is None or placement.provenance == "rehearsed":
         return result
@@ -90,11 +92,14 @@ def _story_of(
     nursery = nursery_of(info, python=mission.pythons[info.name], start_seconds=start_seconds)
     logs = _logs_of(attempt, mission)
     oom_kills = num_oom_kills()
-    with reserved_addresses(placement.num_processes) as addresses:
-        jobs = _jobs_of(placement, mission, device_ids=device_ids, addresses=addresses)
+    with (
+        shelf_of(placement, mission.checkpointing) as shelf,
+        reserved_addresses(placement.num_processes) as addresses,
+    ):
+        jobs = _jobs_of(placement, mission, device_ids=device_ids, addresses=addresses, keeping=shelf.keeping)
         story = Story(num_ranks=len(jobs), deadlines=mission.deadlines, now=time.monotonic(), until=until)
         with WorkerGroup(nursery, jobs, start_method=placement.start_method, logs=logs, until=until) as group:
-            _hear_out(story, group, looks)
+            _hear_out(story, group, looks=looks, shelf=shelf)
     if not story.is_complete:
         raise story.error_of(killed_for_memory=num_oom_kills() > oom_kills)
     return story
@@ -107,17 +112,20 @@ def _logs_of(attempt: Attempt, mission: Mission) -> list[Path]:
     return [folder / f"rank{rank}.log" for rank in range(attempt.placement.num_processes)]
 
 
-def _hear_out(story: Story, group: WorkerGroup, looks: Looks) -> None:
+def _hear_out(story: Story, group: WorkerGroup, *, looks: Looks, shelf: Shelf) -> None:
     """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves."""
     while not story.is_told:
-        _take_turn(story, group, looks)
+        _take_turn(story, group, looks=looks, shelf=shelf)
     looks.look(now=time.monotonic())
     if story.is_complete:
         group.wait_for_exits(seconds=_LEAVE_SECONDS)
 
 
-def _take_turn(story: Story, group: WorkerGroup, looks: Looks) -> None:
-    """Hear one message and answer it, or look at the host, or come to the end of patience."""
+def _take_turn(story: Story, group: WorkerGroup, *, looks: Looks, shelf: Shelf) -> None:
+    """Hear one message and answer it, or look at the host, or come to the end of patience.
+
+    A checkpoint is kept before anything else is heard: the answer to the next meeting says that it is.
+    """
     if time.monotonic() >= looks.due:
         looks.look(now=time.monotonic())
     event = group.next_event(until=min(story.until, looks.due))
@@ -125,13 +133,22 @@ def _take_turn(story: Story, group: WorkerGroup, looks: Looks) -> None:
         if time.monotonic() >= story.until:
             story.time_out()
         return
-    answer = story.hear(*event, now=time.monotonic())
+    rank, message = event
+    if message["event"] == "checkpoint":
+        story.notes += shelf.take(Path(message["folder"]))
+        return
+    answer = story.hear(rank, message, now=time.monotonic())
     if answer is not None:
         group.answer(answer)
 
 
 def _jobs_of(
-    placement: Placement, mission: Mission, *, device_ids: Sequence[str], addresses: tuple[str, ...]
+    placement: Placement,
+    mission: Mission,
+    *,
+    device_ids: Sequence[str],
+    addresses: tuple[str, ...],
+    keeping: Keeping | None,
 ) -> list[WorkerJob]:
     info = trainer_info(placement.trial.trainer)
     visible = {"CUDA_VISIBLE_DEVICES": ",".join(device_ids)} if placement.kind == "gpu" else {}
@@ -149,6 +166,7 @@ def _jobs_of(
             data_path=mission.data_paths[placement.trial.data],
             addresses=addresses,
             variables=visible | dict(_variables_of(placement, info, rank=rank, addresses=addresses)),
+            keeping=keeping,
         )
         for rank in range(placement.num_processes)
     ]

@@ -108,4 +108,12 @@ def _told(record: TrialRecord) -> str:
         return ", ".join(record.placement.substitutions)
     metrics = metrics_of(record)
     accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
-    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}"
+    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}{_told_of_checkpoints(record)}"
+
+
+def _told_of_checkpoints(record: TrialRecord) -> str:
+    """Where it went on from, and what became of checkpoints that are of no use."""
+    result = record.result
+    assert result is not None, "it was measured"
+    resumed = [f"resumed from step {result.resumed_from_step:,}"] if result.resumed_from_step else []
+    return "".join(f", {each}" for each in (*resumed, *result.checkpoint_notes))

@@ -14,6 +14,23 @@ from workloads.spec import Phase, WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Where and how often a trial leaves checkpoints, and those that an earlier attempt has left.
+
+    Attributes:
+        folder: on this host, for new ones; the supervisor takes them from there.
+        every_seconds: from one to the next.
+        grace_seconds: from the notice to leave to the end.
+        found: their folders on this host, the newest first.
+    """
+
+    folder: str
+    every_seconds: float
+    grace_seconds: float
+    found: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerJob:
     """What a supervisor sends to one worker process of a trial; all of it travels as JSON.
 
@@ -28,6 +45,7 @@ class WorkerJob:
         addresses: `host:port` of each rank, for the framework's own rendezvous.
         variables: environment variables, set before the framework is used.
         origin: where the workload is imported from; None looks for it.
+        keeping: of checkpoints; None neither makes nor reads any.
     """
 
     trial: TrialSpec
@@ -42,6 +60,7 @@ class WorkerJob:
     addresses: tuple[str, ...]
     variables: Mapping[str, str]
     origin: Origin | None = None
+    keeping: Keeping | None = None
 
 
 class Trainer(Protocol):
@@ -52,7 +71,10 @@ class Trainer(Protocol):
     """
 
     samples: int
-    """Samples that this process trained on so far, counted from the batches really fed to it."""
+    """Samples that this process trained on so far, counted from the batches really fed to it.
+
+    Where it went on from a checkpoint, on top of those that the checkpoint knows of.
+    """
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, networks, and this process's training batches on the device, if they are staged."""
@@ -93,6 +115,16 @@ class Trainer(Protocol):
 
     def state(self) -> Mapping[str, Any]:
         """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`)."""
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """All that a further identical step needs, as numpy arrays by name; the same on every rank.
+
+        Batches and noise are functions of seed and step, so that the step and the phase are not in it. To be
+        called on every rank, with an idle device.
+        """
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what `checkpoint` gave in the phase that has just begun, in another process or here."""
 
     def close(self) -> None:
         """Leave the process group; ranks may leave in any order."""

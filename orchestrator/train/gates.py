@@ -131,11 +131,12 @@ def _target(case: _Case) -> str | None:
     found = pursuit.target.value if pursuit else None
     if asked != found:
         return f"trial asks for the target {asked}; its training pursued {found}"
+    whole = result.resumed_seconds + result.training_seconds
     for each in pursuit.curve if pursuit else ():
-        if each.steps > result.steps or each.training_seconds > result.training_seconds * (1 + _ROUNDING):
+        if each.steps > result.steps or each.training_seconds > whole * (1 + _ROUNDING):
             return (
                 f"quality was found after step {each.steps} and {each.training_seconds:g} s of a training of "
-                f"{result.steps} steps and {result.training_seconds:g} s"
+                f"{result.steps} steps and {whole:g} s"
             )
     return None
 
@@ -158,7 +159,8 @@ def _timed_steps(case: _Case) -> str | None:
     result = case.result
     num_blocks = max(map(len, result.block_seconds), default=0)
     timed = 1 + result.warmup_steps + num_blocks * result.steps_per_block
-    return f"{timed} steps were timed; {result.steps} were taken" if timed > result.steps else None
+    taken = result.steps - result.resumed_from_step
+    return f"{timed} steps were timed; {taken} were taken" if timed > taken else None
 
 
 def _timed_seconds(case: _Case) -> str | None:

@@ -5,14 +5,17 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
+from functools import partial
+from itertools import accumulate, count, islice
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Pursuit
 from orchestrator.train.base import Trainer
+from orchestrator.train.checkpoint import Checkpoint, Progress
 from orchestrator.train.energy import Joules, Meter, used_between
+from orchestrator.train.keeper import Keeper
 from orchestrator.train.pursuit import Pursuer
 from workloads.spec import Phase, phase_steps
 
@@ -48,6 +51,9 @@ class LoopTimes:
     load_average: tuple[float, float]
     energy_joules: Joules
     pursuit: Pursuit | None = None
+    resumed_from_step: int = 0
+    resumed_seconds: float = 0.0
+    checkpoint_seconds: float = 0.0
 
 
 def run(
@@ -60,30 +66,38 @@ def run(
     clock: Clock,
     meter: Meter,
     pursuer: Pursuer | None = None,
+    keeper: Keeper | None = None,
+    resumed: Checkpoint | None = None,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
 
+    From a checkpoint it takes those that are left, and times the first, the warm-up and blocks of them.
+
     Args:
         pursuer: looks at the quality between the timed parts of the last phase, from the end of the warm-up
             on. Once it has found its target the training ends, or when the least number of blocks is timed.
+        keeper: makes checkpoints between all timed parts but the first step and those of the warm-up.
+        resumed: the checkpoint that an earlier attempt left.
 
     Raises:
-        TrialError: `diverged`, when a loss that was read is not a finite number.
+        TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
+            told to leave, and has left a checkpoint.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock)
-    for phase, count_of_phase in zip(phases[:-1], phase_steps(phases, steps), strict=False):
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, keeper=keeper, resumed=resumed)
+    *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
+    for phase, last in early:
         loop.begin(phase)
-        _take_until(loop, timing, loop.taken + count_of_phase)
-    loop.begin(phases[-1])
+        _take_until(loop, timing, last)
+    loop.begin(timed_phase)
     first_step_seconds = loop.seconds_for(1)
     loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
     loop.pursue(pursuer)  # its first look compiles what evaluating needs, before compilations count
     compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
-    joules = meter()
+    joules, num_written = meter(), loop.num_written
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
-    joules_after = meter()
+    joules_after = meter() if loop.num_written == num_written else {}  # a checkpoint takes energy too
     compiled_after, cpu_after, load_after = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
     _take_until(loop, timing, steps)
     return LoopTimes(
@@ -103,6 +117,9 @@ def run(
         load_average=(load, load_after),
         energy_joules=used_between(joules, joules_after),
         pursuit=None if pursuer is None else pursuer.pursuit(),
+        resumed_from_step=resumed.progress.step if resumed else 0,
+        resumed_seconds=loop.resumed_seconds,
+        checkpoint_seconds=loop.checkpoint_seconds,
     )
 
 
@@ -135,6 +152,9 @@ class _Loop:
     clock: Clock
     began: float = field(init=False)
     pursuer: Pursuer | None = None
+    keeper: Keeper | None = None
+    resumed: Checkpoint | None = None
+    restore_seconds: float = 0.0
     taken: int = 0
     cpu_seconds: float = 0.0
     phase: str = ""
@@ -144,11 +164,19 @@ class _Loop:
 
     def __post_init__(self) -> None:
         self.began = self.clock()
+        if self.resumed:
+            self.taken = self.resumed.progress.step
+            self.curves = {name: list(curve) for name, curve in self.resumed.progress.network_losses.items()}
 
     def begin(self, phase: Phase) -> None:
-        """Take the next steps in this phase."""
+        """Take the next steps in this phase, from the checkpoint if it was made in it."""
         self.phase = phase.name
         self.trainer.begin(phase)
+        if self.resumed and self.resumed.progress.phase == phase.name:
+            start = self.clock()
+            self.trainer.restore(self.resumed.arrays)
+            self.trainer.synchronize()
+            self.restore_seconds = self.clock() - start
 
     def seconds_for(self, num_steps: int) -> float:
         """Seconds from idle device to idle device for the next `num_steps` steps."""
@@ -165,15 +193,54 @@ class _Loop:
         self.phase_seconds[self.phase] = self.phase_seconds.get(self.phase, 0.0) + seconds
         return seconds
 
+    def take_to(self, last: int, *, at_most: int) -> None:
+        """Take the steps to `last`, untimed: where checkpoints are made, so many at a time at most."""
+        while self.taken < last:
+            left = last - self.taken
+            self.seconds_for(min(left, at_most) if self.keeper else left)
+            self.keep_when_due()
+
+    @property
+    def resumed_seconds(self) -> float:
+        """Of the training that an earlier attempt did."""
+        return self.resumed.progress.training_seconds if self.resumed else 0.0
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """For all about checkpoints so far, which no training time contains."""
+        return self.restore_seconds + (self.keeper.seconds if self.keeper else 0.0)
+
+    @property
+    def num_written(self) -> int:
+        """Checkpoints that were made so far."""
+        return self.keeper.num_written if self.keeper else 0
+
     def training_seconds(self) -> float:
-        """Since the first step began, evaluations left out."""
-        return self.clock() - self.began - (self.pursuer.seconds if self.pursuer else 0.0)
+        """Since the first step of this attempt began, evaluations and checkpoints left out."""
+        evaluating = self.pursuer.seconds if self.pursuer else 0.0
+        return self.clock() - self.began - evaluating - self.checkpoint_seconds
+
+    def keep_when_due(self) -> None:
+        """Make a checkpoint if it is time to. Never call it inside a timed part."""
+        if self.keeper:
+            seconds = self.resumed_seconds + self.training_seconds()
+            self.keeper.look(self.taken, partial(self._progress, seconds))
+
+    def _progress(self, training_seconds: float) -> Progress:
+        return Progress(
+            step=self.taken,
+            phase=self.phase,
+            samples=self.trainer.samples,
+            training_seconds=training_seconds,
+            network_losses={name: tuple(curve) for name, curve in self.curves.items()},
+            evaluations=self.pursuer.curve if self.pursuer else (),
+        )
 
     def pursue(self, pursuer: Pursuer | None) -> None:
         """Look at the quality at once, and from here on when it is due."""
         self.pursuer = pursuer
         if pursuer:
-            pursuer.look(self.taken, training_seconds=self.training_seconds())
+            self._look(pursuer)
 
     def is_over(self) -> bool:
         """Whether there was a target and it is reached."""
@@ -186,7 +253,10 @@ class _Loop:
     def look_when_due(self, last: int) -> None:
         """Look at the quality if it is time to, and after step `last`. Never call it inside a timed part."""
         if self.pursuer and not self.pursuer.is_over and self.taken >= self.next_stop(last):
-            self.pursuer.look(self.taken, training_seconds=self.training_seconds())
+            self._look(self.pursuer)
+
+    def _look(self, pursuer: Pursuer) -> None:
+        pursuer.look(self.taken, training_seconds=self.resumed_seconds + self.training_seconds())
 
     def read_losses(self) -> None:
         """Keep the last step's losses. Waits for the device: never call it inside a timed part."""
@@ -214,6 +284,12 @@ class _Loop:
         return tuple(sorted(totals.items()))
 
 
+def _phases_left(phases: Sequence[Phase], steps: int, *, taken: int) -> list[tuple[Phase, int]]:
+    """Each phase and its last step, without those that ended before step `taken`."""
+    parts = zip(phases, accumulate(phase_steps(phases, steps)), strict=True)
+    return [(phase, last) for phase, last in parts if last >= taken]
+
+
 def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
     """Step until the compile counters of all ranks stand still: (steps, seconds)."""
     seconds, steps, settled = 0.0, 0, False
@@ -235,6 +311,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
         blocks.append(loop.seconds_for(timing.steps_per_block))
         loop.read_losses_twice()
         loop.look_when_due(steps)
+        loop.keep_when_due()
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
         if loop.is_over() and len(blocks) >= timing.min_blocks:
@@ -252,6 +329,6 @@ def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
     """Untimed, to step `last` or to the end of the pursuit."""
     stride = max(timing.steps_per_block, math.ceil((last - loop.taken) / _MAX_LOSS_READINGS))
     while loop.taken < last and not loop.is_over():
-        loop.seconds_for(min(stride, loop.next_stop(last) - loop.taken))
+        loop.take_to(min(loop.taken + stride, loop.next_stop(last)), at_most=timing.steps_per_block)
         loop.read_losses()
         loop.look_when_due(last)

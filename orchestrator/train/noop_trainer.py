@@ -7,6 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.environment import cpu_model
@@ -83,6 +85,14 @@ class NoopTrainer:
     def state(self) -> Mapping[str, Any]:
         """No parameters."""
         return {}
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """The number of steps taken."""
+        return {"taken": np.array(self._taken)}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Count on from there."""
+        self._taken = int(arrays["taken"])
 
     def close(self) -> None:
         """No process group."""

@@ -17,6 +17,7 @@ class Pursuer:
             of quality may differ between them, and all must end at the same step.
         meet: wait for all ranks, and learn whether every one of them said True.
         clock: seconds.
+        curve: what an earlier attempt at the training had found.
     """
 
     def __init__(
@@ -28,16 +29,22 @@ class Pursuer:
         decides: bool,
         meet: Callable[[bool], bool],
         clock: Callable[[], float],
+        curve: tuple[Evaluation, ...] = (),
     ) -> None:
         self.seconds = 0.0
-        self.is_over = False
+        self.is_over = any(target.is_reached_by(each.quality) for each in curve)
         self._target = target
         self._every_steps = every_steps
         self._evaluate = evaluate
         self._decides = decides
         self._meet = meet
         self._clock = clock
-        self._curve: list[Evaluation] = []
+        self._curve = list(curve)
+
+    @property
+    def curve(self) -> tuple[Evaluation, ...]:
+        """What was found so far, as this rank saw it."""
+        return tuple(self._curve)
 
     def next_look(self) -> int:
         """The number of steps after which the next evaluation is due."""
@@ -57,5 +64,5 @@ class Pursuer:
         self.seconds += self._clock() - start
 
     def pursuit(self) -> Pursuit:
-        """What was found so far, as this rank saw it."""
-        return Pursuit(target=self._target, curve=tuple(self._curve), evaluation_seconds=self.seconds)
+        """The way to the target, as this rank saw it."""
+        return Pursuit(target=self._target, curve=self.curve, evaluation_seconds=self.seconds)

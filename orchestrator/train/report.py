@@ -12,7 +12,12 @@ from orchestrator.train.loop import LoopTimes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerReport:
-    """One rank's raw measurements and facts; `versions` are of its packages, and its telling variables."""
+    """One rank's raw measurements and facts.
+
+    Attributes:
+        versions: of its packages, and its telling variables.
+        checkpoint_notes: which checkpoints were refused, and why.
+    """
 
     setup_seconds: float
     times: LoopTimes
@@ -31,6 +36,7 @@ class WorkerReport:
     unmoved: tuple[str, ...]
     device: DeviceFacts
     versions: Mapping[str, str]
+    checkpoint_notes: tuple[str, ...] = ()
 
 
 def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
@@ -70,6 +76,10 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         devices=tuple(report.device for report in reports),
         calibration=_calibration_of(reports),
         pursuit=_slowest_pursuit([each.pursuit for each in times]),
+        resumed_from_step=first.times.resumed_from_step,
+        resumed_seconds=first.times.resumed_seconds,
+        checkpoint_seconds=max(each.checkpoint_seconds for each in times),
+        checkpoint_notes=first.checkpoint_notes,
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from orchestrator.core.device import DeviceKind
@@ -15,6 +16,7 @@ from orchestrator.train.base import WorkerJob
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, label_of
+from orchestrator.train.tensorflow_state import variables_of
 from orchestrator.train.tensorflow_strategy import strategy_of
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
@@ -125,6 +127,17 @@ class TensorFlowTrainer:
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""
         return self._networks.state()
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """Of each variable the copy of the first replica of this process: all are alike."""
+        variables = variables_of(self._networks, self._optimizers)
+        return {name: np.array(each.value.numpy()) for name, each in variables}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Overwrite the copies of all replicas."""
+        with self._strategy.scope():
+            for name, variable in variables_of(self._networks, self._optimizers):
+                variable.assign(arrays[name])
 
     def close(self) -> None:
         """Meet all workers a last time: one that leaves early aborts the others' coordination service."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -20,6 +21,7 @@ from orchestrator.train.environment import cpu_model
 from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, Precision, label_of
 from orchestrator.train.torch_observation import FirstProduct
+from orchestrator.train.torch_state import arrays_of, put_back
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
@@ -137,10 +139,33 @@ class TorchDdpTrainer:
         """Parameters by canonical name."""
         return self._networks.state()
 
+    def checkpoint(self) -> Mapping[str, Any]:
+        """Every rank has drawn as often as the others, so that the state of its draws is theirs."""
+        draws = {f"draws.{name}": state.numpy() for name, state in self._drawing().items()}
+        scaler = {f"scaler.{name}": np.array(value) for name, value in self._scaler.state_dict().items()}
+        return arrays_of(self._networks, self._optimizers) | draws | scaler
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """In place, for the replica and its reducer hold these very parameters."""
+        put_back(arrays, self._networks, self._optimizers)
+        torch.set_rng_state(torch.from_numpy(arrays["draws.cpu"]))
+        if self._device.type != "cpu":
+            state = torch.from_numpy(arrays[f"draws.{self._device.type}"])
+            torch.get_device_module(self._device).set_rng_state(state)
+        scaler = self._scaler.state_dict()
+        self._scaler.load_state_dict({name: arrays[f"scaler.{name}"].item() for name in scaler})
+
     def close(self) -> None:
         """Leave the process group, if there is one."""
         if dist.is_initialized():
             dist.destroy_process_group()
+
+    def _drawing(self) -> dict[str, Tensor]:
+        """States of what dropout draws from, by type of device."""
+        states = {"cpu": torch.get_rng_state()}
+        if self._device.type != "cpu":
+            states[self._device.type] = torch.get_device_module(self._device).get_rng_state()
+        return states
 
     def _fused_recurrent(self) -> bool | None:
         with self._autocast:

@@ -22,6 +22,7 @@ from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, Precision, label_of
 from orchestrator.train.torch_observation import FirstProduct
+from orchestrator.train.torch_state import arrays_of, put_back
 from workloads.data.batches import Batches
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.recurrent import fused_recurrent
@@ -125,6 +126,17 @@ class TorchXlaTrainer:
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""
         return self._networks.state()
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """Every device holds all of it."""
+        draws = {"draws.xla": np.array(xla_model.get_rng_state())}
+        return arrays_of(self._networks, self._optimizers) | draws
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Sent to the devices at once, so that the next step's program is that of any other."""
+        put_back(arrays, self._networks, self._optimizers)
+        torch_xla.sync()  # which moves the state of the draws on: torch_xla 2.9
+        xla_model.set_rng_state(arrays["draws.xla"].item())
 
     def close(self) -> None:
         """One process has nobody to leave."""

@@ -19,6 +19,7 @@ from orchestrator.core.target import Target
 from orchestrator.train import calibration, loop
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.channel import Channel
+from orchestrator.train.checkpoint import Checkpoint
 from orchestrator.train.energy import Meter, meter_of, no_meter
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.failures import kind_of, line_of
@@ -29,6 +30,7 @@ from orchestrator.train.pursuit import Pursuer
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.report import WorkerReport
 from orchestrator.train.variables import telling
+from orchestrator.train.worker_checkpoints import WorkerCheckpoints
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.registry import workload
@@ -68,23 +70,33 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         seed=job.trial.seed,
         noise=spec.noise,
     )
+    checkpoints = WorkerCheckpoints(
+        job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
+    )
+    resumed = checkpoints.newest()
+    first_step = resumed.progress.step if resumed else 0
     timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
-    data.start(rank=job.rank, world_size=job.world_size, first=0, last=steps - 1)
+    data.start(rank=job.rank, world_size=job.world_size, first=first_step, last=steps - 1)
     trainer.setup(spec, job, data)
     initial = digests_of(trainer.state())
     setup_seconds = time.perf_counter() - started
+    if resumed:
+        trainer.samples = resumed.progress.samples
     channel.send({"event": "training"})
-    times = loop.run(
-        trainer,
-        spec.phases,
-        timing,
-        steps=steps,
-        meet=lambda vote: _meet(channel, vote),
-        clock=time.perf_counter,
-        meter=_meter(job),
-        pursuer=_pursuer(timing, spec.quality, trainer, is_first=job.rank == 0, channel=channel),
-    )
+    with checkpoints.keeper(trainer, last_step=steps - timing.enough_steps) as keeper:
+        times = loop.run(
+            trainer,
+            spec.phases,
+            timing,
+            steps=steps,
+            meet=lambda vote: _meet(channel, vote),
+            clock=time.perf_counter,
+            meter=_meter(job),
+            pursuer=_pursuer(job, timing, spec.quality, trainer=trainer, channel=channel, resumed=resumed),
+            keeper=keeper,
+            resumed=resumed,
+        )
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     state = trainer.state()
     _require_finite(state)
@@ -116,11 +128,18 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         unmoved=unmoved_of(spec.phases, initial, digests_of(state)),
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},
+        checkpoint_notes=tuple(checkpoints.notes),
     )
 
 
 def _pursuer(
-    timing: TimingSpec, quality: Quality, trainer: Trainer, *, is_first: bool, channel: Channel
+    job: WorkerJob,
+    timing: TimingSpec,
+    quality: Quality,
+    *,
+    trainer: Trainer,
+    channel: Channel,
+    resumed: Checkpoint | None,
 ) -> Pursuer | None:
     """Who looks for the trial's target, if it has one; rank 0 decides."""
     if timing.target is None:
@@ -130,9 +149,10 @@ def _pursuer(
         Target(metric=quality.metric, value=timing.target, higher_is_better=quality.higher_is_better),
         every_steps=timing.evaluate_every_steps,
         evaluate=lambda: trainer.evaluate(None),
-        decides=is_first,
+        decides=job.rank == 0,
         meet=lambda vote: _meet(channel, vote),
         clock=time.perf_counter,
+        curve=resumed.progress.evaluations if resumed else (),
     )
 
 

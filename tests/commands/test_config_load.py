@@ -7,7 +7,7 @@ from plan_values import planned
 
 from orchestrator.config.load import load
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.settings import TrainerSettings
+from orchestrator.core.settings import Checkpointing, TrainerSettings
 from orchestrator.core.wish import Wish
 
 SWEEPS = ", ".join(sorted(each.stem for each in (Path(__file__).parents[2] / "conf/sweep").glob("*.yaml")))
@@ -209,3 +209,40 @@ def test_a_wish_that_is_wrong_is_one_line(word, message):
         loaded(SMOKE, word)
     assert str(raised.value).startswith(message)
     assert "\n" not in str(raised.value)
+
+
+def test_checkpoints_lie_in_the_sweeps_folder_and_come_too_late_for_a_sweep_of_seconds(tmp_path):
+    url = str(tmp_path / "outputs/smoke/checkpoints")
+    settings = loaded(SMOKE, working_directory=tmp_path)
+    assert settings.checkpointing == Checkpointing(every_seconds=300, grace_seconds=20, url=url)
+
+
+@pytest.mark.parametrize(
+    ("path", "url"),
+    [("kept", "/nowhere/kept/smoke"), ("/kept", "/kept/smoke"), ("s3://b/c/", "s3://b/c/smoke")],
+)
+def test_another_place_for_checkpoints_has_a_folder_for_each_sweep(path, url):
+    assert loaded(SMOKE, f"checkpoint.path={path}").checkpointing.url == url
+
+
+def test_checkpoints_can_be_switched_off_and_are_no_part_of_a_trials_identity():
+    (usual, *_), (without, *_) = (
+        loaded(SMOKE, *words).sweep.points for words in ((), ("checkpoint.every_seconds=null",))
+    )
+    assert usual == without
+    assert loaded(SMOKE, "checkpoint.every_seconds=null").checkpointing is None
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("checkpoint.every_seconds=0", "checkpoint.every_seconds=0.0 must be above 0 and finite"),
+        ("checkpoint.grace_seconds=inf", "checkpoint.grace_seconds=inf must be above 0 and finite"),
+        ("checkpoint.every_seconds=often", "checkpoint.every_seconds='often' must be a number"),
+        ("checkpoint.evry=1", "unknown key 'checkpoint.evry'; did you mean 'checkpoint.every_seconds'?"),
+    ],
+)
+def test_a_checkpoint_setting_that_is_wrong_is_one_line(word, message):
+    with pytest.raises(ConfigError) as raised:
+        loaded(SMOKE, word)
+    assert str(raised.value).startswith(message)

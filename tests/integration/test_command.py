@@ -267,3 +267,12 @@ def test_two_names_of_the_same_data_are_one_trial(tmp_path: Path) -> None:
     both = ask("plan", "--json", *words, "data=auto,standin", cwd=tmp_path)
     ids = [each["trial_id"] for each in json.loads(both.out)["placements"]]
     assert len(ids) == len(set(ids))
+
+
+def test_a_place_for_checkpoints_that_cannot_be_used_is_refused_before_anything_is_made(tmp_path):
+    told = ask(*NOOP, "checkpoint.path=nothing://here", cwd=tmp_path)
+    assert (told.code, told.err) == (
+        2,
+        "error: checkpoint.path=nothing://here/smoke cannot be used: Protocol not known: nothing\n",
+    )
+    assert not (tmp_path / "outputs").exists()

@@ -1,8 +1,11 @@
-"""Which failures start a trial again, and how often."""
+"""Which failures start a trial again, how often, and which leave its checkpoints."""
 
 import pytest
+from builders import record
 
-from orchestrator.execute.retry import starts_again
+from orchestrator.core.errors import FAILURE_KINDS
+from orchestrator.core.result import Failure
+from orchestrator.execute.retry import may_go_on, starts_again
 
 _LIMITS = {"preempted": 10, "worker_lost": 1, "oom": 0}
 
@@ -23,3 +26,13 @@ def test_a_trial_starts_again_as_often_as_its_failure_allows(kind, times, again)
 
 def test_a_failure_without_a_limit_is_final():
     assert not starts_again("diverged", times=1, limits=_LIMITS)
+
+
+@pytest.mark.parametrize("kind", FAILURE_KINDS)
+def test_another_attempt_may_go_on_unless_the_failure_speaks_against_the_training(kind):
+    is_unsound = kind in ("diverged", "device_mismatch", "invalid_measurement", "error")
+    assert may_go_on(record(failure=Failure(kind=kind, message=""))) is not is_unsound
+
+
+def test_a_trial_that_has_its_result_needs_no_other_attempt():
+    assert not may_go_on(record())

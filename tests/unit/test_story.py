@@ -179,3 +179,9 @@ def test_a_rank_that_the_kernel_killed_for_memory_is_out_of_memory():
 def test_an_error_beside_which_the_kernel_killed_somebody_else_keeps_its_class():
     told = tell(story(1), (0, failed("error")))
     assert cause_of(told, killed_for_memory=True) == ("error", "the cause")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGALRM])
+def test_a_rank_that_was_told_to_leave_was_preempted_whether_it_heeded_that_or_not(number):
+    told = tell(story(), (0, _TRAINING), (1, _TRAINING), (1, {"event": "exited", "code": -number}))
+    assert cause_of(told) == ("preempted", f"rank 1 died of {number.name}")

@@ -1,0 +1,151 @@
+"""A checkpoint on disk: named arrays, and what they are of. Never a pickle.
+
+`<step>-<sha256 of meta.json>/` holds `arrays.npz` and `meta.json`, which has the hash of the arrays: whatever
+was damaged on the way contradicts the folder's name.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from orchestrator.core import codec
+from orchestrator.core.errors import RecordError
+from orchestrator.core.target import Evaluation
+
+VERSION = 1
+"""Raised when checkpoints of earlier versions of this code can no longer be gone on from."""
+
+META = "meta.json"
+ARRAYS = "arrays.npz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a training had come.
+
+    Attributes:
+        step: optimizer steps taken: the index of the next one, and so the place in data and noise.
+        phase: the phase of the training that took the last of them.
+        samples: that each rank had trained on.
+        training_seconds: from the first step on, without evaluations and checkpoints; rank 0's.
+        network_losses: (step, loss) pairs of each network that were read.
+        evaluations: on the way to a target.
+    """
+
+    step: int
+    phase: str
+    samples: int
+    training_seconds: float
+    network_losses: Mapping[str, tuple[tuple[int, float], ...]] = field(default_factory=dict)
+    evaluations: tuple[Evaluation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """What the arrays are of.
+
+    Attributes:
+        trial_id: of the trial, number of workers included: a checkpoint is no other trial's.
+        packages: the framework's, with their versions.
+        arrays_sha256: of the file of the arrays.
+    """
+
+    trial_id: str
+    packages: Mapping[str, str]
+    arrays_sha256: str
+    progress: Progress
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One that was read and holds what its name says."""
+
+    progress: Progress
+    arrays: Mapping[str, npt.NDArray[Any]]
+
+
+def write(
+    parent: Path,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    *,
+    trial_id: str,
+    packages: Mapping[str, str],
+    progress: Progress,
+) -> Path:
+    """Write a checkpoint into a folder of its own in `parent`, whole or not at all under its name."""
+    unnamed = parent / "unfinished"
+    unnamed.mkdir(exist_ok=True)
+    with (unnamed / ARRAYS).open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+        _to_disk(file)
+    meta = codec.to_json(
+        Meta(
+            trial_id=trial_id,
+            packages=packages,
+            arrays_sha256=_sha256_of(unnamed / ARRAYS),
+            progress=progress,
+        )
+    ).encode()
+    with (unnamed / META).open("wb") as file:
+        file.write(meta)
+        _to_disk(file)
+    return unnamed.rename(parent / f"{progress.step:012d}-{hashlib.sha256(meta).hexdigest()}")
+
+
+def meta_of(folder: Path) -> Meta:
+    """What a checkpoint is of, once both of its files are found to be what was written.
+
+    Raises:
+        RecordError: a file is missing, cut off or changed.
+    """
+    try:
+        meta = (folder / META).read_bytes()
+        whole = hashlib.sha256(meta).hexdigest() == folder.name.rpartition("-")[2]
+        found = codec.from_json(Meta, meta.decode()) if whole else None
+        if found is not None and _sha256_of(folder / ARRAYS) == found.arrays_sha256:
+            return found
+    except OSError as error:
+        raise RecordError(f"{_called(folder)} cannot be read: {error.strerror}") from error
+    raise RecordError(f"{_called(folder)} is damaged: its hash is another")
+
+
+def read(folder: Path, *, trial_id: str, packages: Mapping[str, str]) -> Checkpoint:
+    """Read a checkpoint of this very trial.
+
+    Raises:
+        RecordError: it is damaged, of another trial, or of other versions of this code or the framework, or
+            holds something else than arrays.
+    """
+    meta = meta_of(folder)
+    asked = {"trial": trial_id, "checkpoints' version": VERSION, "packages": dict(packages)}
+    found = {"trial": meta.trial_id, "checkpoints' version": meta.version, "packages": dict(meta.packages)}
+    for what, value in asked.items():
+        if found[what] != value:
+            raise RecordError(f"{_called(folder)} is of {what} {found[what]}; this is {value}")
+    try:
+        with np.load(folder / ARRAYS, allow_pickle=False) as arrays:
+            return Checkpoint(progress=meta.progress, arrays=dict(arrays))
+    except ValueError as error:
+        raise RecordError(f"{_called(folder)} cannot be read: {error}") from error
+
+
+def _called(folder: Path) -> str:
+    step = folder.name.partition("-")[0].lstrip("0")
+    return f"the checkpoint of step {step}"
+
+
+def _sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _to_disk(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,60 @@
+"""All that a further identical step of a PyTorch training needs, as named arrays, and how it is put back."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from workloads.with_torch.network import named_weights
+from workloads.with_torch.training import Networks
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+_WEIGHT = "weight."
+_SLOT = "slot."
+
+
+def arrays_of(networks: Networks, optimizers: Iterable[Optimizer]) -> dict[str, npt.NDArray[Any]]:
+    """Copies of `weight.<canonical name>`, and of `slot.<parameter>.<slot>` with PyTorch's own names."""
+    weights = {f"{_WEIGHT}{name}": array for name, array in networks.state().items()}
+    names = _names_in(networks)
+    slots = {
+        f"{_SLOT}{names[parameter]}.{slot}": np.array(value.detach().cpu().numpy(), order="C")
+        for optimizer in optimizers
+        for parameter, kept in optimizer.state.items()
+        for slot, value in kept.items()
+    }
+    return weights | slots
+
+
+def put_back(arrays: Arrays, networks: Networks, optimizers: Iterable[Optimizer]) -> None:
+    """Overwrite weights and optimizer slots with what `arrays_of` gave in the same phase of a training."""
+    for name, network in networks.named():
+        for key, weight in named_weights(network).items():
+            weight.load(arrays[f"{_WEIGHT}{name}.{key}"])
+    names = _names_in(networks)
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                kept = _under(f"{_SLOT}{names[parameter]}.", arrays)
+                optimizer.state[parameter] = {
+                    slot: _slot_like(parameter, array) for slot, array in kept.items()
+                }
+
+
+def _names_in(networks: Networks) -> dict[Tensor, str]:
+    return {parameter: name for name, parameter in networks.named_parameters()}
+
+
+def _under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _slot_like(parameter: Tensor, array: npt.NDArray[Any]) -> Tensor:
+    """On the parameter's device and in its memory format; a count of steps stays on the host."""
+    value = torch.from_numpy(array)
+    return torch.empty_like(parameter, requires_grad=False).copy_(value) if value.ndim else value

@@ -1,0 +1,109 @@
+"""Checkpoints on disk: what is written is read, and what is damaged or another's is refused."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from builders import trial_spec
+
+from orchestrator.core.codec import to_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.spec import trial_id
+from orchestrator.core.target import Evaluation
+from orchestrator.train.checkpoint import ARRAYS, META, Meta, Progress, meta_of, read, write
+
+PACKAGES = {"numpy": "1"}
+ARRAYS_OF_7 = {"weight.a": np.arange(6.0).reshape(2, 3), "slot.step": np.array(7.0, np.float32)}
+PROGRESS = Progress(
+    step=7,
+    phase="training",
+    samples=448,
+    training_seconds=1.5,
+    network_losses={"model": ((1, 2.0), (7, float("inf")))},
+    evaluations=(Evaluation(steps=5, training_seconds=1.0, quality=0.5),),
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A checkpoint after 7 steps of the trial `one`."""
+    return write(tmp_path, ARRAYS_OF_7, trial_id="one", packages=PACKAGES, progress=PROGRESS)
+
+
+def refusal_of(folder, **changes):
+    with pytest.raises(RecordError) as caught:
+        read(folder, **{"trial_id": "one", "packages": PACKAGES, **changes})
+    return str(caught.value)
+
+
+def test_what_is_written_is_read(folder):
+    found = read(folder, trial_id="one", packages=PACKAGES)
+    assert found.progress == PROGRESS
+    assert found.arrays.keys() == ARRAYS_OF_7.keys()
+    for name, array in ARRAYS_OF_7.items():
+        np.testing.assert_array_equal(found.arrays[name], array, strict=True)
+
+
+def test_nothing_unfinished_lies_beside_a_checkpoint(folder):
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("name", [ARRAYS, META])
+def test_a_file_that_is_cut_in_half_is_refused(folder, name):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    assert refusal_of(folder) == "the checkpoint of step 7 is damaged: its hash is another"
+
+
+def test_a_bit_that_changed_is_refused(folder):
+    content = bytearray((folder / ARRAYS).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / ARRAYS).write_bytes(content)
+    assert refusal_of(folder) == "the checkpoint of step 7 is damaged: its hash is another"
+
+
+def test_a_missing_file_is_refused(folder):
+    (folder / ARRAYS).unlink()
+    assert refusal_of(folder) == "the checkpoint of step 7 cannot be read: No such file or directory"
+
+
+def test_another_trials_checkpoint_is_refused(folder):
+    assert refusal_of(folder, trial_id="two") == "the checkpoint of step 7 is of trial one; this is two"
+
+
+def test_a_checkpoint_of_another_number_of_workers_is_anothers(tmp_path):
+    one, two = (trial_id(trial_spec(num_workers=workers)) for workers in (1, 2))
+    folder = write(tmp_path, ARRAYS_OF_7, trial_id=one, packages=PACKAGES, progress=PROGRESS)
+    assert refusal_of(folder, trial_id=two) == f"the checkpoint of step 7 is of trial {one}; this is {two}"
+
+
+def test_a_checkpoint_of_another_framework_version_is_refused(folder):
+    said = refusal_of(folder, packages={"numpy": "2"})
+    assert said == "the checkpoint of step 7 is of packages {'numpy': '1'}; this is {'numpy': '2'}"
+
+
+def renamed(folder, meta):
+    """The folder with another meta.json, under the name that goes with it."""
+    (folder / META).write_text(to_json(meta))
+    digest = hashlib.sha256((folder / META).read_bytes()).hexdigest()
+    return folder.rename(folder.with_name(f"000000000007-{digest}"))
+
+
+def test_a_checkpoint_of_another_version_of_this_code_is_refused(folder):
+    arrays = meta_of(folder).arrays_sha256
+    meta = Meta(trial_id="one", packages=PACKAGES, arrays_sha256=arrays, progress=PROGRESS, version=0)
+    said = refusal_of(renamed(folder, meta))
+    assert said == "the checkpoint of step 7 is of checkpoints' version 0; this is 1"
+
+
+def test_a_pickle_among_the_arrays_is_never_opened(folder):
+    np.savez(folder / ARRAYS, **{"weight.a": np.array([{"a": 1}], dtype=object)})
+    arrays = hashlib.sha256((folder / ARRAYS).read_bytes()).hexdigest()
+    meta = Meta(trial_id="one", packages=PACKAGES, arrays_sha256=arrays, progress=PROGRESS)
+    said = refusal_of(renamed(folder, meta))
+    assert said.startswith("the checkpoint of step 7 cannot be read: Object arrays cannot be loaded")
+
+
+def test_what_is_no_array_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        write(tmp_path, {"a": np.array([{}])}, trial_id="one", packages=PACKAGES, progress=PROGRESS)
