@@ -16,7 +16,6 @@ WORDS = (
     "sweep.include=[]",
     "data.source=synthetic",
     "tracking=none",
-    "executor=inline",
     "steps=600",
     "workload.filters=[4,8]",
     "workload.dense_units=16",
@@ -35,9 +34,9 @@ def relatives(monkeypatch: pytest.MonkeyPatch):
         yield started
 
 
-def kill_driver_after(count: int, folder: Path, relatives: Family) -> list[Path]:
+def kill_driver_after(count: int, folder: Path, relatives: Family, *, executor: str) -> list[Path]:
     """Start the sweep, kill its driver once so many checkpoints are kept, and say which are left."""
-    with start(*WORDS, cwd=folder) as driver:
+    with start(*WORDS, f"executor={executor}", cwd=folder) as driver:
         while len(kept_in(folder)) < count:
             assert driver.poll() is None
             time.sleep(0.01)
@@ -46,10 +45,11 @@ def kill_driver_after(count: int, folder: Path, relatives: Family) -> list[Path]
     return kept_in(folder)
 
 
-def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp_path, relatives):
-    *_, newest = kill_driver_after(2, tmp_path, relatives)
+@pytest.mark.parametrize("executor", ["inline", "ray"])
+def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp_path, relatives, executor):
+    *_, newest = kill_driver_after(2, tmp_path, relatives, executor=executor)
     assert records_in(tmp_path) == []
-    answer = ask(*WORDS, cwd=tmp_path)
+    answer = ask(*WORDS, f"executor={executor}", cwd=tmp_path)
     (record,) = records_in(tmp_path)
     step = int(newest.name.partition("-")[0])
     assert (answer.code, record["attempt"], record["result"]["resumed_from_step"]) == (0, 2, step)
@@ -59,10 +59,10 @@ def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp
 
 
 def test_a_checkpoint_that_was_cut_in_half_is_told_and_the_one_before_is_taken(tmp_path, relatives):
-    *_, before, newest = kill_driver_after(2, tmp_path, relatives)
+    *_, before, newest = kill_driver_after(2, tmp_path, relatives, executor="inline")
     arrays = newest / "arrays.npz"
     arrays.write_bytes(arrays.read_bytes()[: arrays.stat().st_size // 2])
-    answer = ask(*WORDS, cwd=tmp_path)
+    answer = ask(*WORDS, "executor=inline", cwd=tmp_path)
     (record,) = records_in(tmp_path)
     step, damaged = (int(each.name.partition("-")[0]) for each in (before, newest))
     assert record["result"]["resumed_from_step"] == step
