@@ -1,6 +1,6 @@
 """Measurements as a table; units stand in its headers only."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.measured import RESUMED, WHERE_KNOWN, Measured
@@ -11,7 +11,6 @@ from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import (
     UNKNOWN,
     Number,
-    Spread,
     counted,
     counted_marks,
     data_name,
@@ -113,15 +112,11 @@ def _measured_row(
         number(each.first_step_seconds.median),
         number(each.setup_seconds.median),
         spread(each.final_loss),
-        *(_spread_in(each.where_known, name) for name in known),
+        *(number(each.where_known[name].median) if name in each.where_known else UNKNOWN for name in known),
         *(spread(each.usd_per_million_samples), each.price or UNKNOWN)[: min(len(prices), 2)],
-        *(_spread_in(each.quality, name) for name in quality),
+        *(spread(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
         _basis_of(each),
     )
-
-
-def _spread_in(found: Mapping[str, Spread], name: str) -> str:
-    return spread(found[name]) if name in found else UNKNOWN
 
 
 def _basis_of(each: Measured) -> str:
