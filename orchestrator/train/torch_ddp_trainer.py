@@ -31,6 +31,10 @@ from workloads.with_torch.training import Losses, Networks, optimizer_of
 _KINDS: Mapping[str, DeviceKind] = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
 
 
+_KEPT_ALIVE: list["TorchDdpTrainer"] = []
+"""torch 2.13 frees a gloo group with the GIL held and joins its threads; one may wait for the GIL."""
+
+
 class TorchDdpTrainer:
     """gloo between CPUs, nccl between GPUs, no process group at all for a single replica.
 
@@ -156,8 +160,9 @@ class TorchDdpTrainer:
         self._scaler.load_state_dict({name: arrays[f"scaler.{name}"].item() for name in scaler})
 
     def close(self) -> None:
-        """Leave the process group, if there is one."""
+        """Leave the process group, if there is one; what holds it lives until the process ends."""
         if dist.is_initialized():
+            _KEPT_ALIVE.append(self)
             dist.destroy_process_group()
 
     def _drawing(self) -> dict[str, Tensor]:
