@@ -7,20 +7,9 @@ import pandas as pd
 from orchestrator.analysis.setting import Namer, names_in
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.core.placement import Cached, Placement, Plan, Skipped
-from orchestrator.core.spec import TrialSpec
+from orchestrator.core.spec import AXES, TrialSpec
 
-_FACTORS = (
-    "workload",
-    "device",
-    "trainer",
-    "precision",
-    "num_workers",
-    "global_batch_size",
-    "steps",
-    "seed",
-    "repeat",
-)
-PLAN_COLUMNS = ("state", "point", *_FACTORS, "note", "trial_id")
+PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
 
 
 def plan_frame(plan: Plan) -> pd.DataFrame:
@@ -39,7 +28,7 @@ def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
 
 
 def _factors_of(trial: TrialSpec | None) -> tuple[object, ...]:
-    return tuple(trial and getattr(trial, name) for name in _FACTORS)
+    return tuple(trial and getattr(trial, name) for name in AXES)
 
 
 def plan_table(plan: Plan) -> Table:

@@ -97,6 +97,20 @@ class TimingSpec:
         return self.least_steps + self.max_warmup_steps - self.warmup_steps
 
 
+AXES = (
+    "workload",
+    "device",
+    "trainer",
+    "precision",
+    "num_workers",
+    "global_batch_size",
+    "steps",
+    "seed",
+    "repeat",
+)
+"""Fields of a trial that a sweep varies, beside knobs: what trials are told apart by."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialSpec:
     """Everything that decides what is computed and on what kind of hardware; a sweep's name does not.

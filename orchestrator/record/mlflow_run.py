@@ -6,22 +6,12 @@ from dataclasses import fields
 
 from orchestrator.core.codec import to_plain
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import AXES
 from orchestrator.record.mlflow_system import Point, system_metrics_of
 
 RECORD_NAME = "record.json"
 """The artifact of a run that holds its whole record."""
 
-_AXES = (
-    "workload",
-    "device",
-    "trainer",
-    "precision",
-    "num_workers",
-    "global_batch_size",
-    "steps",
-    "seed",
-    "repeat",
-)
 _LONGEST_TAG = 5000  # MLflow's own limit is 8000
 _NOT_IN_A_KEY = re.compile(r"[^\w./:\- ]")  # MLflow refuses a run for one such character
 
@@ -103,7 +93,7 @@ def params_of(record: TrialRecord) -> dict[str, str]:
         if getattr(spec.timing, each.name) != each.default
     }
     axes = {
-        **{name: getattr(spec, name) for name in _AXES},
+        **{name: getattr(spec, name) for name in AXES},
         **{f"workload.{name}": value for name, value in spec.workload_options.items()},
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
         **{f"measure.{name}": value for name, value in timing.items()},
