@@ -15,15 +15,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from trainer_runs import RUNS, WORKLOADS, do_all, jobs_of, python_of
+from trainer_runs import RUNS, WORKLOADS, do_all, jobs_of, python_of, set_up
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.spec import trial_id
 from orchestrator.train import checkpoint
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.environment import framework_versions
-from orchestrator.train.registry import load_trainer, trainer_info
-from workloads.data import batches
+from orchestrator.train.registry import trainer_info
 from workloads.data.sources import resolve
 from workloads.registry import workload
 from workloads.spec import WorkloadSpec, phase_steps
@@ -95,7 +94,7 @@ def _main(folder: Path) -> int:
 
 
 def _whole(job: WorkerJob, stem: Path) -> None:
-    spec, trainer = _set_up(job)
+    spec, trainer = set_up(job)
     _train(trainer, spec, job, first=0, last=job.trial.steps)
     np.savez(stem.with_suffix(".npz"), **trainer.checkpoint())
     trainer.close()
@@ -103,7 +102,7 @@ def _whole(job: WorkerJob, stem: Path) -> None:
 
 def _left(kept: Path, job: WorkerJob, _stem: Path) -> None:
     """The first rank's checkpoint is that of all ranks."""
-    spec, trainer = _set_up(job)
+    spec, trainer = set_up(job)
     step = LEFT_AFTER[spec.name]
     phase = _train(trainer, spec, job, first=0, last=step)
     arrays = trainer.checkpoint()
@@ -116,7 +115,7 @@ def _left(kept: Path, job: WorkerJob, _stem: Path) -> None:
 
 
 def _resumed(kept: Path, job: WorkerJob, stem: Path) -> None:
-    spec, trainer = _set_up(job)
+    spec, trainer = set_up(job)
     (folder,) = kept.iterdir()
     found = checkpoint.read(folder, trial_id=trial_id(job.trial), packages=_packages_of(job))
     _train(trainer, spec, job, first=found.progress.step, last=job.trial.steps, found=found)
@@ -126,21 +125,6 @@ def _resumed(kept: Path, job: WorkerJob, stem: Path) -> None:
 
 def _packages_of(job: WorkerJob) -> dict[str, str]:
     return framework_versions(trainer_info(job.trial.trainer).packages)
-
-
-def _set_up(job: WorkerJob) -> tuple[WorkloadSpec, Trainer]:
-    trial = job.trial
-    spec = workload(trial.workload, trial.workload_options)
-    data = batches.load(
-        Path(job.data_path),
-        data=spec.data,
-        global_batch_size=trial.global_batch_size,
-        seed=trial.seed,
-        noise=spec.noise,
-    )
-    trainer = load_trainer(trainer_info(trial.trainer).path)
-    trainer.setup(spec, job, data)
-    return spec, trainer
 
 
 def _train(

@@ -30,7 +30,7 @@ from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.initial import initial_weights
 from workloads.registry import workload
-from workloads.spec import phase_steps
+from workloads.spec import WorkloadSpec, phase_steps
 
 ROOT = Path(__file__).parents[1]
 
@@ -223,7 +223,8 @@ def fork(job: WorkerJob, stem: Path, work: Callable[[WorkerJob, Path], None]) ->
         os._exit(code)
 
 
-def _work(job: WorkerJob, stem: Path) -> None:
+def set_up(job: WorkerJob) -> tuple[WorkloadSpec, Trainer]:
+    """The workload of a job, and a trainer that is ready for its first phase."""
     trial = job.trial
     spec = workload(trial.workload, trial.workload_options)
     data = batches.load(
@@ -235,9 +236,14 @@ def _work(job: WorkerJob, stem: Path) -> None:
     )
     trainer = load_trainer(trainer_info(trial.trainer).path)
     trainer.setup(spec, job, data)
+    return spec, trainer
+
+
+def _work(job: WorkerJob, stem: Path) -> None:
+    spec, trainer = set_up(job)
     losses: list[dict[str, float]] = []
     counts: list[int | None] = []
-    for phase, last in zip(spec.phases, accumulate(phase_steps(spec.phases, trial.steps)), strict=True):
+    for phase, last in zip(spec.phases, accumulate(phase_steps(spec.phases, job.trial.steps)), strict=True):
         trainer.begin(phase)
         trainer.synchronize()  # as the loop does before the first step
         for index in range(len(losses), last):
