@@ -95,7 +95,11 @@ def _node_type(pool: Pool, cluster: Cluster) -> Plain:
 
 
 def _commands(cluster: Cluster) -> Plain:
-    """The images hold all that is needed. Without these, Ray's own defaults would install another Ray."""
+    """The images hold all that is needed. Without these, Ray's own defaults would install another Ray.
+
+    Nodes stop their Ray first, as in Ray's own examples: a second `ray up` sends the commands again. A node
+    runs nothing but this cluster, in a container of its own.
+    """
     registry = cluster.registry.partition("/")[0]
     return {
         "initialization_commands": [
