@@ -10,8 +10,6 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from workloads.data.download import DownloadError, public, text_at
 
-_DEFAULT_INDEX = "https://pypi.org/simple"
-
 
 def url_of(package: str, file_name: str) -> str:
     """Where the index offers that file of a package.
@@ -39,7 +37,17 @@ def _indexes() -> list[str]:
     settings = _pip_settings()
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         return []
-    return [settings.get("index-url", _DEFAULT_INDEX), *settings.get("extra-index-url", "").split()]
+    first = settings.get("index-url") or _pips_default()
+    return [*([first] if first else []), *settings.get("extra-index-url", "").split()]
+
+
+def _pips_default() -> str | None:
+    """The index that pip takes where nothing is set up; None without pip."""
+    try:
+        from pip._internal.models.index import PyPI  # pip has no public name for it
+    except ImportError:
+        return None
+    return str(PyPI.simple_url)
 
 
 def _pip_settings() -> dict[str, str]:
