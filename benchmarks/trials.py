@@ -65,7 +65,7 @@ def run_in_order(
         prior_attempts={},
         environment={},
     )
-    InlineExecutor(situation.node).run(placements, mission, keep=records.append, watcher=Silent())
+    InlineExecutor(situation.inventory).run(placements, mission, keep=records.append, watcher=Silent())
     return require_results(records)
 
 

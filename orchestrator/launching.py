@@ -81,7 +81,7 @@ def text_of(file: Path) -> str:
 
 
 def _rendered(cluster: Cluster) -> str:
-    if cluster.provider == "local":
+    if cluster.provider in ("local", "fake"):
         raise ConfigError(
             f"pools={cluster.name} is this machine, which needs no file; choose pools=gcp or pools=gke"
         )

@@ -11,12 +11,13 @@ from typing import Any
 
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.wording import counted
-from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, RecordError
+from orchestrator.core.inventory import Inventory, of_cluster, of_host
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.execute.agent import OWN_PYTHON
 from orchestrator.execute.base import Executor, Mission, Watcher
 from orchestrator.execute.checkpoints import Checkpoints
 from orchestrator.execute.inline import InlineExecutor
@@ -25,9 +26,9 @@ from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
 from orchestrator.images import require_browser
 from orchestrator.plan.answers import adopted
-from orchestrator.plan.order import running_order
+from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.plan import plan
-from orchestrator.plan.prices import priced, repriced
+from orchestrator.plan.prices import Market, priced, repriced
 from orchestrator.plan.trials import data_needed
 from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
@@ -56,7 +57,7 @@ class Situation:
         today: the day on which prices are looked up.
     """
 
-    node: Node
+    inventory: Inventory
     environments: Mapping[str, TrainerEnvironment]
     data: Mapping[tuple[str, str], DataRef]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
@@ -77,11 +78,8 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
     if settings.images:
         require_browser()
     return Situation(
-        node=local_node(tuple(settings.sweep.devices.values())),
-        environments={
-            name: trainer_environment(trainer_info(name), python=chosen.python)
-            for name, chosen in settings.trainers.items()
-        },
+        inventory=_inventory_of(settings),
+        environments={name: _environment_of(settings, name) for name in settings.trainers},
         data={
             (name, source): _data_of(settings, name, source, download=download, progress=progress)
             for name, source in data_needed(settings.sweep)
@@ -95,7 +93,7 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
     """Decide what becomes of every point; nothing is started."""
     return plan(
         settings.sweep,
-        node=situation.node,
+        inventory=situation.inventory,
         trainers=trainers(),
         environments=situation.environments,
         start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
@@ -192,9 +190,20 @@ def ledger_of(settings: Settings) -> Ledger:
     return Ledger(settings.outputs / settings.sweep.name / FILE_NAME)
 
 
+def market_of(settings: Settings, *, today: str) -> Market:
+    """What the command's trials are priced by."""
+    pools = settings.cluster.pools if settings.cluster else ()
+    return Market(
+        devices=settings.sweep.devices,
+        prices=settings.prices,
+        today=today,
+        pools={each.name: each for each in pools},
+    )
+
+
 def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager[None]:
     """This host for this sweep alone, if it runs anything here: a cluster knows itself what is free."""
-    if not todo.placements or (settings.executor == "ray" and settings.cluster_address != "local"):
+    if not todo.placements or settings.cluster_address not in ("local", "fake"):
         return nullcontext()
     path = default_cache() / f"sweep-on-{platform.node()}.lock"  # hosts may share a user's cache
     return own_turn(path, sweep=settings.sweep.name, say=say)
@@ -206,7 +215,7 @@ def _at_prices_asked(
     """The records with the prices that they were kept with, or with those that the command line speaks of."""
     if not settings.reprices:
         return records
-    return repriced(records, settings.sweep.devices, prices=settings.prices, today=today)
+    return repriced(records, market_of(settings, today=today))
 
 
 def _today() -> str:
@@ -229,10 +238,10 @@ def _execute(
     checkpoints: Checkpoints | None,
     watcher: Watcher,
 ) -> None:
-    devices = settings.sweep.devices
+    market = market_of(settings, today=situation.today)
 
     def keep(attempted: TrialRecord) -> None:
-        record = priced(attempted, devices, prices=settings.prices, today=situation.today)
+        record = priced(attempted, market)
         ledger.append(record)
         if checkpoints:
             checkpoints.settle(record)
@@ -240,8 +249,24 @@ def _execute(
 
     if todo.placements:
         mission = _mission_of(settings, situation, folder=ledger.path.parent)
-        order = running_order(todo.placements, seed=settings.sweep.shuffle_seed)
-        _executor_of(settings, situation.node).run(order, mission, keep=keep, watcher=watcher)
+        sweep = settings.sweep
+        weight = weight_of(sweep.order, market)
+        order = running_order(todo.placements, seed=sweep.shuffle_seed, weight=weight)
+        _executor_of(settings, situation.inventory).run(order, mission, keep=keep, watcher=watcher)
+
+
+def _inventory_of(settings: Settings) -> Inventory:
+    """This host, or pools: then its own accelerators are nobody's."""
+    if settings.cluster is None:
+        return of_host(local_node(tuple(settings.sweep.devices.values())))
+    return of_cluster(settings.cluster, host=local_node(()), is_fake=settings.is_fake)
+
+
+def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
+    """As it is here. On the nodes of a real cluster it is what their image has, in the Python of its Ray."""
+    if settings.cluster is not None and not settings.is_fake:
+        return TrainerEnvironment(python=OWN_PYTHON, versions={}, missing=None)
+    return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
 
 
 def _checkpoints_of(settings: Settings) -> Checkpoints | None:
@@ -283,11 +308,13 @@ def _data_of(
         raise ConfigError(str(error)) from error
 
 
-def _executor_of(settings: Settings, node: Node) -> Executor:
+def _executor_of(settings: Settings, inventory: Inventory) -> Executor:
     if settings.executor == "inline":
-        return InlineExecutor(node)
+        return InlineExecutor(inventory)
     ray_tune = _heavy("orchestrator.execute.ray_tune", "executor=ray", instead="executor=inline")
-    executor: Executor = ray_tune.RayTuneExecutor(node, address=settings.cluster_address)
+    executor: Executor = ray_tune.RayTuneExecutor(
+        inventory, address=settings.cluster_address, cluster=settings.cluster
+    )
     return executor
 
 

@@ -78,7 +78,7 @@ def plan(settings: Settings, *, console: Console) -> Prospect:
     decided = pipeline.plan_sweep(settings, situation)
     return Prospect(
         plan=decided,
-        prices=prices_in(decided, settings.sweep.devices, prices=settings.prices, today=situation.today),
+        prices=prices_in(decided, pipeline.market_of(settings, today=situation.today)),
         downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
     )
 

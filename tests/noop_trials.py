@@ -14,6 +14,7 @@ import numpy as np
 from builders import placement, trial_spec
 
 from orchestrator.core.device import Node
+from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement, StartMethod
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
@@ -70,7 +71,7 @@ class Unwatched:
 def run(told: Mission, *placements: Placement) -> list[TrialRecord]:
     """All records that the inline executor keeps of these placements."""
     records: list[TrialRecord] = []
-    InlineExecutor(_NODE).run(placements, told, keep=records.append, watcher=Unwatched())
+    InlineExecutor(of_host(_NODE)).run(placements, told, keep=records.append, watcher=Unwatched())
     return records
 
 

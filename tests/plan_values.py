@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.core.device import Accelerators, Device, DeviceKind, Node
+from orchestrator.core.inventory import Inventory, of_host
 from orchestrator.core.placement import Plan
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.sweep import Point, Sweep
@@ -60,6 +61,11 @@ def node(**changes: Any) -> Node:
     return replace(Node(name="here", cpus=4, cpu_model="Some CPU"), **changes)
 
 
+def here(**changes: Any) -> Inventory:
+    """That machine alone."""
+    return of_host(node(**changes))
+
+
 def held(count: int, *, kind: DeviceKind = "gpu", chips: int = 1) -> Accelerators:
     """So many accelerators of a kind, each with an id."""
     return Accelerators(kind=kind, chips=chips, ids=tuple(f"id-{each}" for each in range(count)))
@@ -73,6 +79,7 @@ def torch_like(**changes: Any) -> TrainerInfo:
         path="nowhere:Nothing",
         packages=("torch",),
         install="pip install torch",
+        environment="torch",
         precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
         process_model=lambda _kind, _options: "per_replica",
         variables=dict,
@@ -88,6 +95,7 @@ def tensorflow_like(**changes: Any) -> TrainerInfo:
     """One process per replica on CPUs, one per host elsewhere; cannot ask a TPU for fp32."""
     told = {
         "name": "tensorflow",
+        "environment": "tensorflow",
         "precisions": {
             "cpu": ("fp32", "bf16"),
             "gpu": ("fp32", "tf32", "bf16", "fp16"),
@@ -111,7 +119,7 @@ def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **
     sweep = Sweep(name="example", points=points, repeats=repeats, baseline=baseline)
     trainers = {"torch_ddp": torch_like(), "tensorflow": tensorflow_like()}
     told = {
-        "node": node(),
+        "inventory": here(),
         "trainers": trainers,
         "environments": {name: environment() for name in trainers},
         "start_methods": dict.fromkeys(trainers, "auto"),

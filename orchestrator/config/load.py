@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from orchestrator.config.compose import Composer
 from orchestrator.config.grid import grid_of
 from orchestrator.config.points import PointMaker
+from orchestrator.config.pools import declared
 from orchestrator.config.prices import price_list_of
 from orchestrator.config.request import Request, sort_out
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
@@ -16,6 +17,7 @@ from orchestrator.config.used import differing_keys, knobs_of, options_of, refus
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.config.words import read
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
+from orchestrator.core.pool import Cluster
 from orchestrator.core.settings import Checkpointing, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.wish import Wish
@@ -33,7 +35,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     """
     composer = Composer(working_directory)
     request = sort_out(read(overrides, options=composer.options))
-    base, chosen, prices = _base(composer, request)
+    base, chosen, named = _base(composer, request)
     grid = grid_of(base.sweep, request, base=chosen)
     combinations = grid.combinations()
     options = options_of(composer, (*combinations, *grid.exclude))
@@ -47,19 +49,22 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         base,
         points,
         trainers=maker.trainers,
-        prices=prices,
+        cluster=declared(base.pools, composer, option=named["pools"]),
+        prices=named["prices"],
         reprices=_says_prices(request),
         working_directory=working_directory,
     )
 
 
-def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], str]:
-    """The configuration of the whole command, each key of a point with its value in it, the price list."""
+def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:
+    """The configuration of the whole command, each key of a point with its value in it, options by group."""
     if request.sweep is None:
         known = ", ".join(composer.options("sweep"))
         raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {known}")
     single = {key: values[0] for key, values in request.choices.items() if len(values) == 1}
     picks = {group: option for group, option in single.items() if group in POINT_GROUPS}
+    if request.picks.get("cluster") == "fake":
+        request.picks.setdefault("pools", "fake")
     base, options = composer.base({"sweep": request.sweep, **request.picks, **picks})
     for key, value in request.settings.items():
         assign(base, key, value)
@@ -68,7 +73,7 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
     for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
         request.choices[key] = (value_of(base, key),)
     keys = {key: value_of(base, key) for key in POINT_KEYS}
-    return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options["prices"]
+    return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options
 
 
 def _says_prices(request: Request) -> bool:
@@ -101,25 +106,29 @@ def _settings(
     points: tuple[Point, ...],
     *,
     trainers: Mapping[str, TrainerSettings],
+    cluster: Cluster | None,
     prices: str,
     reprices: bool,
     working_directory: Path,
 ) -> Settings:
-    plain = {group: plain_of(base[group], group=group) for group in ("sweep", "report", *SETTINGS_GROUPS)}
-    executor, cluster, sweep = plain["executor"], plain["cluster"], plain["sweep"]
+    groups = ("sweep", "report", *(each for each in SETTINGS_GROUPS if each != "pools"))
+    plain = {group: plain_of(base[group], group=group) for group in groups}
+    executor, reached, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     outputs = working_directory / value_of(base, "outputs")
     return Settings(
         sweep=Sweep(
             name=sweep["name"],
             points=points,
             repeats=sweep["repeats"],
+            order=sweep["order"],
             shuffle_seed=sweep["shuffle_seed"],
             baseline=tuple(sweep["baseline"] or ()),
         ),
         executor=executor.pop("name"),
         deadlines=Deadlines(**executor),
-        cluster_address=cluster["address"],
-        missing_device=cluster["missing_device"],
+        cluster_address=reached["address"],
+        cluster=cluster,
+        missing_device=reached["missing_device"],
         tracking_uri=plain["tracking"]["uri"],
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS},
         trainers=trainers,

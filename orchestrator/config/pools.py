@@ -39,14 +39,14 @@ def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[
     for word in words:
         if word.key not in _USUAL:
             assign(config, word.key, word.value())
-    return cluster_of(config.pools, catalogue, option=str(picks["pools"])), catalogue
+    return cluster_of(config.pools, catalogue.devices, option=str(picks["pools"])), catalogue
 
 
-def cluster_of(config: DictConfig, catalogue: Catalogue, *, option: str) -> Cluster:
+def cluster_of(config: DictConfig, devices: Mapping[str, Device], *, option: str) -> Cluster:
     """Convert a pools file. Raises ConfigError for values that no cluster can have."""
     plain = plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
-    pools = tuple(_pool_of(name, each, catalogue.devices) for name, each in plain.pop("nodes").items())
-    head = _device(plain.pop("head"), catalogue.devices, key="pools.head")
+    pools = tuple(_pool_of(name, each, devices) for name, each in plain.pop("nodes").items())
+    head = _device(plain.pop("head"), devices, key="pools.head")
     return Cluster(name=option, pools=pools, head=head, **plain)
 
 
@@ -57,13 +57,25 @@ def _checked(word: Word) -> Word:
     return word
 
 
+def declared(config: DictConfig, composer: Composer, *, option: str) -> Cluster | None:
+    """The cluster of a pools file that a command has chosen; None where it declares none."""
+    if not config.nodes:
+        return None
+    nodes = composer.nodes({"device": composer.options("device")})
+    return cluster_of(config, _devices_of(nodes), option=option)
+
+
+def _devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
+    return {
+        option: device_of(plain_of(config, group=group), file_name=option)
+        for (group, option), config in nodes.items()
+        if group == "device"
+    }
+
+
 def _catalogue_of(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
     return Catalogue(
-        devices={
-            option: device_of(plain_of(config, group=group), file_name=option)
-            for (group, option), config in nodes.items()
-            if group == "device"
-        },
+        devices=_devices_of(nodes),
         prices=price_list_of(plain_of(nodes["prices", prices], group="prices"), option=prices),
     )
 

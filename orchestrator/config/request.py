@@ -115,8 +115,6 @@ def _check_settable(key: str) -> None:
             f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
             f"prices=NAME"
         )
-    if top == "pools":
-        raise ConfigError(f"{key!r} is for the verb cluster: python -m orchestrator cluster pools=NAME")
     known = [*(each.name for each in fields(RootConf)), WORKLOAD_PATH]
     if top not in known:
         raise UnknownNameError("key", key, known=known)

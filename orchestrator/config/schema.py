@@ -16,6 +16,7 @@ from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
 from orchestrator.core.spec import TimingSpec
+from orchestrator.core.sweep import Order
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.wish import Wish
 from orchestrator.train.registry import trainers
@@ -31,7 +32,7 @@ KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 POINT_KEYS = ("num_workers", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
-SETTINGS_GROUPS = ("executor", "cluster", "tracking", "retry", "checkpoint", "prices")
+SETTINGS_GROUPS = ("executor", "cluster", "pools", "tracking", "retry", "checkpoint", "prices")
 """Groups that hold for a whole command."""
 
 ROOT_SCHEMA = "orchestrator_schema"
@@ -67,6 +68,7 @@ class RootConf:
     data: Any = MISSING
     executor: Any = MISSING
     cluster: Any = MISSING
+    pools: Any = MISSING
     tracking: Any = MISSING
     retry: Any = MISSING
     checkpoint: Any = MISSING
@@ -105,7 +107,7 @@ class DataConf:
 
 @dataclass
 class SweepConf:
-    """A grid, what is common to its points, how often each is measured, and the seed of their order.
+    """A grid, what is common to its points, how often each is measured, and in which order.
 
     `grid.py` checks the shapes.
     """
@@ -116,6 +118,7 @@ class SweepConf:
     exclude: Any = None
     include: Any = None
     repeats: int = 1
+    order: str = _one_of("shuffled", Order)
     shuffle_seed: int | None = 0
     baseline: Any = None
 
@@ -132,7 +135,7 @@ class ExecutorConf:
 
 @dataclass
 class ClusterConf:
-    """`local` is an embedded Ray; anything else is the address of a cluster."""
+    """`local` is an embedded Ray, `fake` one with fake nodes; anything else is the address of a cluster."""
 
     address: str = "local"
     missing_device: str = _one_of("rehearse", MissingDevice)
@@ -235,7 +238,7 @@ class PoolsConf:
     boot_images: dict[str, str] = field(default_factory=dict)
     head: str = "cpu"
     max_nodes: int = 0
-    idle_minutes: int = 10
+    idle_seconds: int = 600
     sweep: str = "tpu_vs_gpu"
     nodes: dict[str, PoolConf] = field(default_factory=dict)
 

@@ -22,7 +22,8 @@ class Placement:
         replicas: data-parallel replicas that really run.
         num_processes: worker processes that hold those replicas.
         threads: intra-op threads of each process.
-        node: name of the machine.
+        node: name of the machine; as long as a cluster has not chosen one, of its pool.
+        pool: of a cluster, whose nodes it may run on; None: this host.
         cpus: cores of that machine that the trial holds.
         devices: accelerators of that machine that the trial holds.
         chips: what a cluster counts of those accelerators.
@@ -44,6 +45,7 @@ class Placement:
     cpus: int
     devices: int
     chips: int = 0
+    pool: str | None = None
     start_method: StartMethod = "fork"
     trains: bool = True
     substitutions: tuple[str, ...] = ()

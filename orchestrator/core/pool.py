@@ -10,8 +10,8 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.price import PriceList, Provisioning
 from orchestrator.core.topology import hosts_of
 
-Provider = Literal["local", "gcp", "gke"]
-Environment = Literal["core", "tensorflow", "torch", "xla"]
+Provider = Literal["local", "fake", "gcp", "gke"]
+Environment = Literal["core", "tensorflow", "torch", "xla", "any"]
 
 NAME_RULE = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 """Of clusters and pools. They become parts of names of machines and pods, at most 63 characters."""
@@ -35,7 +35,7 @@ class Pool:
         count: accelerators of a node; which machine it is follows from it.
         min_nodes, max_nodes: how many at least and at most. Of slices with several hosts: how many slices.
         zone: where they are, `us-central1-a`.
-        environment: of the trainer that its image holds.
+        environment: of the trainers that its image holds; `any` holds all, and there is no such image.
         topology: of a slice with several hosts, `4x4`; None: a node is all of it.
 
     Raises:
@@ -97,7 +97,8 @@ class Cluster:
 
     Attributes:
         name: of its file in `conf/pools/`.
-        provider: `gcp` is for Ray's launcher, `gke` for KubeRay, `local` is this machine.
+        provider: `gcp` is for Ray's launcher, `gke` for KubeRay, `local` is this machine, `fake` has nodes
+            that are processes of it.
         cluster_name: as its machines or pods are called.
         project: id of the Google Cloud project.
         zone: of a cluster of Ray's launcher, which has all its nodes in one.
@@ -108,7 +109,7 @@ class Cluster:
         head: the device whose instance is the head, which runs no trial.
         max_nodes: of all pools together.
         sweep: that a job of the cluster runs; KubeRay's only.
-        idle_minutes: after which a node that does nothing goes away.
+        idle_seconds: after which a node that does nothing goes away.
     """
 
     name: str
@@ -122,26 +123,36 @@ class Cluster:
     boot_images: Mapping[str, str]
     head: Device
     max_nodes: int
-    idle_minutes: int
+    idle_seconds: int
     sweep: str
     pools: tuple[Pool, ...]
 
     def __post_init__(self) -> None:
         require_name("pools.cluster_name", self.cluster_name)
-        if self.provider != "local" and not PROJECT_RULE.fullmatch(self.project):
-            raise ConfigError(
-                f"pools.project={self.project!r} is no project id; give one, of 6 to 30 lower-case letters, "
-                f"digits and hyphens"
-            )
-        if self.idle_minutes <= 0:
-            raise ConfigError(f"pools.idle_minutes={self.idle_minutes} must be above 0")
+        if self.idle_seconds <= 0:
+            raise ConfigError(f"pools.idle_seconds={self.idle_seconds} must be above 0")
         if self.head.kind != "cpu" or 1 not in self.head.instances:
             raise ConfigError(
                 f"pools.head={self.head.name!r} must be a device of the kind cpu, with an instance"
             )
+        if self.provider in ("gcp", "gke"):
+            self._check_rented()
         if self.provider == "gcp":
             self._check_launcher()
         self._check_sum()
+
+    def _check_rented(self) -> None:
+        """What Google Cloud needs."""
+        if not PROJECT_RULE.fullmatch(self.project):
+            raise ConfigError(
+                f"pools.project={self.project!r} is no project id; give one, of 6 to 30 lower-case letters, "
+                f"digits and hyphens"
+            )
+        for each in self.pools:
+            if each.environment == "any":
+                raise ConfigError(
+                    f"pool {each.name}: environment=any has no image; it is for nodes of provider=fake"
+                )
 
     def _check_launcher(self) -> None:
         """What Ray's launcher needs or cannot do."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from orchestrator.core.errors import ConfigError, FailureKind
+from orchestrator.core.pool import Cluster
 from orchestrator.core.price import PriceList
 from orchestrator.core.sweep import Sweep
 from orchestrator.core.wish import FASTEST, Wish
@@ -75,7 +76,9 @@ class Settings:
     """A whole command, checked.
 
     Attributes:
-        cluster_address: of a Ray cluster; `local` is one of our own on this machine.
+        cluster_address: of a Ray cluster; `local` is one of our own on this machine, `fake` another with the
+            pools of `cluster`.
+        cluster: its pools; None: none are declared, and this host is all there is.
         missing_device: what becomes of a point whose device is not there.
         tracking_uri: of the MLflow server or store; None tracks nothing.
         retries: how many more attempts a failure of each kind gets.
@@ -102,6 +105,7 @@ class Settings:
     prices: PriceList
     reprices: bool
     data_folder: Path | None
+    cluster: Cluster | None = None
     checkpointing: Checkpointing | None = None
     wish: Wish = FASTEST
     report_source: ReportSource = "ledger"
@@ -111,3 +115,31 @@ class Settings:
         for kind, count in self.retries.items():
             if count < 0:
                 raise ConfigError(f"retry.{kind}={count} must not be negative")
+        if self.sweep.order == "cheapest_first" and not self.prices.rows:
+            raise ConfigError(
+                f"sweep.order=cheapest_first needs prices, and prices={self.prices.name} has none"
+            )
+        self._check_cluster()
+
+    @property
+    def is_fake(self) -> bool:
+        """Whether the nodes are processes of this machine."""
+        return self.cluster_address == "fake"
+
+    def _check_cluster(self) -> None:
+        if self.executor == "inline" and self.cluster_address != "local":
+            raise ConfigError(
+                f"executor=inline runs on this machine alone; cluster.address={self.cluster_address!r} needs "
+                f"executor=ray"
+            )
+        if self.cluster is None:
+            if self.is_fake:
+                raise ConfigError("cluster.address=fake needs pools; say cluster=fake, or pools=NAME too")
+            return
+        if self.cluster_address == "local":
+            raise ConfigError(
+                f"pools={self.cluster.name} are nodes of a cluster; say cluster.address=auto on its head, or "
+                f"cluster=fake to rehearse it on this machine"
+            )
+        if self.cluster.provider == "fake" and not self.is_fake:
+            raise ConfigError(f"pools={self.cluster.name} has fake nodes alone; say cluster=fake")

@@ -3,10 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.spec import Option, TimingSpec, require_positive
+
+Order = Literal["shuffled", "cheapest_first", "longest_first"]
+"""In which a sweep's trials are started."""
 
 MOST_TRIALS = 100_000
 """Trials of one sweep: that many take 10 s of CPU and 0.2 GB to plan, and six days at five seconds each."""
@@ -78,13 +82,15 @@ class Sweep:
     """Points that are compared with each other, each of them once, and how often each is measured.
 
     Attributes:
-        shuffle_seed: of the order in which trials run; None: that of the points.
+        order: in which trials run; trials that weigh the same run shuffled.
+        shuffle_seed: of that; None: the order of the points.
         baseline: the keys that its baseline names, as `device` and `precision`.
     """
 
     name: str
     points: tuple[Point, ...]
     repeats: int
+    order: Order = "shuffled"
     shuffle_seed: int | None = 0
     baseline: tuple[str, ...] = ()
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from orchestrator.core.device import DeviceKind
+from orchestrator.core.pool import Environment
 from orchestrator.core.spec import Option, ProcessModel
 
 
@@ -46,6 +47,7 @@ class TrainerInfo:
         path: `module:Class`, loaded in a worker only.
         packages: distributions that its environment must have.
         install: the command that gets them.
+        environment: of the image that has them, on the nodes of a cluster.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
         process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
         variables: environment variables of a rank, in place before the framework is used.
@@ -66,6 +68,7 @@ class TrainerInfo:
     path: str
     packages: tuple[str, ...]
     install: str
+    environment: Environment
     precisions: Mapping[DeviceKind, tuple[str, ...]]
     process_model: Callable[[DeviceKind, Mapping[str, Option]], ProcessModel]
     variables: Variables

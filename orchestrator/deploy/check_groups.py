@@ -10,7 +10,7 @@ from orchestrator.deploy.check_access import unpinned
 from orchestrator.deploy.finding import Finding, Findings, expected, listed, mapping, require_name, sequence
 from orchestrator.deploy.group_offers import limits_in, offer_of_group, pod_of, selector_in
 from orchestrator.deploy.manifests import SPOT_KEY, TOPOLOGY_KEY, ZONE_KEY, asked_of
-from orchestrator.deploy.nodes import labels_of
+from orchestrator.deploy.nodes import POOL_LABEL, labels_of
 from orchestrator.deploy.offers import Offer, Refused, not_sold
 
 Group = Mapping[str, Any]
@@ -111,7 +111,8 @@ def _sold(key: str, group: Group, offer: Offer, catalogue: Catalogue) -> Finding
             key=f"{key}.template.spec.tolerations", message=f"lacks {SPOT_KEY}, so that no pod would start"
         )
     labels = labels_of(offer.device, provisioning=provisioning, zone=zone)
-    yield from expected(f"{key}.labels", mapping(group.get("labels")), labels)
+    named = {**labels, POOL_LABEL: str(group.get("groupName"))}
+    yield from expected(f"{key}.labels", mapping(group.get("labels")), named)
 
 
 def _provisioning_of(group: Group) -> Provisioning:

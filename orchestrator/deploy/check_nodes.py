@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import Provisioning
 from orchestrator.deploy.finding import Finding, Findings, expected, mapping, sequence
-from orchestrator.deploy.nodes import labels_of, resources_of
+from orchestrator.deploy.nodes import POOL_LABEL, labels_of, resources_of
 from orchestrator.deploy.offers import Offer, Refused, not_sold, offer_of
 
 Config = Mapping[str, Any]
@@ -28,11 +28,14 @@ def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogu
         yield from expected(
             f"{key}.labels",
             mapping(node_type.get("labels")),
-            labels_of(
-                offer.device,
-                provisioning=provisioning_of(node),
-                zone=str(provider.get("availability_zone")),
-            ),
+            {
+                **labels_of(
+                    offer.device,
+                    provisioning=provisioning_of(node),
+                    zone=str(provider.get("availability_zone")),
+                ),
+                **({} if is_head else {POOL_LABEL: name}),
+            },
         )
         if not is_head:
             region, asked = str(provider.get("region")), provisioning_of(node)

@@ -6,6 +6,7 @@ from orchestrator.deploy.nodes import (
     Plain,
     head_config_of,
     labels_of,
+    labels_of_pool,
     node_config_of,
     resources_of,
 )
@@ -40,7 +41,7 @@ def launcher_of(cluster: Cluster) -> Plain:
         "cluster_name": cluster.cluster_name,
         "max_workers": cluster.max_nodes,
         "upscaling_speed": 1.0,
-        "idle_timeout_minutes": cluster.idle_minutes,
+        "idle_timeout_minutes": cluster.idle_seconds / 60,
         "provider": {
             "type": "gcp",
             "region": region_of(cluster.zone),
@@ -84,7 +85,7 @@ def _node_type(pool: Pool, cluster: Cluster) -> Plain:
         "min_workers": pool.min_nodes,
         "max_workers": pool.max_nodes,
         "resources": resources_of(pool.device, pool.count),
-        "labels": labels_of(pool.device, provisioning=pool.provisioning, zone=pool.zone),
+        "labels": labels_of_pool(pool),
         "docker": {
             "worker_image": cluster.image(pool.environment),
             "worker_run_options": options,

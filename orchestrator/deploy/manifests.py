@@ -4,7 +4,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Environment, Pool
 from orchestrator.core.topology import topology_of_host
-from orchestrator.deploy.nodes import Plain, labels_of, machine_of
+from orchestrator.deploy.nodes import Plain, labels_of_pool, machine_of
 from orchestrator.deploy.text import to_yaml
 
 API = "ray.io/v1"
@@ -44,7 +44,7 @@ def ray_cluster_of(cluster: Cluster) -> Plain:
             "rayVersion": RAY_VERSION,
             "authOptions": {"mode": "token"},
             "enableInTreeAutoscaling": True,
-            "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_minutes * 60},
+            "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_seconds},
             "headGroupSpec": _head(cluster),
             "workerGroupSpecs": [_group(each, cluster) for each in cluster.pools],
         },
@@ -117,7 +117,7 @@ def _group(pool: Pool, cluster: Cluster) -> Plain:
         "minReplicas": pool.min_nodes,
         "maxReplicas": pool.max_nodes,
         "numOfHosts": pool.hosts,
-        "labels": labels_of(pool.device, provisioning=pool.provisioning, zone=pool.zone),
+        "labels": labels_of_pool(pool),
         "rayStartParams": {},
         "template": {"spec": {**account, **spec, **tolerations}},
     }

@@ -11,6 +11,8 @@ Plain = dict[str, Any]
 
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _DEVICE_LABEL = "orchestrator/device"
+POOL_LABEL = "orchestrator/pool"
+"""By what a trial chooses its node."""
 _BOOT_DISK_GB = 200  # images of a framework with CUDA or libtpu take about 20 GB unpacked
 _MARKET: Mapping[Provisioning, str] = {"on_demand": "on-demand", "spot": "spot"}
 
@@ -22,8 +24,13 @@ def resources_of(device: Device, count: int) -> Plain:
     return {"CPU": device.cpus[count], **counted, **kind}
 
 
+def labels_of_pool(pool: Pool) -> dict[str, str]:
+    """What the nodes of a pool say of themselves."""
+    return {POOL_LABEL: pool.name, **labels_of(pool.device, provisioning=pool.provisioning, zone=pool.zone)}
+
+
 def labels_of(device: Device, *, provisioning: Provisioning, zone: str) -> dict[str, str]:
-    """By what a trial chooses its node."""
+    """What a node says of its machine."""
     accelerator = {"ray.io/accelerator-type": device.ray_type} if device.ray_type else {}
     return {
         _DEVICE_LABEL: device.name,

@@ -7,6 +7,7 @@ import secrets
 import select
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from orchestrator.execute.code import link_code
 from orchestrator.execute.folders import temporary_folder
 from orchestrator.train.channel import Channel
 from orchestrator.train.variables import without_hidden_settings
+
+OWN_PYTHON = ""
+"""Stands for the interpreter that the agent itself runs in."""
 
 _ANSWER_SECONDS = 5.0  # a nursery forks in milliseconds; a busy host may take longer
 _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
@@ -98,7 +102,14 @@ def _popen(
 ) -> "subprocess.Popen[str]":
     with log.open("wb") as stderr:
         return subprocess.Popen(
-            [python, "-P", "-m", "orchestrator.train.nursery", address.path, json.dumps(modules)],
+            [
+                python or sys.executable,
+                "-P",
+                "-m",
+                "orchestrator.train.nursery",
+                address.path,
+                json.dumps(modules),
+            ],
             env=_environment(code),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

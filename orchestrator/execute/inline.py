@@ -3,21 +3,23 @@
 import time
 from collections.abc import Callable, Sequence
 
-from orchestrator.core.device import Node
+from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.agent import Agent
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.outcome import outcome_of
-from orchestrator.execute.queue import Queue, fits
+from orchestrator.execute.queue import Queue
+from orchestrator.execute.room import fits
 from orchestrator.execute.supervisor import record_of
 
 
 class InlineExecutor:
     """For a debugger, for a machine without Ray, and the zero line of what Ray costs."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+        self._node = inventory.host
 
     def run(
         self,
@@ -30,7 +32,7 @@ class InlineExecutor:
         """Run every placement in this process's own time; workers are processes all the same."""
         queue = Queue(
             placements,
-            node=self._node,
+            inventory=self._inventory,
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
         )

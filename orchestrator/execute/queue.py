@@ -1,43 +1,23 @@
 """Which trial starts next, and which starts again: the one place that decides it, for every executor."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
-from orchestrator.core.device import Node
 from orchestrator.core.errors import FailureKind
+from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.base import Attempt
 from orchestrator.execute.retry import starts_again
+from orchestrator.execute.room import has_room
 
 
-def next_startable(waiting: Sequence[Attempt], running: Sequence[Placement], *, node: Node) -> Attempt | None:
-    """The first waiting attempt for which the host has room beside what runs, or None to wait. Pure.
-
-    A CPU trial that is measured holds all cores of its host, so that nothing runs beside it; a rehearsal
-    never runs beside a measured trial of any kind.
-    """
-    free_cpus = node.cpus - sum(placement.cpus for placement in running)
-    free_devices = {
-        name: total - sum(placement.devices for placement in running if placement.trial.device == name)
-        for name, total in node.counts.items()
-    }
-    undisturbing = (each for each in waiting if _is_of_one_provenance(each.placement, running))
-    return next((each for each in undisturbing if _fits(each.placement, free_cpus, free_devices)), None)
-
-
-def _is_of_one_provenance(placement: Placement, running: Sequence[Placement]) -> bool:
-    return all(each.provenance == placement.provenance for each in running)
-
-
-def _fits(placement: Placement, free_cpus: int, free_devices: Mapping[str, int]) -> bool:
-    enough_devices = placement.devices <= free_devices.get(placement.trial.device, 0)
-    return placement.cpus <= free_cpus and enough_devices
-
-
-def fits(placement: Placement, node: Node) -> bool:
-    """Whether the host could hold the trial if nothing else ran."""
-    return _fits(placement, node.cpus, node.counts)
+def next_startable(
+    waiting: Iterable[Attempt], running: Sequence[Placement], *, inventory: Inventory
+) -> Attempt | None:
+    """The first waiting attempt for which there is room beside what runs, or None to wait. Pure."""
+    return next((each for each in waiting if has_room(each.placement, running, inventory=inventory)), None)
 
 
 class Queue:
@@ -47,15 +27,15 @@ class Queue:
         self,
         placements: Sequence[Placement],
         *,
-        node: Node,
+        inventory: Inventory,
         prior_attempts: Mapping[str, int],
         retry_limits: Mapping[FailureKind, int],
     ) -> None:
-        self._node = node
+        self._inventory = inventory
         self._retry_limits = retry_limits
-        self._waiting = [
-            Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1) for each in placements
-        ]
+        self._waiting = _Waiting()
+        for each in placements:
+            self._waiting.add(Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1))
         self._running: dict[str, Attempt] = {}
         self._failed: Counter[tuple[str, str]] = Counter()
 
@@ -67,14 +47,15 @@ class Queue:
     def take(self) -> Attempt | None:
         """The next attempt to start, from here on running; None while there is no room or nothing waits.
 
-        An idle host gets the first that waits even if it is too large: waiting would not make it fit.
+        Where nothing runs the first that waits is taken even if it is too large: waiting makes no room.
         """
         running = [each.placement for each in self._running.values()]
-        attempt = next_startable(self._waiting, running, node=self._node)
-        if attempt is None and self._waiting and not running:
-            attempt = self._waiting[0]
+        first = self._waiting.first_of_each_demand()
+        attempt = next_startable(first, running, inventory=self._inventory)
+        if attempt is None and first and not running:
+            attempt = first[0]
         if attempt is not None:
-            self._waiting.remove(attempt)
+            self._waiting.remove_first(attempt.placement)
             self._running[attempt.placement.trial_id] = attempt
         return attempt
 
@@ -86,4 +67,58 @@ class Queue:
         self._failed[record.trial_id, record.failure.kind] += 1
         times = self._failed[record.trial_id, record.failure.kind]
         if starts_again(record.failure.kind, times=times, limits=self._retry_limits):
-            self._waiting.insert(0, Attempt(placement=attempt.placement, number=attempt.number + 1))
+            again = Attempt(placement=attempt.placement, number=attempt.number + 1)
+            self._waiting.add_in_front(again)
+
+    def withdraw(self, pool: str) -> tuple[Attempt, ...]:
+        """Those that wait for a pool which brings no node. They wait no longer."""
+        return self._waiting.remove_all(pool)
+
+
+class _Waiting:
+    """Attempts in their order, a line for each thing that is asked for: only the first in a line can be next.
+
+    So a step of a long sweep does not look at all that waits.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[object, ...], deque[tuple[int, Attempt]]] = {}
+        self._front, self._back = -1, 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def add(self, attempt: Attempt) -> None:
+        self._lines.setdefault(_demand(attempt.placement), deque()).append((self._back, attempt))
+        self._back += 1
+
+    def add_in_front(self, attempt: Attempt) -> None:
+        self._lines.setdefault(_demand(attempt.placement), deque()).appendleft((self._front, attempt))
+        self._front -= 1
+
+    def first_of_each_demand(self) -> list[Attempt]:
+        return [
+            attempt for _, attempt in sorted((line[0] for line in self._lines.values()), key=itemgetter(0))
+        ]
+
+    def remove_first(self, placement: Placement) -> None:
+        line = self._lines[_demand(placement)]
+        line.popleft()
+        if not line:
+            del self._lines[_demand(placement)]
+
+    def remove_all(self, pool: str) -> tuple[Attempt, ...]:
+        of_the_pool = [each for each in self._lines if each[0] == pool]
+        removed = [numbered for each in of_the_pool for numbered in self._lines.pop(each)]
+        return tuple(attempt for _, attempt in sorted(removed, key=itemgetter(0)))
+
+
+def _demand(placement: Placement) -> tuple[object, ...]:
+    """What decides whether there is room for a trial, its pool first."""
+    return (
+        placement.pool,
+        placement.provenance,
+        placement.cpus,
+        placement.devices,
+        placement.trial.device,
+    )

@@ -1,9 +1,16 @@
-"""This host's agent in a process of Ray's that outlives every trial's, and how a trial reaches it."""
+"""The agents of the hosts that trials run on, and how a trial reaches the one of its own.
+
+On the driver's host it is a process of Ray's that outlives every trial's, so that trials of any shape find
+their framework imported. On a pool's node it lives in the process of the trials that run there: one that
+outlived them would keep the node from ever being idle.
+"""
 
 import contextlib
+from functools import cache
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import Failure
@@ -19,7 +26,10 @@ class RayAgent:
     """A handle that trials can be given. Ray starts another agent when this one is killed."""
 
     def __init__(self) -> None:
-        self._actor: Any = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_HostAgent).remote()
+        self._node_id = _this_node()
+        kept = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_HostAgent)
+        here = NodeAffinitySchedulingStrategy(self._node_id, soft=False)
+        self._actor: Any = kept.options(scheduling_strategy=here).remote()
 
     def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
         """As `Agent.nursery`. An agent that does not answer is ended, and another one takes its place.
@@ -27,6 +37,8 @@ class RayAgent:
         Raises:
             TrialError: `environment` as there; `timeout`, `worker_lost` or `oom` by its agent's fate.
         """
+        if _this_node() != self._node_id:
+            return _own_agent().nursery(info, python=python, start_seconds=start_seconds)
         asked = self._actor.nursery.remote(info.name, python=python, start_seconds=start_seconds)
         try:
             answer: NurseryAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
@@ -46,6 +58,16 @@ class RayAgent:
         """End the nurseries and remove their folder. A cluster that is gone has ended them already."""
         with contextlib.suppress(ray.exceptions.RayError):
             ray.get(self._actor.close.remote(), timeout=_CLOSE_SECONDS)
+
+
+@cache
+def _own_agent() -> Agent:
+    """Of this process, with which it ends."""
+    return Agent()
+
+
+def _this_node() -> str:
+    return str(ray.get_runtime_context().get_node_id())
 
 
 class _HostAgent:

@@ -12,9 +12,15 @@ from pathlib import Path
 
 import ray
 
+# ray 2.60: a driver that joins a cluster has no public way to be told its token late
+from ray._raylet import Config
+
 from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.pool import Cluster
 from orchestrator.execute import gpus
+from orchestrator.execute.fake_cluster import fake_cluster
 from orchestrator.execute.folders import temporary_folder
 
 # Read by Ray when it is imported or started, in this process and in those that it starts.
@@ -23,6 +29,7 @@ _SETTINGS = {
     "RAY_worker_niceness": "0",  # 15 by default, which any other process of the host would outrun
     "RAY_AIR_NEW_OUTPUT": "0",  # the newer one prints a banner even when it is told to be silent
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
+    "TUNE_MAX_PENDING_TRIALS_PG": "100000",  # our queue knows how many: 1 by default for a searcher
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
     "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
@@ -32,11 +39,14 @@ _ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster th
 
 
 @contextlib.contextmanager
-def connected(node: Node, *, address: str) -> Iterator[None]:
-    """Connect to the cluster at `address`, or embed one whose processes end with this one.
+def connected(inventory: Inventory, *, address: str, cluster: Cluster | None = None) -> Iterator[None]:
+    """Connect to the cluster at `address`, or start one whose processes end with this one.
+
+    Args:
+        address: `local` embeds one of this host; `fake` starts one with the pools of `cluster`.
 
     Raises:
-        ConfigError: the cluster at `address` has other hosts than this one.
+        ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared.
         PlacementError: there is no cluster at `address`, or this process uses Ray already.
     """
     if ray.is_initialized():  # by the user of a notebook, whose cluster must not be shut down
@@ -48,26 +58,39 @@ def connected(node: Node, *, address: str) -> Iterator[None]:
     logging.getLogger("ray").setLevel(logging.ERROR)
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the error of a trial is in its record
     on_sigterm = signal.getsignal(signal.SIGTERM)
-    with temporary_folder("ray-") as folder:
+    with temporary_folder("ray-") as folder, contextlib.ExitStack() as held:
         try:
             if address == "local":
-                _embed(node, folder)
+                _embed(inventory.host, folder)
+            elif address == "fake":
+                assert cluster is not None, "pools are declared for it"
+                _share_a_token()
+                _join(held.enter_context(fake_cluster(cluster, folder=folder)))
             else:
                 _join(address)
             # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
             if threading.current_thread() is threading.main_thread():  # in no other one it can
                 signal.signal(signal.SIGTERM, on_sigterm)
-            if address != "local":
+            if address not in ("local", "fake") and cluster is None:
                 _require_this_host_alone(address)
             yield
         finally:
             ray.shutdown()
 
 
-def _embed(node: Node, folder: Path) -> None:
-    # ray 2.60 asks for a token by default, keeps one at home unless one is set, and reads it once:
-    # every cluster that this process embeds has the same.
+def _share_a_token() -> None:
+    """Let clusters that this process starts have a token of their own.
+
+    ray 2.60 asks for one by default, keeps it at home unless one is set, and reads it once: all that this
+    process starts have the same.
+    """
+    os.environ["RAY_AUTH_MODE"] = "token"
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    Config.initialize("")  # it was read when Ray was imported
+
+
+def _embed(node: Node, folder: Path) -> None:
+    _share_a_token()
     held = tuple(node.devices.values())
     gpu_ids = [each for of_a_kind in held if of_a_kind.kind == "gpu" for each in of_a_kind.ids]
     tpu_chips = sum(each.chips * len(each.ids) for each in held if each.kind == "tpu")
@@ -112,14 +135,14 @@ def _join(address: str) -> None:
 
 
 def _require_this_host_alone(address: str) -> None:
-    """A trial's id and its placement name the processor of this host, so no other may run it."""
+    """Where no pools are declared, a trial's id names the processor of this host, so no other may run it."""
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
     hosts = [str(each["NodeManagerHostname"]) for each in nodes if each["Alive"]]
     here = socket.gethostname()
     if hosts != [here]:
         raise ConfigError(
-            f"cluster.address={address!r} is a cluster of {', '.join(sorted(hosts))}; a record names the "
-            f"processor of this host, {here}, so it may be one whose only node is this host, or local"
+            f"cluster.address={address!r} is a cluster of {', '.join(sorted(hosts))}; say which pools "
+            f"it has, as pools=gcp: without them it may be one whose only node is this host, {here}"
         )
 
 

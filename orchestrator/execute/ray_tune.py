@@ -6,6 +6,7 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from orchestrator.core import codec
-from orchestrator.core.device import Node
+from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
+from orchestrator.core.pool import Cluster
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
+from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute import ray_cluster
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.folders import temporary_folder
@@ -27,16 +30,23 @@ from orchestrator.execute.queue import Queue
 from orchestrator.execute.ray_agent import RayAgent
 from orchestrator.execute.supervisor import record_of
 
+_ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
 _GRACE_SECONDS = 30.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
 
 class RayTuneExecutor:
-    """Trials on a Ray cluster: an embedded one on this host, or the one at `address`."""
+    """Trials on a Ray cluster: an embedded one on this host, or the one at `address`.
 
-    def __init__(self, node: Node, *, address: str) -> None:
-        self._node = node
+    Args:
+        address: as `ray_cluster.connected` has it.
+        cluster: with the pools of the inventory; None: there are none.
+    """
+
+    def __init__(self, inventory: Inventory, *, address: str, cluster: Cluster | None = None) -> None:
+        self._inventory = inventory
         self._address = address
+        self._cluster = cluster
 
     def run(
         self,
@@ -49,14 +59,14 @@ class RayTuneExecutor:
         """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
         queue = Queue(
             placements,
-            node=self._node,
+            inventory=self._inventory,
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
         )
         searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
         by_id = {placement.trial_id: placement for placement in placements}
         with (
-            ray_cluster.connected(self._node, address=self._address),
+            ray_cluster.connected(self._inventory, address=self._address, cluster=self._cluster),
             temporary_folder("orchestrator-") as storage,
         ):
             agent = RayAgent()
@@ -126,24 +136,44 @@ class _QueueSearcher(Searcher):
     ) -> None:
         """Keep the record that the trial reported, or make one of its failure to do so."""
         attempt, started_at = self._started.pop(trial_id)
-        if result is not None and "record" in result:
-            record = codec.from_json(TrialRecord, result["record"])
-        else:
-            failure = self._failures.pop(trial_id, None) or self._never_placed(attempt)
-            record = outcome_of(
-                attempt, self._mission, started_at=started_at, ended_with=failure, versions={}
-            )
         try:
-            self._keep(record)
-            self._queue.end(record)
-            self._watcher.ended(record)
+            if result is not None and "record" in result:
+                self._end(codec.from_json(TrialRecord, result["record"]))
+            elif failure := self._failures.pop(trial_id, None):
+                self._end(self._failed(attempt, failure, started_at=started_at))
+            else:
+                self._end_of_waiting(attempt, started_at=started_at)
         except Exception as error:
             raise _PastTune(error) from error
 
-    def _never_placed(self, attempt: Attempt) -> Failure:
-        asked = ", ".join(f"{amount:g} {name}" for name, amount in _bundle_of(attempt.placement).items())
-        waited = f"not free after {self._mission.deadlines.resources_seconds:g} s"
+    def _end(self, record: TrialRecord) -> None:
+        self._keep(record)
+        self._queue.end(record)
+        self._watcher.ended(record)
+
+    def _failed(self, attempt: Attempt, failure: Failure, *, started_at: float) -> TrialRecord:
+        return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
+
+    def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
+        """It never had its hardware; nor would others that wait for nodes of the same pool."""
+        pool = attempt.placement.pool
+        others = self._queue.withdraw(pool) if pool else ()
+        failure = self._never_placed(attempt.placement)
+        self._end(self._failed(attempt, failure, started_at=started_at))
+        for other in others:
+            self._watcher.started(other)
+            record = self._failed(other, failure, started_at=time.time())
+            self._keep(record)
+            self._watcher.ended(record)
+
+    def _never_placed(self, placement: Placement) -> Failure:
+        asked = ", ".join(f"{amount:g} {name}" for name, amount in self._bundle_of(placement).items())
+        where = f" in pool {placement.pool}" if placement.pool else ""
+        waited = f"not free{where} after {self._mission.deadlines.resources_seconds:g} s"
         return Failure(kind="infeasible", message=f"{asked} {waited}; {ray_cluster.description()}")
+
+    def _bundle_of(self, placement: Placement) -> dict[str, float]:
+        return _bundle_of(placement, self._mission)
 
     def __getstate__(self) -> dict[str, object]:
         """Nothing: Tune pickles its parts for a restore that never comes."""
@@ -198,7 +228,7 @@ def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: 
     def supervise(config: Mapping[str, Any]) -> None:
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
         record = record_of(
-            attempt,
+            _on_this_node(attempt),
             mission,
             nursery_of=agent.nursery,
             device_ids=[str(each) for each in ray.get_gpu_ids()],
@@ -206,15 +236,30 @@ def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: 
         tune.report({"record": codec.to_json(record)})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
-        return tune.PlacementGroupFactory([_bundle_of(placements[config["trial_id"]])])
+        placement = placements[config["trial_id"]]
+        chosen = {POOL_LABEL: placement.pool} if placement.pool else {}
+        return tune.PlacementGroupFactory([_bundle_of(placement, mission)], bundle_label_selector=[chosen])
 
     return tune.with_resources(supervise, bundles)
 
 
-def _bundle_of(placement: Placement) -> dict[str, float]:
+def _bundle_of(placement: Placement, mission: Mission) -> dict[str, float]:
     """What one host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
-    accelerators = {placement.kind.upper(): float(placement.chips)} if placement.chips else {}
-    return {"CPU": float(placement.cpus), **accelerators}
+    cores = {"CPU": float(placement.cpus)}
+    if not placement.chips:
+        return cores
+    asked = mission.devices[placement.trial.device].kind  # what a fake node has in Ray's books alone
+    return {**cores, asked.upper(): float(placement.chips)}
+
+
+def _on_this_node(attempt: Attempt) -> Attempt:
+    """The attempt with the node that really has it, by the label of that node itself."""
+    context = ray.get_runtime_context()
+    pool = context.get_node_labels().get(POOL_LABEL)
+    if pool is None:
+        return attempt
+    name = f"{pool}-{context.get_node_id()[-_ID_DIGITS:]}"
+    return replace(attempt, placement=replace(attempt.placement, node=name))
 
 
 def _supervisor_died(error: str) -> Failure:

@@ -1,13 +1,32 @@
-"""(placements, seed) -> the order in which they are started. Pure."""
+"""(placements, what is wanted) -> the order in which they are started. Pure."""
 
 import hashlib
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
+from orchestrator.core.device import Device
+from orchestrator.core.peaks import peaks_of
 from orchestrator.core.placement import Placement
+from orchestrator.core.price import Price
+from orchestrator.core.spec import Option, TrialSpec
+from orchestrator.core.sweep import Order
+from orchestrator.plan.prices import Market
+from workloads.flops import train_step_flops
+from workloads.registry import workload
+
+_UNPUBLISHED_FLOPS_PER_SECOND = (
+    1e11  # of a host's few cores, to the power of ten: it only puts trials in order
+)
+
+Weight = Callable[[Placement], float]
+"""What trials are put in order by, the smallest first."""
 
 
-def running_order(placements: Iterable[Placement], *, seed: int | None) -> tuple[Placement, ...]:
-    """Measured trials before rehearsals, in rounds: each point once, shuffled, then its next repeat.
+def running_order(
+    placements: Iterable[Placement], *, seed: int | None, weight: Weight = lambda _: 0.0
+) -> tuple[Placement, ...]:
+    """Measured trials before rehearsals, by weight, and in rounds: each point once, shuffled, then repeats.
 
     So a host that grows slower for an hour does so for all points, and repeats of one point lie apart: what
     they vary by holds that drift. A trial's place in its round is drawn from the seed and its id alone: what
@@ -18,11 +37,48 @@ def running_order(placements: Iterable[Placement], *, seed: int | None) -> tuple
             placements,
             key=lambda each: (
                 each.provenance == "rehearsed",
+                weight(each),
                 each.trial.repeat,
                 _drawn(each.trial_id, seed),
             ),
         )
     )
+
+
+def weight_of(order: Order, market: Market) -> Weight:
+    """How an order weighs a trial: by the bound of its time, by that and its price, or not at all."""
+
+    def seconds(placement: Placement) -> float:
+        return seconds_at_peak(placement.trial, market.devices[placement.trial.device])
+
+    def usd(placement: Placement) -> float:
+        price = market.price_of(placement)
+        return seconds(placement) * price.usd_per_hour if isinstance(price, Price) else math.inf
+
+    weights: Mapping[Order, Weight] = {
+        "shuffled": lambda _: 0.0,
+        "longest_first": lambda placement: -seconds(placement),
+        "cheapest_first": usd,
+    }
+    return weights[order]
+
+
+def seconds_at_peak(trial: TrialSpec, device: Device) -> float:
+    """What the trial's steps take at the peak of its devices: a bound, good for ordering trials alone.
+
+    Where a precision has no published peak, the lowest of the others stands for it.
+    """
+    peaks = peaks_of(device, trial.precision, count=trial.num_workers)
+    known = peaks.flops_per_second if peaks else None
+    lowest = min(device.peak_flops_per_second.values(), default=_UNPUBLISHED_FLOPS_PER_SECOND)
+    options = tuple(sorted(trial.workload_options.items()))
+    flops = trial.steps * _step_flops(trial.workload, options, trial.global_batch_size)
+    return flops / (known or trial.num_workers * lowest)
+
+
+@cache
+def _step_flops(name: str, options: tuple[tuple[str, Option], ...], global_batch_size: int) -> float:
+    return train_step_flops(workload(name, dict(options)), global_batch_size)
 
 
 def _drawn(trial_id: str, seed: int | None) -> bytes:

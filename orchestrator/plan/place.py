@@ -1,15 +1,16 @@
-"""(trial, node) -> placement, or why there is none. Pure and deterministic."""
+"""(trial, site) -> placement, or why there is none. Pure and deterministic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import PlacementError
+from orchestrator.core.inventory import Inventory, Site
 from orchestrator.core.placement import Placement, Skipped, StartMethod
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.plan.sites import absence, site_of
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""
@@ -35,22 +36,21 @@ class Asked:
     start_method: StartMethodChoice
 
 
-def is_here(point: Point, *, node: Node) -> bool:
-    """Whether this machine has the devices that the point asks for."""
-    return point.device.kind == "cpu" or node.counts.get(point.device.name, 0) >= point.num_workers
-
-
-def place(asked: Asked, *, node: Node, missing_device: MissingDevice) -> Placement | Skipped:
+def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) -> Placement | Skipped:
     """Where the trial runs: measured where its device is, otherwise as `missing_device` says.
+
+    On a fake node it is rehearsed. The driver of a cluster rehearses nothing on its own host.
 
     Raises:
         PlacementError: the device is not there and `missing_device` is `fail`.
     """
-    if is_here(asked.point, node=node):
-        return _measured(asked, node=node)
-    if missing_device == "rehearse":
-        return _rehearsed(asked, node=node)
-    reason = _absence(asked.point, node=node)
+    site = site_of(asked.point, asked.trainer, inventory=inventory)
+    if site:
+        return _rehearsed(asked, site=site) if site.is_fake else _measured(asked, site=site)
+    here = inventory.sites.get(inventory.host.name)
+    if missing_device == "rehearse" and here:
+        return _rehearsed(asked, site=here)
+    reason = absence(asked.point, asked.trainer, inventory=inventory)
     if missing_device == "fail":
         raise PlacementError(f"{reason}; cluster.missing_device may be rehearse or skip")
     return Skipped(point=asked.point.name, reason=reason, trial=asked.trial)
@@ -61,10 +61,9 @@ def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     return tuple(sorted(placements, key=lambda each: each.provenance == "rehearsed"))
 
 
-def _measured(asked: Asked, *, node: Node) -> Placement:
+def _measured(asked: Asked, *, site: Site) -> Placement:
     point = asked.point
-    devices = 0 if point.device.kind == "cpu" else point.num_workers
-    cpus = _share_of_cores(point.device, devices, node=node)
+    cpus = _share_of_cores(point, site)
     num_processes = _num_processes(asked, point.replicas)
     return Placement(
         trial=asked.trial,
@@ -75,18 +74,21 @@ def _measured(asked: Asked, *, node: Node) -> Placement:
         replicas=point.replicas,
         num_processes=num_processes,
         threads=max(1, cpus // num_processes),
-        node=node.name,
+        node=site.node.name,
+        pool=site.pool_name,
         cpus=cpus,
-        devices=devices,
-        chips=devices * point.device.chips,
+        devices=_num_devices(point),
+        chips=_num_devices(point) * point.device.chips,
         start_method=_start_method(asked, kind=point.device.kind),
         trains=asked.trainer.trains,
         warnings=_warnings(num_processes, cpus),
     )
 
 
-def _rehearsed(asked: Asked, *, node: Node) -> Placement:
+def _rehearsed(asked: Asked, *, site: Site) -> Placement:
+    """On a processor of this host; on a fake node it holds there what it would hold on a real one."""
     point = asked.point
+    devices = _num_devices(point) if site.is_fake else 0
     replicas = max(each for each in (1, 2) if each <= point.replicas and not point.global_batch_size % each)
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
     num_processes = _num_processes(asked, replicas)
@@ -99,13 +101,15 @@ def _rehearsed(asked: Asked, *, node: Node) -> Placement:
         replicas=replicas,
         num_processes=num_processes,
         threads=1,
-        node=node.name,
-        cpus=1,
-        devices=0,
+        node=site.node.name,
+        pool=site.pool_name,
+        cpus=_share_of_cores(point, site) if site.is_fake else 1,
+        devices=devices,
+        chips=devices * point.device.chips,
         start_method=_start_method(asked, kind="cpu"),
         trains=asked.trainer.trains,
         substitutions=(
-            f"cpu for {point.device.name}",
+            f"a fake node for {point.device.name}" if site.is_fake else f"cpu for {point.device.name}",
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
             *asked.trainer.rehearsed_with(point.device.kind, replicas=replicas, num_processes=num_processes),
@@ -122,11 +126,17 @@ def _num_processes(asked: Asked, replicas: int) -> int:
     return replicas if asked.trial.process_model == "per_replica" else 1
 
 
-def _share_of_cores(device: Device, devices: int, *, node: Node) -> int:
+def _num_devices(point: Point) -> int:
+    """Accelerators that the trial holds."""
+    return 0 if point.device.kind == "cpu" else point.num_workers
+
+
+def _share_of_cores(point: Point, site: Site) -> int:
     """All cores for a trial on the CPU, otherwise as many as its accelerators are of those there."""
-    if device.kind == "cpu":
+    node = site.node
+    if point.device.kind == "cpu":
         return node.cpus
-    return max(1, node.cpus * devices // node.counts[device.name])
+    return max(1, node.cpus * point.num_workers // node.counts[point.device.name])
 
 
 def _start_method(asked: Asked, *, kind: str) -> StartMethod:
@@ -139,10 +149,6 @@ def _warnings(num_processes: int, cpus: int) -> tuple[str, ...]:
     if num_processes <= cpus:
         return ()
     return (f"{num_processes} worker processes share {cpus} cores",)
-
-
-def _absence(point: Point, *, node: Node) -> str:
-    return f"{point.num_workers} x {point.device.name} is not here: {node.name} has {node.holdings}"
 
 
 def _count(replicas: int) -> str:

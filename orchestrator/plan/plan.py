@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from orchestrator.core.device import Node
 from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.inventory import Inventory, Site
 from orchestrator.core.placement import Aim, Baseline, Cached, Placement, Plan, Provenance, Skipped
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
@@ -13,7 +13,8 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.plan.answers import Answers, answers_of, stale
 from orchestrator.plan.compatibility import reason_against
-from orchestrator.plan.place import Asked, in_order, is_here, place
+from orchestrator.plan.place import Asked, in_order, place
+from orchestrator.plan.sites import site_of
 from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
 
 Outcome = Placement | Cached | Skipped
@@ -23,7 +24,7 @@ Outcome = Placement | Cached | Skipped
 class _Known:
     """All that is known beside the sweep itself."""
 
-    node: Node
+    inventory: Inventory
     trainers: Mapping[str, TrainerInfo]
     environments: Mapping[str, TrainerEnvironment]
     start_methods: Mapping[str, StartMethodChoice]
@@ -35,7 +36,7 @@ class _Known:
 def plan(
     sweep: Sweep,
     *,
-    node: Node,
+    inventory: Inventory,
     trainers: Mapping[str, TrainerInfo],
     environments: Mapping[str, TrainerEnvironment],
     start_methods: Mapping[str, StartMethodChoice],
@@ -56,7 +57,7 @@ def plan(
         PlacementError: a device is not here and `missing_device` is `fail`.
     """
     known = _Known(
-        node=node,
+        inventory=inventory,
         trainers=trainers,
         environments=environments,
         start_methods=start_methods,
@@ -80,7 +81,7 @@ def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
     if not sweep.baseline:
         return None
     points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
-    firsts = (next(_asked(each, 1, known=known)) for each in points)
+    firsts = (next(_asked(each, 1, site=_site(each, known), known=known)) for each in points)
     return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
 
 
@@ -109,7 +110,8 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
         yield Skipped(point=point.name, reason=reason)
         return
     unanswered = []
-    for asked in _asked(point, repeats, known=known):
+    site = _site(point, known)
+    for asked in _asked(point, repeats, site=site, known=known):
         answer = _cached(asked, "measured", known=known)
         if answer:
             yield answer
@@ -120,17 +122,19 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
     reason = reason_against(point, _trainer(point, known)) or known.environments[point.trainer].missing
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
-    elif is_here(point, node=known.node):
-        yield from (place(each, node=known.node, missing_device=known.missing_device) for each in unanswered)
-    else:
-        yield _instead(unanswered[0], known=known)
+    elif site and not site.is_fake:
+        yield from (_placed(each, known=known) for each in unanswered)
+    else:  # one outcome for all repeats of a point whose device is not here, or a fake one
+        first = unanswered[0]
+        yield _rehearsed_before(first, site=site, known=known) or _placed(first, known=known)
 
 
-def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
-    """The trials of a point, one for each repeat."""
+def _asked(point: Point, repeats: int, *, site: Site | None, known: _Known) -> Iterator[Asked]:
+    """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
     trainer = _trainer(point, known)
+    node = site.node if site and not site.is_fake else known.inventory.host
     for repeat in range(repeats):
-        trial = trial_of(point, repeat, trainer=trainer, data_ids=known.data_ids, node=known.node)
+        trial = trial_of(point, repeat, trainer=trainer, data_ids=known.data_ids, node=node)
         yield Asked(
             trial=trial,
             trial_id=trial_id(trial),
@@ -140,10 +144,17 @@ def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
         )
 
 
-def _instead(asked: Asked, *, known: _Known) -> Outcome:
-    """One outcome for all repeats of a point whose device is not here."""
-    rehearsed = _cached(asked, "rehearsed", known=known) if known.missing_device == "rehearse" else None
-    return rehearsed or place(asked, node=known.node, missing_device=known.missing_device)
+def _placed(asked: Asked, *, known: _Known) -> Outcome:
+    return place(asked, inventory=known.inventory, missing_device=known.missing_device)
+
+
+def _rehearsed_before(asked: Asked, *, site: Site | None, known: _Known) -> Cached | None:
+    """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
+    if site is None and known.missing_device != "rehearse":
+        return None
+    record = known.answers.get((asked.trial_id, "rehearsed"))
+    pool = site.pool_name if site else None
+    return _cached(asked, "rehearsed", known=known) if record and record.placement.pool == pool else None
 
 
 def _cached(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | None:
@@ -152,6 +163,10 @@ def _cached(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | 
         return None
     changed = stale(record, known.environments[asked.trial.trainer])
     return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
+
+
+def _site(point: Point, known: _Known) -> Site | None:
+    return site_of(point, _trainer(point, known), inventory=known.inventory)
 
 
 def _trainer(point: Point, known: _Known) -> TrainerInfo:

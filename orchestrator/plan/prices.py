@@ -1,47 +1,50 @@
 """(device, count, price list, day) -> the price of a trial's hardware, or why there is none. Pure."""
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from orchestrator.core.device import Device
-from orchestrator.core.placement import Plan
-from orchestrator.core.price import Price, PriceList, Unpriced
+from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.pool import Pool, region_of
+from orchestrator.core.price import Price, PriceList, Provisioning, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec
 
 
-def price_of(device: Device, count: int, *, prices: PriceList, today: str) -> Price | Unpriced:
+def price_of(
+    device: Device, count: int, *, prices: PriceList, today: str, pool: Pool | None = None
+) -> Price | Unpriced:
     """What so many devices and their hosts cost.
 
     They are rented as the instance that holds exactly as many; where none does, as several of the largest
-    whose number divides theirs. A trial on CPUs has one host, however many workers share it.
+    whose number divides theirs. A trial on CPUs has one host, however many workers share it. A trial in a
+    pool has its nodes whole, as they are rented there.
 
     Args:
         today: `2026-11-21`.
+        pool: that the trial runs in; None: what it runs on is not known to be rented.
     """
     if prices.region is None or not prices.rows:
         return Unpriced(reason=f"prices={prices.name} has no prices")
-    count = 1 if device.kind == "cpu" else count
-    holding = [each for each in device.instances if count % each == 0]
-    if not holding:
-        return Unpriced(
-            reason=f"conf/device/{device.name}.yaml names no instance with {count} x {device.name}"
-        )
-    instance, nodes = device.instances[max(holding)], count // max(holding)
-    row = prices.rows[prices.region].get(instance)
+    rented = _in_pool(pool, count) if pool else _as_asked(device, count, prices=prices)
+    if isinstance(rented, Unpriced):
+        return rented
+    row = prices.rows.get(rented.region, {}).get(rented.instance)
     if row is None:
-        return Unpriced(reason=_no_row(instance, prices))
-    usd_per_hour = row.usd_per_hour(prices.provisioning)
+        return Unpriced(reason=_no_row(rented, prices))
+    usd_per_hour = row.usd_per_hour(rented.provisioning)
     if usd_per_hour is None:
         return Unpriced(
-            reason=f"prices={prices.name} has no {prices.provisioning} price of {instance} in {prices.region}"
+            reason=f"prices={prices.name} has no {rented.provisioning} price of {rented.instance} in "
+            f"{rented.region}"
         )
     return Price(
         prices=prices.name,
-        instance=instance,
-        nodes=nodes,
-        region=prices.region,
-        provisioning=prices.provisioning,
+        instance=rented.instance,
+        nodes=rented.nodes,
+        region=rented.region,
+        provisioning=rented.provisioning,
         currency=prices.currency,
         node_usd_per_hour=usd_per_hour,
         as_of=row.as_of,
@@ -50,44 +53,93 @@ def price_of(device: Device, count: int, *, prices: PriceList, today: str) -> Pr
         note=row.note,
         billing_seconds=prices.billing_seconds,
         max_age_days=prices.max_age_days,
+        is_hypothetical=rented.is_hypothetical,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rented:
+    """What a trial has of a price list."""
+
+    instance: str
+    nodes: int
+    region: str
+    provisioning: Provisioning
+    is_hypothetical: bool
+
+
+def _in_pool(pool: Pool, count: int) -> _Rented:
+    return _Rented(
+        instance=pool.instance,
+        nodes=math.ceil(count / pool.count),
+        region=region_of(pool.zone),
+        provisioning=pool.provisioning,
+        is_hypothetical=False,
+    )
+
+
+def _as_asked(device: Device, count: int, *, prices: PriceList) -> _Rented | Unpriced:
+    count = 1 if device.kind == "cpu" else count
+    holding = [each for each in device.instances if count % each == 0]
+    if not holding:
+        return Unpriced(
+            reason=f"conf/device/{device.name}.yaml names no instance with {count} x {device.name}"
+        )
+    instance, nodes = device.instances[max(holding)], count // max(holding)
+    return _Rented(
+        instance=instance,
+        nodes=nodes,
+        region=str(prices.region),
+        provisioning=prices.provisioning,
         is_hypothetical=nodes > 1 or instance != prices.this_host,
     )
 
 
-def prices_in(
-    plan: Plan, devices: Mapping[str, Device], *, prices: PriceList, today: str
-) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
-    """Every trial that a plan would run, with what its devices cost, also where they are not here."""
-    return tuple(
-        (trial, price_of(devices[trial.device], trial.num_workers, prices=prices, today=today))
-        for trial in (each.trial for each in plan.placements)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """All that decides what trials cost.
 
-
-def priced(
-    record: TrialRecord, devices: Mapping[str, Device], *, prices: PriceList, today: str
-) -> TrialRecord:
-    """The record with the price of what it ran on. A rehearsal costs nothing of its device, and has none.
-
-    Args:
-        devices: by name, with that of the record.
+    Attributes:
+        devices: by name, with those of the trials.
+        pools: of the cluster, by name.
+        today: `2026-11-21`.
     """
+
+    devices: Mapping[str, Device]
+    prices: PriceList
+    today: str
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+
+    def price_of(self, placement: Placement) -> Price | Unpriced:
+        """What the hardware costs that the trial asks for, also where it is only rehearsed."""
+        return price_of(
+            self.devices[placement.trial.device],
+            placement.trial.num_workers,
+            prices=self.prices,
+            today=self.today,
+            pool=self.pools.get(placement.pool or ""),
+        )
+
+
+def prices_in(plan: Plan, market: Market) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
+    """Every trial that a plan would run, with what its devices cost, also where they are not here."""
+    return tuple((each.trial, market.price_of(each)) for each in plan.placements)
+
+
+def priced(record: TrialRecord, market: Market) -> TrialRecord:
+    """The record with the price of what it ran on. A rehearsal costs nothing of its device, and has none."""
     if record.provenance != "measured":
         return record
-    device = devices[record.spec.device]
-    return replace(record, price=price_of(device, record.spec.num_workers, prices=prices, today=today))
+    return replace(record, price=market.price_of(record.placement))
 
 
-def repriced(
-    records: Iterable[TrialRecord], devices: Mapping[str, Device], *, prices: PriceList, today: str
-) -> tuple[TrialRecord, ...]:
+def repriced(records: Iterable[TrialRecord], market: Market) -> tuple[TrialRecord, ...]:
     """Records with other prices than those that they were kept with, marked as such; for a report alone.
 
     Records of a device that is not among `devices` stay as they are.
     """
     return tuple(
-        _marked(priced(each, devices, prices=prices, today=today)) if each.spec.device in devices else each
-        for each in records
+        _marked(priced(each, market)) if each.spec.device in market.devices else each for each in records
     )
 
 
@@ -97,7 +149,7 @@ def _marked(record: TrialRecord) -> TrialRecord:
     return replace(record, price=replace(record.price, is_repriced=True))
 
 
-def _no_row(instance: str, prices: PriceList) -> str:
-    elsewhere = [region for region, rows in prices.rows.items() if instance in rows]
+def _no_row(rented: _Rented, prices: PriceList) -> str:
+    elsewhere = [region for region, rows in prices.rows.items() if rented.instance in rows]
     known = f"; it has one in: {', '.join(elsewhere)}" if elsewhere else ""
-    return f"prices={prices.name} has no row of {instance} in {prices.region}{known}"
+    return f"prices={prices.name} has no row of {rented.instance} in {rented.region}{known}"

@@ -62,6 +62,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
                 packages=("torch",),
                 install="pip install 'torch>=2.9,<2.14'",
+                environment="torch",
                 precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
                 process_model=_per_replica,
                 variables=rendezvous.torch_distributed,
@@ -81,6 +82,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",
                 packages=("tensorflow", "keras"),
                 install="pip install 'tensorflow-cpu>=2.20,<2.22'",
+                environment="tensorflow",
                 precisions={
                     "cpu": ("fp32", "bf16"),
                     "gpu": ("fp32", "tf32", "bf16", "fp16"),
@@ -116,6 +118,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "make xla, or in an environment .venv-xla: "
                     "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3' 'pillow>=12,<14'"
                 ),
+                environment="xla",
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
                 process_model=_per_host,
                 variables=rendezvous.xla_spmd,
@@ -130,7 +133,8 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 path="orchestrator.train.noop_trainer:NoopTrainer",
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",
-                precisions={"cpu": ("fp32", "bf16")},
+                environment="core",
+                precisions=dict.fromkeys(("cpu", "gpu", "tpu"), ("fp32", "bf16")),
                 process_model=_per_replica,
                 variables=rendezvous.alone,
                 preload=("orchestrator.train.noop_trainer", "numpy.random"),

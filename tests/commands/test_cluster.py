@@ -107,7 +107,7 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
             ["cluster"],
             "pools=local is this machine, which needs no file; choose pools=gcp or pools=gke",
         ),
-        (["cluster", "pools=gpc"], "unknown pools 'gpc'; did you mean 'gcp'? known: gcp, gke, local"),
+        (["cluster", "pools=gpc"], "unknown pools 'gpc'; did you mean 'gcp'? known: fake, gcp, gke, local"),
         (["cluster", "pools=gcp"], "pools.project='' is no project id; give one, of 6 to 30 lower-case"),
         ([*GCP, "pools.zone=mars-a"], "pools.zone='mars-a': no pool is there; pools are in: us-central1-a, "),
         ([*GCP, "pools.nodes.t4.count=3"], "pool t4: count=3 of t4 is not sold; possible: 1, 2, 4"),
@@ -124,8 +124,40 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
         (["cluster", "--check", "none.yaml"], "cannot read 'none.yaml': No such file or directory"),
         ([*GCP, "--diff", "none.yaml"], "cannot read 'none.yaml': No such file or directory"),
         (
+            ["cluster", "pools=fake"],
+            "pools=fake is this machine, which needs no file; choose pools=gcp or pools=gke",
+        ),
+        (
+            [*GCP, "pools.nodes.t4.environment=any"],
+            "pool t4: environment=any has no image; it is for",
+        ),
+        (
             ["plan", "+sweep=smoke", "pools=gcp"],
-            "'pools' is for the verb cluster: python -m orchestrator cluster",
+            "pools.project='' is no project id; give one, of 6 to 30 lower-case",
+        ),
+        (
+            ["plan", "+sweep=smoke", "pools=gcp", PROJECT],
+            "pools=gcp are nodes of a cluster; say cluster.address=auto on its head, or cluster=fake",
+        ),
+        (
+            ["plan", "+sweep=smoke", "pools=fake", "cluster.address=auto"],
+            "pools=fake has fake nodes alone; say cluster=fake",
+        ),
+        (
+            ["plan", "+sweep=smoke", "cluster.address=fake"],
+            "cluster.address=fake needs pools; say cluster=fake, or pools=NAME too",
+        ),
+        (
+            ["plan", "+sweep=smoke", "cluster=fake", "executor=inline"],
+            "executor=inline runs on this machine alone; cluster.address='fake' needs executor=ray",
+        ),
+        (
+            ["plan", "+sweep=smoke", "sweep.order=cheapest_first", "prices=none"],
+            "sweep.order=cheapest_first needs prices, and prices=none has none",
+        ),
+        (
+            ["plan", "+sweep=smoke", "sweep.order=cheapest"],
+            "unknown sweep.order 'cheapest'; did you mean 'cheapest_first'?",
         ),
     ],
 )

@@ -14,27 +14,28 @@ from plan_values import held
 from processes import family
 
 from orchestrator.core.device import Node
+from orchestrator.core.inventory import Inventory, of_host
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.execute.base import Attempt, Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 
 
-def inline(node: Node) -> Executor:
-    return InlineExecutor(node)
+def inline(inventory: Inventory) -> Executor:
+    return InlineExecutor(inventory)
 
 
-def on_ray(node: Node) -> Executor:
+def on_ray(inventory: Inventory) -> Executor:
     from orchestrator.execute.ray_tune import RayTuneExecutor
 
-    return RayTuneExecutor(node, address="local")
+    return RayTuneExecutor(inventory, address="local")
 
 
 @pytest.fixture(params=[inline, on_ray], ids=["inline", "ray"])
-def executor_of(request: pytest.FixtureRequest) -> Callable[[Node], Executor]:
+def executor_of(request: pytest.FixtureRequest) -> Callable[[Inventory], Executor]:
     return request.param
 
 
@@ -47,7 +48,7 @@ def records_of(
 
 
 def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
-    executor_of: Callable[[Node], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    executor_of: Callable[[Inventory], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = mission(
         tmp_path,
@@ -57,7 +58,7 @@ def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
     faults = ["none", "raise", "die", "hang", "nan", "none"]
     placements = [noop(fault, seed=seed) for seed, fault in enumerate(faults)]
     with family(monkeypatch):
-        records = records_of(executor_of(NODE), told, placements)
+        records = records_of(executor_of(HERE), told, placements)
     ends = [(r.spec.seed, r.attempt, r.failure.kind if r.failure else "finished") for r in records]
     assert sorted(ends) == [
         (0, 1, "finished"),
@@ -74,11 +75,11 @@ def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
 
 
 def test_no_rehearsal_runs_beside_a_measured_trial(
-    executor_of: Callable[[Node], Executor], tmp_path: Path
+    executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     measured = [noop(seed=seed, cpus=2) for seed in range(3)]
     rehearsed = [noop(seed=seed, cpus=1, provenance="rehearsed") for seed in range(3, 7)]
-    records = records_of(executor_of(NODE), mission(tmp_path), [*measured, *rehearsed])
+    records = records_of(executor_of(HERE), mission(tmp_path), [*measured, *rehearsed])
     assert [record.failure for record in records] == [None] * 7
     spans = {
         kind: [(r.started_at, r.ended_at) for r in records if r.provenance == kind]
@@ -88,12 +89,12 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
 
 
 def test_what_never_fits_is_infeasible_and_says_what_there_is(
-    executor_of: Callable[[Node], Executor], tmp_path: Path
+    executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     told = mission(
         tmp_path, deadlines=Deadlines(resources_seconds=10.0, start_seconds=60.0, run_seconds=60.0)
     )
-    records = records_of(executor_of(NODE), told, [noop(seed=1, cpus=64), noop(seed=2)])
+    records = records_of(executor_of(HERE), told, [noop(seed=1, cpus=64), noop(seed=2)])
     by_seed = {record.spec.seed: record for record in records}
     assert by_seed[2].failure is None
     assert by_seed[1].failure is not None
@@ -128,14 +129,14 @@ def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
     told = mission(tmp_path, retry_limits={"worker_lost": 1})
     placements = [noop(seed=seed) for seed in range(3)]
     with family(monkeypatch):
-        records = records_of(on_ray(NODE), told, placements, watcher=Killer(seed=1))
+        records = records_of(on_ray(HERE), told, placements, watcher=Killer(seed=1))
     ends = [(r.spec.seed, r.attempt, r.failure.kind if r.failure else "finished") for r in records]
     assert sorted(ends) == [(0, 1, "finished"), (1, 1, "worker_lost"), (1, 2, "finished"), (2, 1, "finished")]
 
 
 def test_two_sweeps_of_one_process_run_on_two_clusters(tmp_path: Path) -> None:
     for seed in (1, 2):
-        [record] = records_of(on_ray(NODE), mission(tmp_path), [noop(seed=seed)])
+        [record] = records_of(on_ray(HERE), mission(tmp_path), [noop(seed=seed)])
         assert record.failure is None
         assert dataclasses.is_dataclass(record.result)
 
@@ -149,13 +150,13 @@ if "orchestrator.train.worker" in sys.orig_argv:
 
 
 def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
-    executor_of: Callable[[Node], Executor], tmp_path: Path
+    executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
     note = tmp_path / "note"
     python = python_with(tmp_path / "bin", _NOTES_ITS_GPUS.format(note=str(note)))
     trial = dataclasses.replace(noop().trial, device="t4", host_cpu=None)
     on_a_gpu = {"kind": "gpu", "cpus": 1, "devices": 1, "chips": 1, "start_method": "spawn"}
-    here = dataclasses.replace(NODE, devices={"t4": held(1)})
+    here = of_host(dataclasses.replace(HERE.host, devices={"t4": held(1)}))
     told = mission(tmp_path, pythons={"noop": python})
     [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)])
     assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none

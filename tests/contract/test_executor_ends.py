@@ -6,22 +6,23 @@ from processes import family
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import PlacementError, RecordError
+from orchestrator.core.inventory import of_host
 from orchestrator.execute.inline import InlineExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 
 
 @pytest.fixture(params=["inline", "ray"])
 def executor(request):
     if request.param == "inline":
-        return InlineExecutor(NODE)
+        return InlineExecutor(HERE)
     return on_ray("local")
 
 
 def on_ray(address):
     from orchestrator.execute.ray_tune import RayTuneExecutor
 
-    return RayTuneExecutor(NODE, address=address)
+    return RayTuneExecutor(HERE, address=address)
 
 
 @pytest.mark.parametrize("error", [RecordError("no space left on device"), KeyboardInterrupt()])

@@ -10,13 +10,14 @@ from noop_trials import Unwatched, mission, noop
 from processes import command_of, family, has_ended
 
 from orchestrator.core.device import Node
+from orchestrator.core.inventory import of_host
 from orchestrator.core.settings import Deadlines
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
 from orchestrator.execute.ray_tune import RayTuneExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 VICTIM = noop("hang")
 PATIENT = Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0)
 
@@ -34,7 +35,7 @@ def agent_of(relatives):
 
 def records_of(placements, told, *, watcher):
     records = []
-    RayTuneExecutor(NODE, address="local").run(placements, told, keep=records.append, watcher=watcher)
+    RayTuneExecutor(HERE, address="local").run(placements, told, keep=records.append, watcher=watcher)
     return records
 
 

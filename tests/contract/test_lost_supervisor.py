@@ -11,13 +11,14 @@ from noop_trials import Unwatched, mission, noop
 from processes import command_of, family, has_ended
 
 from orchestrator.core.device import Node
+from orchestrator.core.inventory import of_host
 from orchestrator.core.settings import Deadlines
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
 from orchestrator.execute.ray_tune import RayTuneExecutor
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 VICTIM = noop("hang", workers=2)
 PATIENT = Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0)
 
@@ -58,7 +59,7 @@ def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_t
                 assert [has_ended(pid) for pid in killer.workers] == [True, True]
             records.append(record)
 
-        RayTuneExecutor(NODE, address="local").run(
+        RayTuneExecutor(HERE, address="local").run(
             [VICTIM, noop()], mission(tmp_path, deadlines=PATIENT), keep=keep, watcher=killer
         )
     lost, healthy = records
@@ -77,7 +78,7 @@ def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_
     with family(monkeypatch) as relatives:
         killer = Killer(relatives, tmp_path, signal.SIGSTOP)
         told = mission(tmp_path, deadlines=deadlines)
-        executor = RayTuneExecutor(NODE, address="local")
+        executor = RayTuneExecutor(HERE, address="local")
         executor.run([VICTIM, noop()], told, keep=records.append, watcher=killer)
         assert [has_ended(pid) for pid in killer.workers] == [True, True]
     stopped, healthy = records

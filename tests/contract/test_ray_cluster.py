@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from builders import placement, trial_spec
 from noop_trials import Unwatched, mission, noop
-from plan_values import held, node
+from plan_values import held, here
 from processes import family
 
 from orchestrator.core.errors import ConfigError
@@ -36,8 +36,8 @@ def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids
     from orchestrator.execute import ray_cluster
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    here = node(cpus=2, devices={"t4": held(2), "tpu_v3_8": held(1, kind="tpu", chips=4)})
-    with ray_cluster.connected(here, address="local"):
+    machine = here(cpus=2, devices={"t4": held(2), "tpu_v3_8": held(1, kind="tpu", chips=4)})
+    with ray_cluster.connected(machine, address="local"):
         assert ray_cluster.description() == "the cluster has 2 CPU, 2 GPU, 4 TPU"
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
         ids = ray.remote(num_cpus=0, num_gpus=2)(ray.get_gpu_ids)
@@ -48,16 +48,16 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
     from orchestrator.execute.ray_tune import RayTuneExecutor
 
     records = []
-    executor = RayTuneExecutor(node(cpus=2), address=cluster.address)
+    executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
     executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
     assert [record.failure for record in records] == [None]
     cluster.add_node(num_cpus=1)
     with pytest.raises(ConfigError) as caught:
         executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
-    here = socket.gethostname()
+    host = socket.gethostname()
     assert str(caught.value) == (
-        f"cluster.address={cluster.address!r} is a cluster of {here}, {here}; a record names the processor "
-        f"of this host, {here}, so it may be one whose only node is this host, or local"
+        f"cluster.address={cluster.address!r} is a cluster of {host}, {host}; say which pools it has, as "
+        f"pools=gcp: without them it may be one whose only node is this host, {host}"
     )
     assert len(records) == 1
 
@@ -66,7 +66,7 @@ def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
     from orchestrator.execute import ray_cluster
 
     def told():
-        with ray_cluster.connected(node(cpus=2), address="local"):
+        with ray_cluster.connected(here(cpus=2), address="local"):
             return ray_cluster.description()
 
     with ThreadPoolExecutor(1) as pool:

@@ -15,6 +15,7 @@ from processes import Family, family
 from trainer_runs import RUNS, python_of
 
 from orchestrator.core.device import Node
+from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
@@ -27,20 +28,20 @@ from workloads.data.sources import resolve
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 STEPS = 400
 SMALL = {"filters": (4, 8), "dense_units": 16, "learning_rate": 0.02, "momentum": 0.9}
 
 
 def inline() -> Executor:
-    return InlineExecutor(NODE)
+    return InlineExecutor(HERE)
 
 
 def on_ray() -> Executor:
     pytest.importorskip("ray", reason="Ray is not installed")
     from orchestrator.execute.ray_tune import RayTuneExecutor
 
-    return RayTuneExecutor(NODE, address="local")
+    return RayTuneExecutor(HERE, address="local")
 
 
 def training(trainer: str = "torch_ddp", *, workers: int = 1) -> Placement:

@@ -22,7 +22,7 @@ def pods():
 
 def test_every_environment_of_a_pool_has_an_image():
     names = {each.parent.name for each in DOCKERFILES if each.parent.parent.name == "docker"}
-    assert names == set(Environment.__args__)
+    assert names == set(Environment.__args__) - {"any"}
 
 
 @pytest.mark.parametrize("file", DOCKERFILES, ids=lambda each: each.parent.name)

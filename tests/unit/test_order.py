@@ -1,9 +1,13 @@
 """The order in which trials run: rounds over all points, shuffled by a seed."""
 
-from plan_values import T4, planned, point
+from dataclasses import replace
+
+from plan_values import A100, T4, device, held, here, planned, point
+from price_values import price_list, price_row
 
 from orchestrator.core.placement import Placement
-from orchestrator.plan.order import running_order
+from orchestrator.plan.order import running_order, seconds_at_peak, weight_of
+from orchestrator.plan.prices import Market
 
 SEEDS = range(8)
 
@@ -56,3 +60,45 @@ def test_rehearsals_come_after_all_measured_trials():
 
 def test_without_a_seed_every_round_is_in_the_order_of_the_grid():
     assert rounds_of(grid(), seed=None) == [list(SEEDS)] * 3
+
+
+def weighed(order, *placements):
+    devices = {each.name: each for each in (device(), T4, A100)}
+    prices = price_list(rows={"here": {"t4-box": price_row(1.0, None), "a100-box": price_row(30.0, None)}})
+    weight = weight_of(order, Market(devices=devices, prices=prices, today="2026-11-21"))
+    return [each.trial for each in running_order(placements, seed=0, weight=weight)]
+
+
+T4 = replace(T4, instances={1: "t4-box"}, peak_flops_per_second={"fp32": 1e12})
+A100 = replace(A100, instances={1: "a100-box"}, peak_flops_per_second={"fp32": 1e13})
+GRID = planned(
+    *(point(device=each, steps=steps) for steps in (120, 3600) for each in (T4, A100)),
+    inventory=here(devices={"t4": held(1), "a100_40": held(1)}),
+).placements
+
+
+def test_the_longest_come_first_by_their_arithmetic_and_the_peak_of_their_devices():
+    order = [(each.device, each.steps) for each in weighed("longest_first", *GRID)]
+    assert order == [("t4", 3600), ("a100_40", 3600), ("t4", 120), ("a100_40", 120)]
+
+
+def test_the_cheapest_come_first_by_that_time_and_the_price_of_an_hour():
+    order = [(each.device, each.steps) for each in weighed("cheapest_first", *GRID)]
+    assert order == [("t4", 120), ("a100_40", 120), ("t4", 3600), ("a100_40", 3600)]
+
+
+def test_what_has_no_price_comes_last_of_the_cheapest():
+    (unpriced,) = planned(point()).placements
+    assert weighed("cheapest_first", unpriced, *GRID)[-1] == unpriced.trial
+
+
+def test_twice_as_many_devices_take_half_as_long_and_a_precision_without_a_peak_has_the_lowest():
+    trial = GRID[0].trial
+    whole = seconds_at_peak(trial, T4)
+    assert seconds_at_peak(replace(trial, num_workers=2), T4) == whole / 2
+    assert seconds_at_peak(replace(trial, precision="fp16"), T4) == whole
+
+
+def test_trials_of_one_weight_keep_their_rounds():
+    placements = grid()
+    assert weighed("longest_first", *placements) == [each.trial for each in running_order(placements, seed=0)]

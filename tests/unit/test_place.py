@@ -8,17 +8,18 @@ from hypothesis import strategies as st
 from plan_values import A100, T4, TPU, device, held, node, point, tensorflow_like, torch_like
 
 from orchestrator.core.errors import PlacementError
+from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Skipped
 from orchestrator.core.spec import trial_id
-from orchestrator.plan.place import Asked, in_order, is_here, place
+from orchestrator.plan.place import Asked, in_order, place
 from orchestrator.plan.trials import trial_of
 
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):
-    here = here or node()
+    inventory = of_host(here or node())
     trainer = trainer or torch_like()
     data_ids = {("workloads.data.mnist:MNIST", "auto"): "synthetic:1"}
-    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=here)
+    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=inventory.host)
     asked = Asked(
         trial=trial,
         trial_id=trial_id(trial),
@@ -26,7 +27,7 @@ def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing
         trainer=trainer,
         start_method=start_method,
     )
-    return place(asked, node=here, missing_device=missing_device)
+    return place(asked, inventory=inventory, missing_device=missing_device)
 
 
 def test_a_cpu_trial_holds_all_cores_of_its_host():
@@ -74,9 +75,8 @@ def test_a_slice_of_four_chips_holds_all_cores_of_its_host_and_counts_as_four():
 
 def test_a_device_is_here_when_there_are_as_many_as_asked_for():
     here = node(devices={"t4": held(1)})
-    assert is_here(point(device=T4), node=here)
-    assert not is_here(point(device=T4, num_workers=2), node=here)
-    assert is_here(point(device=device()), node=here)
+    assert placed(point(device=T4), here=here).provenance == "measured"
+    assert placed(point(device=T4, num_workers=2), here=here).provenance == "rehearsed"
 
 
 def test_a_rehearsal_says_all_that_it_substitutes():

@@ -2,7 +2,7 @@
 
 import pytest
 from builders import record
-from plan_values import T4, environment, held, node, planned, point
+from plan_values import T4, environment, held, here, planned, point
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.placement import Aim
@@ -78,13 +78,13 @@ def test_a_rehearsal_counts_while_the_device_is_missing_and_never_for_a_measurem
     known = [finished(rehearsal)]
     (cached,) = planned(point(device=T4), records=known).cached
     assert cached.provenance == "rehearsed"
-    found = planned(point(device=T4), records=known, node=node(devices={"t4": held(1)}))
+    found = planned(point(device=T4), records=known, inventory=here(devices={"t4": held(1)}))
     assert [each.provenance for each in found.placements] == ["measured"]
     assert not found.cached
 
 
 def test_a_measurement_made_elsewhere_counts_where_the_device_is_missing():
-    there = planned(point(device=T4), repeats=2, node=node(devices={"t4": held(1)})).placements
+    there = planned(point(device=T4), repeats=2, inventory=here(devices={"t4": held(1)})).placements
     found = planned(point(device=T4), repeats=2, records=[finished(each) for each in there])
     assert not found.placements
     assert [each.provenance for each in found.cached] == ["measured", "measured"]
@@ -99,7 +99,7 @@ def test_a_measurement_counts_even_where_its_environment_is_gone():
 
 
 def test_the_host_is_part_of_a_cpu_trial_and_of_no_other():
-    (on_cpu, on_gpu) = planned(point(), point(device=T4), node=node(devices={"t4": held(1)})).placements
+    (on_cpu, on_gpu) = planned(point(), point(device=T4), inventory=here(devices={"t4": held(1)})).placements
     assert (on_cpu.trial.host_cpu, on_gpu.trial.host_cpu) == ("Some CPU x4", None)
 
 

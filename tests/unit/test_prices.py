@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from builders import placement, record, trial_spec
+from cluster_values import pool
 from hypothesis import given
 from hypothesis import strategies as st
 from plan_values import T4, TPU, device
@@ -12,7 +13,7 @@ from price_values import price, price_list, price_row
 
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.price import Unpriced
-from orchestrator.plan.prices import price_of, priced, repriced
+from orchestrator.plan.prices import Market, price_of, priced, repriced
 
 TODAY = "2026-11-21"
 CPU = device(instances={1: "cpu-box"})
@@ -21,6 +22,10 @@ T4S = replace(T4, instances={1: "t4-box", 2: "2xt4-box", 4: "4xt4-box"})
 
 def of(what, count=1, **changes):
     return price_of(what, count, prices=price_list(**changes), today=TODAY)
+
+
+def market(**devices):
+    return Market(devices=devices, prices=price_list(), today=TODAY)
 
 
 def test_a_price_has_all_that_its_row_and_its_list_say():
@@ -148,28 +153,28 @@ def test_no_spot_price_above_three_quarters_gets_in(on_demand, spot):
 
 def test_a_measurement_is_priced_by_its_device_and_count_and_failures_too():
     two = record(spec=trial_spec(device="t4", num_workers=2, replicas=2, host_cpu=None))
-    assert priced(two, {"t4": T4S}, prices=price_list(), today=TODAY).price.instance == "2xt4-box"
+    assert priced(two, market(t4=T4S)).price.instance == "2xt4-box"
 
 
 def test_a_rehearsal_has_no_price():
     rehearsed = record(placement=placement(trial_spec(device="t4"), provenance="rehearsed"))
-    assert priced(rehearsed, {"t4": T4S}, prices=price_list(), today=TODAY).price is None
+    assert priced(rehearsed, market(t4=T4S)).price is None
 
 
 def test_a_report_can_price_anew_and_says_so():
     kept = record(price=price())
-    (found,) = repriced([kept], {"cpu": CPU}, prices=price_list(), today=TODAY)
+    (found,) = repriced([kept], market(cpu=CPU))
     assert found == replace(kept, price=replace(of(CPU), is_repriced=True))
     assert kept.price.usd_per_hour == 3.6
 
 
 def test_to_price_anew_with_a_list_that_lacks_the_instance_leaves_no_price():
-    (found,) = repriced([record(price=price())], {"cpu": device()}, prices=price_list(), today=TODAY)
+    (found,) = repriced([record(price=price())], market(cpu=device()))
     assert found.price == Unpriced(reason="conf/device/cpu.yaml names no instance with 1 x cpu")
 
 
 def test_a_record_of_a_device_that_is_not_asked_for_keeps_its_price():
-    assert repriced([record(price=price())], {}, prices=price_list(), today=TODAY) == (record(price=price()),)
+    assert repriced([record(price=price())], market()) == (record(price=price()),)
 
 
 @pytest.mark.parametrize(
@@ -186,3 +191,28 @@ def test_a_price_that_cannot_be_is_refused_where_it_is_read(changes, message):
     with pytest.raises(RecordError) as raised:
         price(**changes)
     assert str(raised.value) == message
+
+
+def in_pool(devices, *, region="us-central1", **changes):
+    where = pool(**changes)
+    rows = {region: {instance: price_row() for instance in where.device.instances.values()}}
+    return price_of(
+        where.device, devices, prices=price_list(region=region, rows=rows), today=TODAY, pool=where
+    )
+
+
+def test_a_trial_in_a_pool_has_the_price_of_the_pools_machine_zone_and_provisioning():
+    found = in_pool(1, provisioning="spot")
+    assert (found.instance, found.nodes, found.node_usd_per_hour) == ("n1-standard-8+1xT4", 1, 1.0)
+    assert (found.region, found.provisioning, found.is_hypothetical) == ("us-central1", "spot", False)
+
+
+def test_a_trial_that_has_part_of_a_pools_node_is_billed_for_all_of_it():
+    assert in_pool(1, count=4).instance == "n1-standard-8+4xT4"
+
+
+def test_a_pool_in_a_region_without_prices_has_none():
+    found = in_pool(1, region="us-east1")
+    assert found == Unpriced(
+        reason="prices=example has no row of n1-standard-8+1xT4 in us-central1; it has one in: us-east1"
+    )

@@ -1,19 +1,22 @@
 """Which attempt starts next, and which starts again."""
 
 from builders import placement, record, trial_spec
-from plan_values import held, node
+from cluster_values import inventory, pool
+from plan_values import held, here
 
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure
 from orchestrator.execute.base import Attempt
 from orchestrator.execute.queue import Queue, next_startable
 
-_NODE = node(cpus=8, devices={"t4": held(2), "a100_40": held(1)})
+_HERE = here(cpus=8, devices={"t4": held(2), "a100_40": held(1)})
 
 
-def on_gpus(count: int, *, device: str = "t4", cpus: int = 2, seed: int = 0) -> Placement:
+def on_gpus(
+    count: int, *, device: str = "t4", cpus: int = 2, seed: int = 0, pool: str | None = None
+) -> Placement:
     trial = trial_spec(device=device, num_workers=count, seed=seed)
-    return placement(trial, kind="gpu", replicas=count, cpus=cpus, devices=count)
+    return placement(trial, kind="gpu", replicas=count, cpus=cpus, devices=count, pool=pool)
 
 
 def rehearsal(seed: int = 0) -> Placement:
@@ -25,13 +28,14 @@ def measured(seed: int = 0) -> Placement:
 
 
 def started(*waiting: Placement, beside: tuple[Placement, ...] = ()) -> Placement | None:
-    attempt = next_startable([Attempt(placement=each, number=1) for each in waiting], beside, node=_NODE)
+    attempt = next_startable([Attempt(placement=each, number=1) for each in waiting], beside, inventory=_HERE)
     return attempt and attempt.placement
 
 
 def queue_of(*placements: Placement, **changes) -> Queue:
     return Queue(
-        placements, node=_NODE, **{"prior_attempts": {}, "retry_limits": {"worker_lost": 2}, **changes}
+        placements,
+        **{"inventory": _HERE, "prior_attempts": {}, "retry_limits": {"worker_lost": 2}, **changes},
     )
 
 
@@ -142,3 +146,23 @@ def test_attempts_are_numbered_on_from_those_of_earlier_commands():
     assert first.number == 4
     queue.end(failed(first, "worker_lost"))
     assert queue.take().number == 5
+
+
+def test_the_trials_of_a_pool_are_withdrawn_in_their_order_and_no_others():
+    pools = inventory(pool("t4"), pool("spot"))
+    placements = [on_gpus(1, seed=seed, pool="spot" if seed % 2 else "t4") for seed in range(6)]
+    queue = queue_of(*placements, inventory=pools)
+    running = queue.take()
+    assert [each.placement.trial.seed for each in queue.withdraw("spot")] == [1, 3, 5]
+    assert queue.withdraw("spot") == ()
+    queue.end(record(placement=running.placement))
+    assert [queue.take().placement.trial.seed, queue.take().placement.trial.seed] == [2, 4]
+
+
+def test_where_one_pool_is_full_the_next_trial_is_of_another():
+    pools = inventory(pool("t4", max_nodes=1), pool("spot", max_nodes=1))
+    queue = queue_of(
+        *(on_gpus(1, seed=seed, pool=name) for seed, name in enumerate(["t4", "t4", "spot"])), inventory=pools
+    )
+    assert [queue.take().placement.pool for _ in range(2)] == ["t4", "spot"]
+    assert queue.take() is None

@@ -1,0 +1,78 @@
+"""Where the trials of a command can run: this host, or the pools of a cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.core.device import Accelerators, Node
+from orchestrator.core.pool import Cluster, Pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Nodes of one kind that trials can have.
+
+    Attributes:
+        node: one of them; a pool's has the pool's name, and no identity of its own.
+        max_nodes: how many there can be at once; of slices with several hosts, all their hosts.
+        pool: what they are in a cluster; None: this host.
+        is_fake: they are processes of this host, which rehearse what the pool's nodes would do.
+    """
+
+    node: Node
+    max_nodes: int = 1
+    pool: Pool | None = None
+    is_fake: bool = False
+
+    @property
+    def pool_name(self) -> str | None:
+        """As a placement has it."""
+        return self.pool.name if self.pool else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """All that can be had.
+
+    Attributes:
+        host: the driver's.
+        sites: by name; of several that could hold a trial it gets the first.
+        max_nodes: of all sites together, at once.
+    """
+
+    host: Node
+    sites: Mapping[str, Site]
+    max_nodes: int
+
+
+def of_host(node: Node) -> Inventory:
+    """This machine alone."""
+    return Inventory(host=node, sites={node.name: Site(node=node)}, max_nodes=1)
+
+
+def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
+    """The pools of a cluster; where they are fake, on the processors of this host."""
+    sites = {
+        each.name: Site(
+            node=_node_of(each, host=host, is_fake=is_fake),
+            max_nodes=each.max_nodes * each.hosts,
+            pool=each,
+            is_fake=is_fake,
+        )
+        for each in cluster.pools
+        if each.max_nodes
+    }
+    return Inventory(host=host, sites=sites, max_nodes=cluster.max_nodes)
+
+
+def _node_of(pool: Pool, *, host: Node, is_fake: bool) -> Node:
+    """A fake node has a core for each device, for all of them share those of one host."""
+    device = pool.device
+    ids = tuple(str(number) for number in range(pool.count))
+    held = (
+        {}
+        if device.kind == "cpu"
+        else {device.name: Accelerators(kind=device.kind, chips=device.chips, ids=ids)}
+    )
+    if is_fake:
+        return Node(name=pool.name, cpus=pool.count, cpu_model=host.cpu_model, devices=held)
+    return Node(name=pool.name, cpus=device.cpus[pool.count], cpu_model=pool.instance, devices=held)

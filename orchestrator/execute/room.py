@@ -1,0 +1,68 @@
+"""(trial, what runs, inventory) -> whether there is room for it. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.core.device import Node
+from orchestrator.core.inventory import Inventory, Site
+from orchestrator.core.placement import Placement
+
+
+def has_room(placement: Placement, running: Sequence[Placement], *, inventory: Inventory) -> bool:
+    """Whether the trial can run beside the others.
+
+    Each pool has room of its own, so that one whose nodes do not come holds up no other's trials. A CPU trial
+    that is measured holds all cores of its node, so that nothing runs beside it; on one site a rehearsal
+    never runs beside a measured trial.
+    """
+    site = _site_of(placement, inventory)
+    if not fits(placement, site.node):
+        return False
+    beside = [each for each in running if _site_of(each, inventory) is site]
+    if any(each.provenance != placement.provenance for each in beside):
+        return False
+    needed = num_nodes([*beside, placement], site.node)
+    elsewhere = sum(
+        num_nodes([each for each in running if _site_of(each, inventory) is other], other.node)
+        for other in inventory.sites.values()
+        if other is not site
+    )
+    return needed <= site.max_nodes and needed + elsewhere <= inventory.max_nodes
+
+
+def fits(placement: Placement, node: Node) -> bool:
+    """Whether an idle node can hold the trial."""
+    return _Free(cpus=node.cpus, devices=dict(node.counts)).holds(placement)
+
+
+def num_nodes(placements: Iterable[Placement], node: Node) -> int:
+    """Nodes like this one that hold the trials, each of which fits one: the first with room takes it."""
+    nodes: list[_Free] = []
+    for placement in placements:
+        free = next((each for each in nodes if each.holds(placement)), None)
+        if free is None:
+            free = _Free(cpus=node.cpus, devices=dict(node.counts))
+            nodes.append(free)
+        free.take(placement)
+    return len(nodes)
+
+
+@dataclass(slots=True)
+class _Free:
+    """What is left of a node."""
+
+    cpus: int
+    devices: dict[str, int]
+
+    def holds(self, placement: Placement) -> bool:
+        enough_devices = placement.devices <= self.devices.get(placement.trial.device, 0)
+        return placement.cpus <= self.cpus and enough_devices
+
+    def take(self, placement: Placement) -> None:
+        self.cpus -= placement.cpus
+        if placement.devices:
+            self.devices[placement.trial.device] -= placement.devices
+
+
+def _site_of(placement: Placement, inventory: Inventory) -> Site:
+    return inventory.sites[placement.pool or inventory.host.name]
