@@ -39,19 +39,24 @@ sweep: $(ENVIRONMENTS)
 smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
-test: $(ENVIRONMENTS) check
-	$(VENV)/bin/python -m pytest tests --ignore tests/unit -m "not long"
+# Tests whose outcome depends on no clock run in two processes; the others have the host to themselves.
+PYTEST := $(VENV)/bin/python -m pytest
+IN_TWO := -n 2 --dist loadfile
+IN_ANY_COMPANY := tests/commands tests/equivalence tests/golden
+ALONE := tests/contract tests/integration tests/learning
 
-# What takes too long for every day too.
-test-all: $(ENVIRONMENTS) check
-	$(VENV)/bin/python -m pytest tests --ignore tests/unit
+# What takes too long for every day is for `make test-all`.
+test: SELECTED := -m "not long"
+test test-all: $(ENVIRONMENTS) check
+	$(PYTEST) $(IN_TWO) $(SELECTED) $(IN_ANY_COMPANY)
+	$(PYTEST) $(SELECTED) $(ALONE)
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/python -m pytest tests/unit
+	$(PYTEST) tests/unit
 
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .

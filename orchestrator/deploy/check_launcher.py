@@ -17,6 +17,7 @@ from orchestrator.deploy.finding import (
     sequence,
     whole,
 )
+from orchestrator.deploy.nodes import POOL_LABEL
 
 Config = Mapping[str, Any]
 
@@ -121,7 +122,8 @@ def _duplicates(config: Config, _catalogue: Catalogue) -> Findings:
     seen: dict[str, str] = {}
     for name, node_type in config["available_node_types"].items():
         asked = mapping(node_type)
-        what = repr((asked.get("node_config"), asked.get("docker"), asked.get("labels")))
+        labels = {**mapping(asked.get("labels")), POOL_LABEL: None}  # which differs, as names do
+        what = repr((asked.get("node_config"), asked.get("docker"), labels))
         if what in seen:
             yield Finding(
                 key=f"available_node_types.{name}",

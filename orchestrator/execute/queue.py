@@ -3,21 +3,32 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
+from types import MappingProxyType
 
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.base import Attempt
 from orchestrator.execute.retry import starts_again
-from orchestrator.execute.room import has_room
+from orchestrator.execute.room import has_room, nodes_of, site_name
 
 
 def next_startable(
-    waiting: Iterable[Attempt], running: Sequence[Placement], *, inventory: Inventory
+    waiting: Iterable[Attempt],
+    running: Sequence[Placement],
+    *,
+    inventory: Inventory,
+    kept: Mapping[str, int] = MappingProxyType({}),
 ) -> Attempt | None:
-    """The first waiting attempt for which there is room beside what runs, or None to wait. Pure."""
-    return next((each for each in waiting if has_room(each.placement, running, inventory=inventory)), None)
+    """The first waiting attempt for which there is room beside what runs, or None to wait. Pure.
+
+    Args:
+        kept: as `has_room` has it.
+    """
+    return next(
+        (each for each in waiting if has_room(each.placement, running, inventory=inventory, kept=kept)), None
+    )
 
 
 class Queue:
@@ -37,6 +48,7 @@ class Queue:
         for each in placements:
             self._waiting.add(Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1))
         self._running: dict[str, Attempt] = {}
+        self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
 
     @property
@@ -51,28 +63,44 @@ class Queue:
         """
         running = [each.placement for each in self._running.values()]
         first = self._waiting.first_of_each_demand()
-        attempt = next_startable(first, running, inventory=self._inventory)
+        attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:
             attempt = first[0]
         if attempt is not None:
             self._waiting.remove_first(attempt.placement)
             self._running[attempt.placement.trial_id] = attempt
+            self._keep_nodes(site_name(attempt.placement, self._inventory))
         return attempt
+
+    def _keep_nodes(self, name: str) -> None:
+        """A site keeps its nodes as long as trials wait for them."""
+        running = [each.placement for each in self._running.values()]
+        nodes = nodes_of(name, running, inventory=self._inventory)
+        waits = any(
+            site_name(each.placement, self._inventory) == name
+            for each in self._waiting.first_of_each_demand()
+        )
+        self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
 
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial waits again at the front if its failure allows."""
         attempt = self._running.pop(record.trial_id)
-        if record.failure is None:
-            return
-        self._failed[record.trial_id, record.failure.kind] += 1
-        times = self._failed[record.trial_id, record.failure.kind]
-        if starts_again(record.failure.kind, times=times, limits=self._retry_limits):
-            again = Attempt(placement=attempt.placement, number=attempt.number + 1)
-            self._waiting.add_in_front(again)
+        if record.failure is not None:
+            self._start_again(attempt, record.failure)
+        self._keep_nodes(site_name(attempt.placement, self._inventory))
+
+    def _start_again(self, attempt: Attempt, failure: Failure) -> None:
+        """Let the trial wait again, if it may."""
+        trial_id = attempt.placement.trial_id
+        self._failed[trial_id, failure.kind] += 1
+        if starts_again(failure.kind, times=self._failed[trial_id, failure.kind], limits=self._retry_limits):
+            self._waiting.add_in_front(Attempt(placement=attempt.placement, number=attempt.number + 1))
 
     def withdraw(self, pool: str) -> tuple[Attempt, ...]:
         """Those that wait for a pool which brings no node. They wait no longer."""
-        return self._waiting.remove_all(pool)
+        withdrawn = self._waiting.remove_all(pool)
+        self._keep_nodes(pool)
+        return withdrawn
 
 
 class _Waiting:

@@ -19,7 +19,7 @@ from orchestrator.execute.agent import Agent, NurseryAddress
 from orchestrator.train.registry import trainer_info
 
 _ANSWER_SECONDS = 5.0  # more than the agent is given, so that it can say itself what went wrong
-_CLOSE_SECONDS = 20.0  # idle nurseries end at once; a busy one is killed
+_CLOSE_SECONDS = 10.0  # idle nurseries end at once; a busy one is killed
 
 
 class RayAgent:

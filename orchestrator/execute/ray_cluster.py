@@ -13,7 +13,7 @@ from pathlib import Path
 import ray
 
 # ray 2.60: a driver that joins a cluster has no public way to be told its token late
-from ray._raylet import Config
+from ray._raylet import Config  # type: ignore[attr-defined] # it is compiled
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, PlacementError

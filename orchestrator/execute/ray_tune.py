@@ -31,7 +31,7 @@ from orchestrator.execute.ray_agent import RayAgent
 from orchestrator.execute.supervisor import record_of
 
 _ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
-_GRACE_SECONDS = 30.0  # a supervisor that is alive ends its trial sooner after the deadlines
+_GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
 

@@ -1,6 +1,6 @@
 """(trial, what runs, inventory) -> whether there is room for it. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.device import Node
@@ -8,8 +8,18 @@ from orchestrator.core.inventory import Inventory, Site
 from orchestrator.core.placement import Placement
 
 
-def has_room(placement: Placement, running: Sequence[Placement], *, inventory: Inventory) -> bool:
+def has_room(
+    placement: Placement,
+    running: Sequence[Placement],
+    *,
+    inventory: Inventory,
+    kept: Mapping[str, int],
+) -> bool:
     """Whether the trial can run beside the others.
+
+    Args:
+        kept: site -> nodes that it has and will need again: nobody else's trial makes them go, for to boot a
+            node takes longer than many a trial.
 
     Each pool has room of its own, so that one whose nodes do not come holds up no other's trials. A CPU trial
     that is measured holds all cores of its node, so that nothing runs beside it; on one site a rehearsal
@@ -23,11 +33,17 @@ def has_room(placement: Placement, running: Sequence[Placement], *, inventory: I
         return False
     needed = num_nodes([*beside, placement], site.node)
     elsewhere = sum(
-        num_nodes([each for each in running if _site_of(each, inventory) is other], other.node)
-        for other in inventory.sites.values()
+        max(nodes_of(name, running, inventory=inventory), kept.get(name, 0))
+        for name, other in inventory.sites.items()
         if other is not site
     )
     return needed <= site.max_nodes and needed + elsewhere <= inventory.max_nodes
+
+
+def nodes_of(name: str, running: Iterable[Placement], *, inventory: Inventory) -> int:
+    """Nodes of a site that hold what runs."""
+    site = inventory.sites[name]
+    return num_nodes([each for each in running if _site_of(each, inventory) is site], site.node)
 
 
 def fits(placement: Placement, node: Node) -> bool:
@@ -65,4 +81,9 @@ class _Free:
 
 
 def _site_of(placement: Placement, inventory: Inventory) -> Site:
-    return inventory.sites[placement.pool or inventory.host.name]
+    return inventory.sites[site_name(placement, inventory)]
+
+
+def site_name(placement: Placement, inventory: Inventory) -> str:
+    """Of the site where the trial runs."""
+    return placement.pool or inventory.host.name

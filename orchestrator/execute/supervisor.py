@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from orchestrator.core.errors import TrialError
 from orchestrator.core.peaks import peaks_of
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
@@ -87,6 +88,7 @@ def _story_of(
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     placement = attempt.placement
     info = trainer_info(placement.trial.trainer)
+    _require_files(placement, mission)
     start_seconds = mission.deadlines.start_seconds
     until = time.monotonic() + start_seconds
     nursery = nursery_of(info, python=mission.pythons[info.name], start_seconds=start_seconds)
@@ -103,6 +105,16 @@ def _story_of(
     if not story.is_complete:
         raise story.error_of(killed_for_memory=num_oom_kills() > oom_kills)
     return story
+
+
+def _require_files(placement: Placement, mission: Mission) -> None:
+    """Refuse a node that does not see what the driver sees, in words that say what to share."""
+    for path in (str(mission.folder), mission.data_paths[placement.trial.data]):
+        if not Path(path).exists():
+            raise TrialError(
+                "environment",
+                f"{placement.node} does not see the driver's {path}; nodes must share its folders",
+            )
 
 
 def _logs_of(attempt: Attempt, mission: Mission) -> list[Path]:

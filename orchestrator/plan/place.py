@@ -112,9 +112,17 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
             f"a fake node for {point.device.name}" if site.is_fake else f"cpu for {point.device.name}",
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
-            *asked.trainer.rehearsed_with(point.device.kind, replicas=replicas, num_processes=num_processes),
+            *_stand_ins(asked, replicas=replicas, num_processes=num_processes),
         ),
     )
+
+
+def _stand_ins(asked: Asked, *, replicas: int, num_processes: int) -> tuple[str, ...]:
+    """What takes the place of a missing kind's own; a processor rehearses a processor with nothing else."""
+    kind = asked.point.device.kind
+    if kind == "cpu":
+        return ()
+    return asked.trainer.rehearsed_with(kind, replicas=replicas, num_processes=num_processes)
 
 
 def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:

@@ -81,9 +81,14 @@ def _name(case: _Case) -> str | None:
 
 
 def _names_of(case: _Case) -> tuple[str, ...]:
-    """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores."""
+    """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores.
+
+    In a pool it is planned for a machine by its type, of which a processor knows nothing.
+    """
     host_cpu = case.placement.trial.host_cpu
-    return case.driver_names if host_cpu is None else (host_cpu.rpartition(" x")[0],)
+    if host_cpu is None:
+        return case.driver_names
+    return () if case.placement.pool else (host_cpu.rpartition(" x")[0],)
 
 
 def _precision(case: _Case) -> str | None:

@@ -133,7 +133,9 @@ def test_a_sown_error_is_found_and_named(key, value, message):
 
 def test_two_pools_of_the_same_machine_are_one_too_many():
     top = config()
-    top["available_node_types"]["t4-again"] = deepcopy(top["available_node_types"]["t4"])
+    again = deepcopy(top["available_node_types"]["t4"])
+    again["labels"]["orchestrator/pool"] = "t4-again"
+    top["available_node_types"]["t4-again"] = again
     assert found_in(top) == [
         "available_node_types.t4-again: is the same as t4; raise max_workers there instead"
     ]

@@ -114,7 +114,7 @@ def test_interpolations_see_what_all_points_share():
         (
             (SMOKE, "sweep.nam=x"),
             "unknown key 'sweep.nam'; did you mean 'sweep.name'? known: sweep.baseline, "
-            "sweep.common, sweep.exclude, sweep.grid, sweep.include, sweep.name, sweep.repeats, "
+            "sweep.common, sweep.exclude, sweep.grid, sweep.include, sweep.name, sweep.order, sweep.repeats, "
             "sweep.shuffle_seed",
         ),
         (

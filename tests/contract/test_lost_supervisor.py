@@ -83,5 +83,5 @@ def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_
         assert [has_ended(pid) for pid in killer.workers] == [True, True]
     stopped, healthy = records
     assert stopped.failure.kind == "timeout"
-    assert stopped.failure.message == "the trial's supervisor said nothing for 41 s"
+    assert stopped.failure.message == "the trial's supervisor said nothing for 26 s"
     assert healthy.failure is None

@@ -66,7 +66,7 @@ LESSONS: Mapping[str, Lesson] = {
     "resnet18": Lesson(beyond=0.9, steps=100, options=NARROW),
     "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW, is_long=True),
     "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW, is_long=True),
-    "inception_v3": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 75, **NARROW}),
+    "inception_v3": Lesson(beyond=0.5, steps=200, global_batch_size=32, options={"image_size": 75, **NARROW}),
     "inception_resnet_v2": Lesson(
         beyond=0.5,
         steps=120,

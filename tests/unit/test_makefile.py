@@ -1,5 +1,6 @@
 """What the words of the Makefile come to; nothing is made."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def test_torch_xlas_python_is_told_unless_it_is_left_out(words: tuple[str, ...],
 
 
 def test_long_tests_are_for_test_all() -> None:
-    rest = "pytest tests --ignore tests/unit"
-    assert f'{rest} -m "not long"\n' in dry("test")
-    assert f"{rest}\n" in dry("test-all")
+    rest = "tests/contract tests/integration tests/learning\n"
+    assert f'pytest -m "not long" {rest}' in dry("test")
+    assert re.search(f"pytest +{rest}", dry("test-all"))
+
+
+def test_every_folder_of_tests_is_run():
+    folders = {f"tests/{each.parent.name}" for each in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders <= set(dry("test").split())

@@ -166,3 +166,15 @@ def test_where_one_pool_is_full_the_next_trial_is_of_another():
     )
     assert [queue.take().placement.pool for _ in range(2)] == ["t4", "spot"]
     assert queue.take() is None
+
+
+def test_a_pool_runs_all_its_trials_before_its_node_makes_room_for_another_pools():
+    """One node for two pools, whose trials come in turn: to boot a node for each of them would take long."""
+    pools = inventory(pool("t4"), pool("spot"), max_nodes=1)
+    placements = [on_gpus(1, seed=seed, pool="spot" if seed % 2 else "t4") for seed in range(6)]
+    queue, order = queue_of(*placements, inventory=pools), []
+    while (attempt := queue.take()) is not None:
+        assert queue.take() is None
+        order.append(attempt.placement.pool)
+        queue.end(record(placement=attempt.placement))
+    assert order == ["t4"] * 3 + ["spot"] * 3

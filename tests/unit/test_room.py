@@ -45,25 +45,33 @@ def test_a_trial_fits_a_node_that_has_what_it_asks_for():
 
 
 def test_a_pool_has_room_for_as_many_nodes_as_it_may_have():
-    assert has_room(on("spot"), [on("spot")], inventory=TWO_POOLS)
-    assert not has_room(on("spot"), [on("spot"), on("spot")], inventory=TWO_POOLS)
+    assert has_room(on("spot"), [on("spot")], inventory=TWO_POOLS, kept={})
+    assert not has_room(on("spot"), [on("spot"), on("spot")], inventory=TWO_POOLS, kept={})
 
 
 def test_a_pool_that_is_full_holds_up_no_other():
-    assert has_room(on("t4"), [on("spot"), on("spot")], inventory=TWO_POOLS)
+    assert has_room(on("t4"), [on("spot"), on("spot")], inventory=TWO_POOLS, kept={})
 
 
 def test_all_pools_together_have_no_more_nodes_than_the_cluster():
     beside = [on("spot"), on("spot"), on("t4", 4)]
-    assert not has_room(on("t4"), beside, inventory=TWO_POOLS)
-    assert has_room(on("t4"), [on("spot"), on("spot"), on("t4", 3)], inventory=TWO_POOLS)
+    assert not has_room(on("t4"), beside, inventory=TWO_POOLS, kept={})
+    assert has_room(on("t4"), [on("spot"), on("spot"), on("t4", 3)], inventory=TWO_POOLS, kept={})
 
 
 def test_provenances_are_kept_apart_on_one_site_only():
     rehearsal = on("spot", provenance="rehearsed")
-    assert not has_room(on("spot"), [rehearsal], inventory=TWO_POOLS)
-    assert has_room(on("t4"), [rehearsal], inventory=TWO_POOLS)
+    assert not has_room(on("spot"), [rehearsal], inventory=TWO_POOLS, kept={})
+    assert has_room(on("t4"), [rehearsal], inventory=TWO_POOLS, kept={})
 
 
 def test_a_trial_too_large_for_any_node_never_has_room():
-    assert not has_room(on("t4", 5), [], inventory=TWO_POOLS)
+    assert not has_room(on("t4", 5), [], inventory=TWO_POOLS, kept={})
+
+
+def test_nodes_that_a_pool_will_need_again_are_nobody_elses():
+    """Of three nodes the other pool keeps two, though one trial of it runs."""
+    beside = [on("spot"), on("t4", 4)]
+    assert has_room(on("spot"), beside, inventory=TWO_POOLS, kept={})
+    assert not has_room(on("spot"), beside, inventory=TWO_POOLS, kept={"t4": 2})
+    assert has_room(on("t4", 4), beside, inventory=TWO_POOLS, kept={"t4": 2})

@@ -35,7 +35,7 @@ def test_the_first_pool_with_the_device_and_the_trainers_environment_is_chosen()
 
 def test_the_workers_of_a_trial_have_one_node():
     assert chosen(point(device=T4S, num_workers=2)) == "t4-by-four"
-    assert chosen(point(device=T4S, num_workers=5)) is None
+    assert chosen(point(device=T4S, num_workers=8)) is None
 
 
 def test_an_image_that_has_all_environments_is_good_for_any_trainer():
@@ -67,12 +67,13 @@ def test_on_a_fake_node_a_trial_is_rehearsed_and_holds_what_it_would_hold_on_a_r
 def test_a_trial_on_the_processor_of_a_fake_node_is_of_this_host_and_rehearsed():
     found = placed(point(device=CPU), is_fake=True)
     assert (found.provenance, found.trial.host_cpu) == ("rehearsed", "Some CPU x4")
+    assert found.substitutions == ("a fake node for cpu",)
 
 
 def test_what_no_pool_has_is_skipped_with_the_pools_of_that_device():
-    (skipped,) = planned(point(device=T4S, num_workers=5), inventory=inventory(*POOLS)).skipped
+    (skipped,) = planned(point(device=T4S, num_workers=8), inventory=inventory(*POOLS)).skipped
     assert skipped.reason == (
-        "no pool has 5 x t4 on one node for torch_ddp (environment torch); pools: t4 (1 a node, torch), "
+        "no pool has 8 x t4 on one node for torch_ddp (environment torch); pools: t4 (1 a node, torch), "
         "t4-by-four (4 a node, torch), t4-tensorflow (1 a node, tensorflow)"
     )
 
