@@ -7,7 +7,6 @@ process and a folder of its own. Prints a table for `docs/log.md`; what counts i
 """
 
 import argparse
-import json
 import os
 import resource
 import sys
@@ -16,6 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import yaml
 from trials import count, unseen
 
 from orchestrator import pipeline
@@ -64,7 +64,7 @@ def declare(folder: Path, *, num_trials: int, num_pools: int, num_nodes: int) ->
     for path, content in files.items():
         file = folder / "conf" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content))  # which is YAML too
+        file.write_text(yaml.safe_dump(content))
 
 
 def measured() -> str:
