@@ -56,7 +56,7 @@ check: $(VENV)/.installed
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PYTEST) tests/unit
+	$(PYTEST) $(IN_TWO) tests/unit
 
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from trials import records_of, require_all, steps_per_second, sweep_of
+from trials import records_of, require_all, sweep_of
 
 from orchestrator import pipeline
 from orchestrator.core.placement import Placement
@@ -61,6 +61,21 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Samples per second of one run: of its median block, and of its fastest."""
+
+    median: float
+    best: float
+
+
+def rates_of(block_seconds: Sequence[float], *, samples_per_block: int) -> Rates:
+    """What one rank's blocks come to."""
+    return Rates(
+        median=samples_per_block / median(block_seconds), best=samples_per_block / min(block_seconds)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bare:
     """A script, ready to be started: its command line, its variables, and what it must have built."""
 
@@ -69,8 +84,8 @@ class Bare:
     num_parameters: int
     batch_size: int
 
-    def samples_per_second(self, protocol: Protocol) -> float:
-        """Run it in a process of its own: the rate of its median block."""
+    def rates(self, protocol: Protocol) -> Rates:
+        """Run it in a process of its own."""
         found = subprocess.run(
             (*self.command, *protocol.words()),
             env=dict(self.variables),
@@ -81,7 +96,8 @@ class Bare:
             sys.exit(f"{Path(self.command[1]).name} ended with {found.returncode}; its error is above")
         said = json.loads(found.stdout.splitlines()[-1])
         require_training(said, num_parameters=self.num_parameters)
-        return self.batch_size * protocol.steps_per_block / median(said["block_seconds"])
+        samples = self.batch_size * protocol.steps_per_block
+        return rates_of(said["block_seconds"], samples_per_block=samples)
 
 
 def require_training(said: Mapping[str, Any], *, num_parameters: int) -> None:
@@ -99,10 +115,12 @@ def point_of(trainer: str) -> tuple[str, ...]:
     return (*common, f"trainer={trainer}")
 
 
-def our_samples_per_second(trainer: str, protocol: Protocol) -> float:
+def our_rates(trainer: str, protocol: Protocol) -> Rates:
     """Run the trial in fresh processes, its nursery included."""
     (record,) = records_of(*point_of(trainer), *protocol.overrides())
-    return steps_per_second(record) * record.spec.global_batch_size
+    assert record.result is not None, "failures end the benchmark"
+    samples = record.spec.global_batch_size * protocol.steps_per_block
+    return rates_of(record.result.block_seconds[0], samples_per_block=samples)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
             pool=each,
             is_fake=is_fake,
         )
-        for each in cluster.pools
+        for each in cluster.available_pools
         if each.max_nodes
     }
     return Inventory(host=host, sites=sites, max_nodes=cluster.max_nodes)

@@ -181,9 +181,9 @@ class Cluster:
         return f"{self.registry}/{environment}:{self.image_tag}"
 
     @property
-    def pools_in_zone(self) -> tuple[Pool, ...]:
-        """The pools that a cluster of Ray's launcher has."""
-        return tuple(each for each in self.pools if each.zone == self.zone)
+    def available_pools(self) -> tuple[Pool, ...]:
+        """The pools that the cluster has: of Ray's launcher, those in its zone."""
+        return tuple(each for each in self.pools if self.provider != "gcp" or each.zone == self.zone)
 
 
 def region_of(zone: str) -> str:

@@ -34,7 +34,7 @@ def launcher_yaml(cluster: Cluster) -> str:
 
 def launcher_of(cluster: Cluster) -> Plain:
     """The configuration as plain values."""
-    if not cluster.pools_in_zone:
+    if not cluster.available_pools:
         zones = ", ".join(sorted({each.zone for each in cluster.pools}))
         raise ConfigError(f"pools.zone={cluster.zone!r}: no pool is there; pools are in: {zones or 'none'}")
     return {
@@ -53,7 +53,7 @@ def launcher_of(cluster: Cluster) -> Plain:
         "head_node_type": _HEAD,
         "available_node_types": {
             _HEAD: _head(cluster),
-            **{each.name: _node_type(each, cluster) for each in cluster.pools_in_zone},
+            **{each.name: _node_type(each, cluster) for each in cluster.available_pools},
         },
         "file_mounts": {_TOKEN: _TOKEN},
         **_commands(cluster),

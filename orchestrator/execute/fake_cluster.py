@@ -60,7 +60,7 @@ def fake_cluster(cluster: Cluster, *, folder: Path) -> Iterator[str]:
                 sys.executable,
                 "-P",
                 "-m",
-                "orchestrator.execute.keeper",
+                "orchestrator.execute.subreaper",
                 *_head_command(config, port, *others),
             ],
             env=_environment(folder),
@@ -102,13 +102,14 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _autoscaler_config(cluster: Cluster, *, gcs_address: str) -> dict[str, Any]:
     head = {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}
+    workers = {each.name: _node_type(each) for each in cluster.available_pools}
     return {
         "cluster_name": cluster.cluster_name,
         "max_workers": cluster.max_nodes,
         "idle_timeout_minutes": cluster.idle_seconds / 60,
         "upscaling_speed": 1.0,
         "head_node_type": _HEAD_TYPE,
-        "available_node_types": {_HEAD_TYPE: head, **{each.name: _node_type(each) for each in cluster.pools}},
+        "available_node_types": {_HEAD_TYPE: head, **workers},
         "provider": {
             "type": "external",
             "module": "ray.autoscaler._private.fake_multi_node.node_provider.FakeMultiNodeProvider",

@@ -108,7 +108,9 @@ def _story_of(
 
 
 def _require_files(placement: Placement, mission: Mission) -> None:
-    """Refuse a node that does not see what the driver sees, in words that say what to share."""
+    """Refuse a pool's node that does not see what the driver sees, in words that say what to share."""
+    if placement.pool is None:
+        return
     for path in (str(mission.folder), mission.data_paths[placement.trial.data]):
         if not Path(path).exists():
             raise TrialError(

@@ -6,7 +6,10 @@ from orchestrator.core.trainer import TrainerInfo
 
 
 def site_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> Site | None:
-    """The first site with so many of the device on one node, and the trainer's environment."""
+    """The first site with so many of the device on one node, and the trainer's environment.
+
+    A node of a slice with several hosts is no device of its own.
+    """
     return next((each for each in inventory.sites.values() if _holds(each, point, trainer)), None)
 
 
@@ -29,6 +32,7 @@ def _holds(site: Site, point: Point, trainer: TrainerInfo) -> bool:
         return point.device.kind == "cpu" or site.node.counts.get(point.device.name, 0) >= point.num_workers
     return (
         site.pool.device.name == point.device.name
+        and site.pool.hosts == 1
         and site.pool.environment in (trainer.environment, "any")
         and point.num_workers <= site.pool.count
     )

@@ -276,3 +276,12 @@ def test_a_place_for_checkpoints_that_cannot_be_used_is_refused_before_anything_
         "error: checkpoint.path=nothing://here/smoke cannot be used: Protocol not known: nothing\n",
     )
     assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("order", "steps"), [("longest_first", [600, 300, 120]), ("cheapest_first", [120, 300, 600])]
+)
+def test_trials_are_started_in_the_order_that_was_asked_for(order, steps, tmp_path):
+    assert ask(*NOOP, "steps=300,120,600", f"sweep.order={order}", cwd=tmp_path).code == 0
+    started = sorted(records_in(tmp_path), key=lambda each: each["started_at"])
+    assert [each["spec"]["steps"] for each in started] == steps

@@ -67,6 +67,14 @@ def test_a_processor_is_the_very_one_that_the_trial_names(name) -> None:
     assert failure.kind == "device_mismatch"
 
 
+def test_a_pools_machine_is_known_by_its_type_which_its_processor_does_not_tell() -> None:
+    place = placement(trial_spec(host_cpu="n2-standard-8 x8"), pool="cpu")
+    assert judge(place, train_result(devices=(facts(name="Some CPU"),))) is None
+    failure = judge(place, train_result(devices=(facts(kind="gpu", name="Tesla T4"),)))
+    assert failure is not None
+    assert failure.kind == "device_mismatch"
+
+
 def test_a_gpu_may_have_any_of_its_drivers_names_and_no_other() -> None:
     place = placement(trial_spec(device="a100_40", host_cpu=None), kind="gpu")
     result = train_result(devices=(facts(kind="gpu", name="A100-SXM4-40GB"),))

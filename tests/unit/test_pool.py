@@ -50,7 +50,7 @@ def test_a_slice_has_as_many_hosts_as_its_shape_says():
 
 
 def test_a_launchers_cluster_has_the_pools_of_its_zone_and_an_image_of_each_environment():
-    assert CLUSTER.pools_in_zone == (POOL,)
+    assert CLUSTER.available_pools == (POOL,)
     assert CLUSTER.image("xla") == "host/ours/xla:1.0"
 
 

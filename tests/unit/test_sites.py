@@ -1,5 +1,7 @@
 """Which pool a trial gets, what it holds there, and the line for what no pool has."""
 
+from dataclasses import replace
+
 import pytest
 from cluster_values import CPU, SLICE, T4S, inventory, pool
 from plan_values import planned, point, tensorflow_like, torch_like
@@ -8,6 +10,7 @@ from orchestrator.core.errors import PlacementError
 from orchestrator.core.placement import Skipped
 from orchestrator.plan.sites import site_of
 
+IMAGES = {"cpu": "an image", "gpu": "another"}
 POOLS = (
     pool("cpu", device=CPU, environment="any"),
     pool("t4"),
@@ -40,6 +43,21 @@ def test_the_workers_of_a_trial_have_one_node():
 
 def test_an_image_that_has_all_environments_is_good_for_any_trainer():
     assert chosen(point(device=SLICE, precision="bf16"), trainer=tensorflow_like()) == "v3"
+
+
+def test_a_host_of_a_larger_slice_is_no_device_of_its_own():
+    v5e = replace(SLICE, name="tpu_v5e_4", slice_type="v5litepod-4", instances={1: "v5litepod-4"})
+    asked = point(device=v5e, precision="bf16")
+    whole = pool("v5e", device=v5e, environment="any")
+    assert chosen(asked, trainer=tensorflow_like(), pools=[replace(whole, topology="4x4")]) is None
+    assert chosen(asked, trainer=tensorflow_like(), pools=[whole]) == "v5e"
+
+
+def test_of_a_launchers_cluster_the_pools_in_its_zone_count():
+    far = pool("far", zone="us-east1-b")
+    in_zone = {"provider": "gcp", "zone": "us-central1-a", "project": "my-project", "boot_images": IMAGES}
+    assert list(inventory(far, pool("t4"), **in_zone).sites) == ["t4"]
+    assert list(inventory(far, pool("t4")).sites) == ["far", "t4"]
 
 
 def test_a_pool_that_may_have_no_node_is_none():
