@@ -248,8 +248,10 @@ def _bundle_of(placement: Placement, mission: Mission) -> dict[str, float]:
     cores = {"CPU": float(placement.cpus)}
     if not placement.chips:
         return cores
-    asked = mission.devices[placement.trial.device].kind  # what a fake node has in Ray's books alone
-    return {**cores, asked.upper(): float(placement.chips)}
+    kind = placement.kind
+    if kind == "cpu":  # a fake node, which has the accelerators in Ray's books alone
+        kind = mission.devices[placement.trial.device].kind
+    return {**cores, kind.upper(): float(placement.chips)}
 
 
 def _on_this_node(attempt: Attempt) -> Attempt:

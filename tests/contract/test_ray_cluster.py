@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from builders import placement, trial_spec
 from noop_trials import Unwatched, mission, noop
-from plan_values import held, here
+from plan_values import TPU, held, here
 from processes import family
 
 from orchestrator.core.errors import ConfigError
@@ -73,9 +73,11 @@ def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
         assert pool.submit(told).result() == "the cluster has 2 CPU"
 
 
-def test_a_trial_on_a_slice_asks_ray_for_its_chips():
+def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_path):
     from orchestrator.execute.ray_tune import _bundle_of
 
-    trial = placement(trial_spec(device="tpu_v3_8"), kind="tpu", cpus=96, devices=1, chips=4)
-    assert _bundle_of(trial) == {"CPU": 96.0, "TPU": 4.0}
-    assert _bundle_of(noop()) == {"CPU": 2.0}
+    told = mission(tmp_path, devices={"tpu_v3_8": TPU})
+    for kind in ("tpu", "cpu"):
+        trial = placement(trial_spec(device="tpu_v3_8"), kind=kind, cpus=96, devices=1, chips=4)
+        assert _bundle_of(trial, told) == {"CPU": 96.0, "TPU": 4.0}
+    assert _bundle_of(noop(), told) == {"CPU": 2.0}
