@@ -14,6 +14,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute import child
 from orchestrator.execute.code import link_code
 from orchestrator.execute.folders import temporary_folder
 from orchestrator.train.channel import Channel
@@ -86,7 +87,7 @@ class Agent:
     def close(self) -> None:
         """End every nursery, and with it every worker."""
         for nursery in self._nurseries.values():
-            _end(nursery.process)
+            child.end(nursery.process, seconds=_END_SECONDS)
         self._nurseries.clear()
         self._held.close()
 
@@ -155,17 +156,4 @@ def _answers(address: NurseryAddress, *, seconds: float) -> bool:
 def _kill(process: "subprocess.Popen[str]") -> None:
     """End a nursery that does not listen. Its workers die with it."""
     process.kill()
-    _end(process)
-
-
-def _end(process: "subprocess.Popen[str]") -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
-    try:
-        process.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()
+    child.end(process, seconds=_END_SECONDS)

@@ -19,6 +19,7 @@ from ray._private.services import get_node_ip_address
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.pool import Cluster, Pool
 from orchestrator.deploy.nodes import labels_of_pool, resources_of
+from orchestrator.execute import child
 from orchestrator.execute.code import link_code
 
 _HEAD_ID = "f" * 51 + "00000"
@@ -74,7 +75,7 @@ def fake_cluster(cluster: Cluster, *, folder: Path) -> Iterator[str]:
         _wait_for(keeper, log=folder / "head.log")
         yield f"{host}:{port}"
     finally:
-        _end(keeper)
+        child.end(keeper, seconds=_END_SECONDS)
 
 
 def _head_command(config: Path, port: int, dashboard_port: int, client_port: int) -> list[str]:
@@ -153,15 +154,3 @@ def _wait_for(keeper: "subprocess.Popen[str]", *, log: Path) -> None:
     if keeper.stdout.readline() != "ready\n":
         last = log.read_text(errors="replace").strip().splitlines()[-1:]
         raise PlacementError(f"cluster=fake: Ray's head did not start: {'; '.join(last)}")
-
-
-def _end(keeper: "subprocess.Popen[str]") -> None:
-    assert keeper.stdin is not None
-    assert keeper.stdout is not None
-    keeper.stdin.close()
-    try:
-        keeper.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        keeper.kill()
-        keeper.wait()
-    keeper.stdout.close()
