@@ -3,41 +3,29 @@
 from dataclasses import replace
 
 import pytest
-from plan_values import T4, TPU, device
+from cluster_values import SLICE, cluster, pool
+from plan_values import T4, device
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.pool import Cluster, Pool
 
 V5E = device(
     "tpu_v5e_4", kind="tpu", chips=4, slice_type="v5litepod-4", instances={1: "v5litepod-4"}, cpus={1: 112}
 )
-CPU = device(instances={1: "n2-standard-8"}, cpus={1: 8})
-POOL = Pool(
-    name="t4",
+POOL = pool(
     device=replace(T4, instances={1: "n1-standard-8+1xT4", 2: "n1-standard-8+2xT4"}, cpus={1: 8, 2: 8}),
     count=2,
-    min_nodes=0,
     max_nodes=3,
-    zone="us-central1-a",
-    provisioning="spot",
-    environment="torch",
-    topology=None,
 )
-CLUSTER = Cluster(
-    name="gcp",
+CLUSTER = cluster(
+    POOL,
+    replace(POOL, name="far", zone="us-east1-b"),
     provider="gcp",
-    cluster_name="orchestrator",
     project="my-project",
     zone="us-central1-a",
     registry="host/ours",
     image_tag="1.0",
-    service_account="node@ours",
     boot_images={"cpu": "a", "gpu": "b"},
-    head=CPU,
     max_nodes=4,
-    idle_seconds=600,
-    sweep="smoke",
-    pools=(POOL, replace(POOL, name="far", zone="us-east1-b")),
 )
 
 
@@ -111,4 +99,4 @@ def test_a_cluster_that_cannot_be_is_refused(changes, message):
 
 
 def test_a_tpu_is_one_host_unless_a_shape_is_asked_for():
-    assert replace(POOL, device=replace(TPU, instances={1: "v3-8"}, cpus={1: 96}), count=1).hosts == 1
+    assert replace(POOL, device=SLICE, count=1).hosts == 1
