@@ -10,7 +10,7 @@ from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.plan.sites import absence, site_of
+from orchestrator.plan.sites import absence
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""
@@ -26,6 +26,7 @@ class Asked:
     Attributes:
         trial_id: its id, which takes longer to make than the rest of a placement.
         point: the trial's point, for its device and replicas.
+        site: the one that has what the point asks for, if any.
         start_method: how the user wants its workers started.
     """
 
@@ -33,7 +34,13 @@ class Asked:
     trial_id: str
     point: Point
     trainer: TrainerInfo
+    site: Site | None
     start_method: StartMethodChoice
+
+    @property
+    def is_measured(self) -> bool:
+        """It runs on what it asks for."""
+        return self.site is not None and not self.site.is_fake
 
 
 def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) -> Placement | Skipped:
@@ -44,7 +51,7 @@ def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) 
     Raises:
         PlacementError: the device is not there and `missing_device` is `fail`.
     """
-    site = site_of(asked.point, asked.trainer, inventory=inventory)
+    site = asked.site
     if site:
         return _rehearsed(asked, site=site) if site.is_fake else _measured(asked, site=site)
     here = inventory.sites.get(inventory.host.name)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.core.errors import UnknownNameError
-from orchestrator.core.inventory import Inventory, Site
+from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Aim, Baseline, Cached, Placement, Plan, Provenance, Skipped
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
@@ -81,7 +81,7 @@ def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
     if not sweep.baseline:
         return None
     points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
-    firsts = (next(_asked(each, 1, site=_site(each, known), known=known)) for each in points)
+    firsts = (next(_asked(each, 1, known=known)) for each in points)
     return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
 
 
@@ -110,8 +110,7 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
         yield Skipped(point=point.name, reason=reason)
         return
     unanswered = []
-    site = _site(point, known)
-    for asked in _asked(point, repeats, site=site, known=known):
+    for asked in _asked(point, repeats, known=known):
         answer = _cached(asked, "measured", known=known)
         if answer:
             yield answer
@@ -122,16 +121,17 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
     reason = reason_against(point, _trainer(point, known)) or known.environments[point.trainer].missing
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
-    elif site and not site.is_fake:
+    elif unanswered[0].is_measured:
         yield from (_placed(each, known=known) for each in unanswered)
     else:  # one outcome for all repeats of a point whose device is not here, or a fake one
         first = unanswered[0]
-        yield _rehearsed_before(first, site=site, known=known) or _placed(first, known=known)
+        yield _rehearsed_before(first, known=known) or _placed(first, known=known)
 
 
-def _asked(point: Point, repeats: int, *, site: Site | None, known: _Known) -> Iterator[Asked]:
+def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
     """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
     trainer = _trainer(point, known)
+    site = site_of(point, trainer, inventory=known.inventory)
     node = site.node if site and not site.is_fake else known.inventory.host
     for repeat in range(repeats):
         trial = trial_of(point, repeat, trainer=trainer, data_ids=known.data_ids, node=node)
@@ -140,6 +140,7 @@ def _asked(point: Point, repeats: int, *, site: Site | None, known: _Known) -> I
             trial_id=trial_id(trial),
             point=point,
             trainer=trainer,
+            site=site,
             start_method=known.start_methods[point.trainer],
         )
 
@@ -148,8 +149,9 @@ def _placed(asked: Asked, *, known: _Known) -> Outcome:
     return place(asked, inventory=known.inventory, missing_device=known.missing_device)
 
 
-def _rehearsed_before(asked: Asked, *, site: Site | None, known: _Known) -> Cached | None:
+def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | None:
     """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
+    site = asked.site
     if site is None and known.missing_device != "rehearse":
         return None
     record = known.answers.get((asked.trial_id, "rehearsed"))
@@ -163,10 +165,6 @@ def _cached(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | 
         return None
     changed = stale(record, known.environments[asked.trial.trainer])
     return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
-
-
-def _site(point: Point, known: _Known) -> Site | None:
-    return site_of(point, _trainer(point, known), inventory=known.inventory)
 
 
 def _trainer(point: Point, known: _Known) -> TrainerInfo:

@@ -12,6 +12,7 @@ from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Skipped
 from orchestrator.core.spec import trial_id
 from orchestrator.plan.place import Asked, in_order, place
+from orchestrator.plan.sites import site_of
 from orchestrator.plan.trials import trial_of
 
 
@@ -25,6 +26,7 @@ def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing
         trial_id=trial_id(trial),
         point=asked_point,
         trainer=trainer,
+        site=site_of(asked_point, trainer, inventory=inventory),
         start_method=start_method,
     )
     return place(asked, inventory=inventory, missing_device=missing_device)
