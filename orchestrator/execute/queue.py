@@ -3,7 +3,6 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from types import MappingProxyType
 
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
@@ -19,7 +18,7 @@ def next_startable(
     running: Sequence[Placement],
     *,
     inventory: Inventory,
-    kept: Mapping[str, int] = MappingProxyType({}),
+    kept: Mapping[str, int],
 ) -> Attempt | None:
     """The first waiting attempt for which there is room beside what runs, or None to wait. Pure.
 

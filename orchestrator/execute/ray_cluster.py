@@ -71,7 +71,7 @@ def connected(inventory: Inventory, *, address: str, cluster: Cluster | None = N
             # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
             if threading.current_thread() is threading.main_thread():  # in no other one it can
                 signal.signal(signal.SIGTERM, on_sigterm)
-            if address not in ("local", "fake") and cluster is None:
+            if address != "local" and cluster is None:
                 _require_this_host_alone(address)
             yield
         finally:

@@ -15,9 +15,8 @@ from orchestrator.plan.prices import Market
 from workloads.flops import train_step_flops
 from workloads.registry import workload
 
-_UNPUBLISHED_FLOPS_PER_SECOND = (
-    1e11  # of a host's few cores, to the power of ten: it only puts trials in order
-)
+_UNPUBLISHED_FLOPS_PER_SECOND = 1e11
+"""Of a host's few cores, to the power of ten: it only puts trials in order."""
 
 Weight = Callable[[Placement], float]
 """What trials are put in order by, the smallest first."""

@@ -28,7 +28,9 @@ def measured(seed: int = 0) -> Placement:
 
 
 def started(*waiting: Placement, beside: tuple[Placement, ...] = ()) -> Placement | None:
-    attempt = next_startable([Attempt(placement=each, number=1) for each in waiting], beside, inventory=_HERE)
+    attempt = next_startable(
+        [Attempt(placement=each, number=1) for each in waiting], beside, inventory=_HERE, kept={}
+    )
     return attempt and attempt.placement
 
 
