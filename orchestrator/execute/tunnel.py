@@ -1,0 +1,173 @@
+"""The way to a nursery of another host: a socket here, whose connections are carried there by calls.
+
+No port is opened: what calls there is already told who may call it.
+"""
+
+import contextlib
+import itertools
+import selectors
+import socket
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+_CHUNK_BYTES = 65536
+
+Piece = tuple[int, bytes]
+"""A connection's number and what was said over it; no bytes are the end of what is said."""
+
+
+class FarEnd(Protocol):
+    """The other end of a tunnel. All calls may come from threads of their own."""
+
+    def send(self, number: int, said: bytes) -> None:
+        """Say this over a connection, made with the first that is said. Returns before it has arrived."""
+
+    def receive(self) -> Sequence[Piece]:
+        """Wait for what is said there. Raises ConnectionError when that end is gone."""
+
+
+class Tunnel:
+    """This end: leaving the context closes what is open.
+
+    Args:
+        path: of a socket to be made, in a folder that is nobody else's.
+    """
+
+    def __init__(self, path: Path, far: FarEnd) -> None:
+        self._far = far
+        self._numbers = itertools.count()
+        self._connections: dict[int, socket.socket] = {}
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        self._stop, self._stopped = socket.socketpair()
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._carry, self._return)]
+
+    def __enter__(self) -> "Tunnel":
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The far end has to be gone, for one of the threads waits for it."""
+        self._stop.close()
+        for each in self._threads:
+            each.join()
+        for connection in (*self._connections.values(), self._listener, self._stopped):
+            connection.close()
+
+    def _carry(self) -> None:
+        """Carry there what is said here."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stopped, selectors.EVENT_READ)
+            selector.register(self._listener, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is self._stopped:
+                        return
+                    if key.fileobj is self._listener:
+                        self._accept(selector)
+                    elif not self._send(key.data):
+                        selector.unregister(key.fileobj)
+
+    def _accept(self, selector: selectors.BaseSelector) -> None:
+        connection, _ = self._listener.accept()
+        number = next(self._numbers)
+        self._connections[number] = connection
+        selector.register(connection, selectors.EVENT_READ, number)
+
+    def _send(self, number: int) -> bool:
+        """Whether more may follow."""
+        said = _read(self._connections[number])
+        self._far.send(number, said)
+        return bool(said)
+
+    def _return(self) -> None:
+        """Bring here what is said there, until that end is gone: then nobody says any more."""
+        with contextlib.suppress(ConnectionError):
+            while True:
+                for number, said in self._far.receive():
+                    say(self._connections[number], said)
+        for connection in tuple(self._connections.values()):
+            say(connection, b"")
+
+
+class Exit:
+    """The other end, where the nursery is: connections by their numbers.
+
+    Args:
+        path: where the nursery listens.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._selector = selectors.DefaultSelector()
+        self._connections: dict[int, socket.socket] = {}
+        self._lock = threading.Lock()  # of what is open
+        self._is_closed = False
+        self._wake, self._woken = socket.socketpair()
+        self._selector.register(self._woken, selectors.EVENT_READ)
+
+    def send(self, number: int, said: bytes) -> None:
+        """As `FarEnd.send`."""
+        with self._lock:
+            if self._is_closed:
+                return
+            if number not in self._connections:
+                self._connect(number)
+            connection = self._connections[number]
+        say(connection, said)
+
+    def receive(self) -> Sequence[Piece]:
+        """As `FarEnd.receive`."""
+        pieces = []
+        for key, _ in self._selector.select():
+            if key.fileobj is not self._woken:
+                pieces.append((key.data, self._read(key.data)))
+            elif not self._woken.recv(1):
+                self._end()
+                raise ConnectionError("this end of the tunnel was closed")
+        return pieces
+
+    def close(self) -> None:
+        """Let whoever receives close all connections, and be told so."""
+        with self._lock:
+            self._is_closed = True
+            self._wake.close()
+
+    def _connect(self, number: int) -> None:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with contextlib.suppress(OSError):  # then its end is read at once
+            connection.connect(self._path)
+        self._connections[number] = connection
+        self._selector.register(connection, selectors.EVENT_READ, number)
+        self._wake.send(b"\n")
+
+    def _read(self, number: int) -> bytes:
+        said = _read(self._connections[number])
+        if not said:
+            self._selector.unregister(self._connections[number])
+        return said
+
+    def _end(self) -> None:
+        self._selector.close()
+        for connection in (*self._connections.values(), self._woken):
+            connection.close()
+
+
+def say(connection: socket.socket, said: bytes) -> None:
+    """Send it, or the end of what is sent; to one who is gone, nothing."""
+    with contextlib.suppress(OSError):
+        if said:
+            connection.sendall(said)
+        else:
+            connection.shutdown(socket.SHUT_WR)
+
+
+def _read(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(_CHUNK_BYTES)
+    except OSError:
+        return b""
