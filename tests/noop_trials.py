@@ -102,7 +102,11 @@ def group(
     logs = [folder / f"rank{rank}.log" for rank in range(workers)]
     until = time.monotonic() + 20.0
     return WorkerGroup(
-        address, jobs(folder, workers=workers), start_method=start_method, logs=logs, until=until
+        [address] * workers,
+        jobs(folder, workers=workers),
+        start_method=start_method,
+        logs=logs,
+        until=until,
     )
 
 

@@ -85,6 +85,7 @@ def torch_like(**changes: Any) -> TrainerInfo:
         variables=dict,
         preload=(),
         fork_proven=("cpu",),
+        spans_hosts=("cpu", "gpu"),
         refusals={"tpu": "needs torch_tpu"},
         rehearsed_with=lambda _kind, *, num_processes, **_: ("gloo for nccl",) if num_processes > 1 else (),
     )

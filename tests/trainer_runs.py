@@ -23,6 +23,7 @@ import numpy as np
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.spec import TimingSpec, TrialSpec
+from orchestrator.core.trainer import Seat
 from orchestrator.train.base import Trainer, WorkerJob
 from orchestrator.train.parent import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -157,19 +158,25 @@ def jobs_of(
         num_workers=replicas,
         timing=TimingSpec(warmup_steps=3, steps_per_block=1),
     )
-    common = {"kind": "cpu", "replicas": replicas, "world_size": processes, "threads": 1}
+    seats = [
+        Seat(rank=rank, addresses=addresses, kind="cpu", replicas=replicas, threads=1)
+        for rank in range(processes)
+    ]
     return [
         WorkerJob(
             trial=trial,
+            kind="cpu",
             precision=precision,
             rehearsal=False,
-            rank=rank,
+            rank=seat.rank,
+            world_size=processes,
+            replicas=replicas,
+            threads=seat.threads,
             data_path=str(data),
             addresses=addresses,
-            variables=trainer_info(trainer).variables(rank, addresses, **common),
-            **common,
+            variables=trainer_info(trainer).variables(seat),
         )
-        for rank in range(processes)
+        for seat in seats
     ]
 
 

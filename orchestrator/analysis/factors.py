@@ -46,9 +46,10 @@ DEVICE = Factor(
 WORKERS = Factor(
     name="workers",
     field="num_workers",
-    follows=("replicas", "variables"),
-    labels=("num_workers", "replicas"),
+    follows=("num_hosts", "replicas", "variables"),
+    labels=("num_workers", "num_hosts", "replicas"),
 )
+HOSTS = Factor(name="hosts", field="num_hosts", follows=("variables",), labels=("num_hosts",))
 BATCH = Factor(name="batch", field="global_batch_size", labels=("global_batch_size",))
 _VERSIONS = Factor(
     name="versions",
@@ -70,6 +71,7 @@ def factors_of(measured: Iterable[Measured]) -> tuple[Factor, ...]:
         PRECISION,
         DEVICE,
         WORKERS,
+        HOSTS,
         BATCH,
     )
 
@@ -105,6 +107,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
         "precision": PRECISION,
         "device": DEVICE,
         "num_workers": WORKERS,
+        "num_hosts": HOSTS,
         "global_batch_size": BATCH,
     }
     return tuple(known.get(key) or _option(key) for key in keys if key in known or _is_option(key))

@@ -50,7 +50,8 @@ def plan_table(plan: Plan) -> Table:
 
 def _placed_row(placement: Placement, name_of: Namer) -> tuple[str, ...]:
     processes = f"{placement.num_processes} x {placement.threads} threads"
-    where = f"{placement.node}, {processes}, {placement.start_method}"
+    nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
+    where = f"{nodes}, {processes}, {placement.start_method}"
     notes = "; ".join([where, *placement.substitutions, *placement.warnings])
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
     return state, name_of(placement.trial), notes, placement.trial_id

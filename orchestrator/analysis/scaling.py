@@ -85,7 +85,8 @@ def _found(
 
 def scaling_table(found: Sequence[Scaling]) -> Table:
     """One row per number of workers."""
-    shares_cores = any(each.setting.host for one in found for each in one.points)
+    points = [each for one in found for each in one.points]
+    shares_cores = any(each.setting.host and not each.setting.num_hosts for each in points)
     return Table(
         title="Scaling",
         note=(
@@ -105,7 +106,7 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
                 one.kind,
                 one.where,
                 one.batch,
-                count(each.setting.num_workers),
+                _workers_of(each),
                 spread(each.samples_per_second),
                 Number("1x", 1) if each is one.points[0] else ratio(one.speed_up(each)),
                 Number("100%", 1) if each is one.points[0] else percent(one.efficiency(each)),
@@ -114,3 +115,8 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
             for each in one.points
         ),
     )
+
+
+def _workers_of(each: Measured) -> Number:
+    workers, hosts = each.setting.num_workers, each.setting.num_hosts
+    return Number(f"{workers:,} on {hosts} hosts", workers) if hosts else count(workers)

@@ -10,6 +10,7 @@ from orchestrator.core.spec import Option, TimingSpec, TrialSpec
 
 DETAILS: Mapping[str, str] = {
     "num_workers": "workers",
+    "num_hosts": "hosts",
     "replicas": "replicas",
     "global_batch_size": "batch",
     "steps": "steps",
@@ -33,7 +34,13 @@ IMPLIED = ("process_model", "workload_version", "trainer_version")
 """Fields that follow from others: worth a word only where settings differ in nothing else."""
 
 _FIRST = ("workload", "device", "trainer", "precision")
-_USUAL: Mapping[str, object] = {"num_workers": 1, "seed": 0, "workload_options": "", "trainer_options": ""}
+_USUAL: Mapping[str, object] = {
+    "num_workers": 1,
+    "num_hosts": "",
+    "seed": 0,
+    "workload_options": "",
+    "trainer_options": "",
+}
 """Values that a name does without; any other is said in every name."""
 
 
@@ -42,6 +49,7 @@ class Setting:
     """Every field of a `TrialSpec`, its repeat apart, as it is shown; text is empty where nothing is to say.
 
     Attributes:
+        num_hosts: of all workers together, where it is more than one.
         replicas: of all workers together, where a worker is more than one.
         workload_options, trainer_options, timing: what differs from the defaults, as a command line says it.
         host: model and core count, where the device is a host's CPU.
@@ -53,6 +61,7 @@ class Setting:
     trainer: str
     precision: str
     num_workers: int
+    num_hosts: str
     replicas: str
     global_batch_size: int
     steps: int
@@ -76,6 +85,7 @@ def setting_of(spec: TrialSpec) -> Setting:
         trainer=spec.trainer,
         precision=spec.precision,
         num_workers=spec.num_workers,
+        num_hosts="" if spec.num_hosts == 1 else str(spec.num_hosts),
         replicas="" if spec.replicas == spec.num_workers else str(spec.replicas),
         global_batch_size=spec.global_batch_size,
         steps=spec.steps,
@@ -122,7 +132,7 @@ def _varies(settings: Sequence[Setting], name: str) -> bool:
 def words_of(setting: Setting, name: str) -> str:
     """One field inside a sentence: `bf16`, `2 workers`, `batch 64`, `stand-in 1f2e3d4c`."""
     value = getattr(setting, name)
-    if name in ("num_workers", "replicas", "steps"):
+    if name in ("num_workers", "num_hosts", "replicas", "steps"):
         return counted(int(value), DETAILS[name].removesuffix("s"))
     if name == "data":
         return data_name(value)

@@ -54,13 +54,14 @@ class Timeline:
 
 
 def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
-    """Lay the attempts, sorted by their start, on the rows of their nodes."""
+    """Lay the attempts, sorted by their start, on the rows of their nodes: one on several is on each."""
     pauses = tuple(_pauses_in(ran))
-    spans = [_span_of(each, ran[0].started_at, pauses) for each in ran]
-    rows, places = _rows_of([each.placement.node for each in ran], spans)
+    parts = [(each, node) for each in ran for node in (each.placement.node, *each.placement.other_nodes)]
+    spans = [_span_of(each, ran[0].started_at, pauses) for each, _ in parts]
+    rows, places = _rows_of([node for _, node in parts], spans)
     stretches = [
         stretch
-        for record, row, span in zip(ran, places, spans, strict=True)
+        for (record, _), row, span in zip(parts, places, spans, strict=True)
         for stretch in _stretches_of(record, span, row=row, label=name_of(record.spec))
     ]
     return Timeline(
@@ -93,7 +94,7 @@ def _span_of(record: TrialRecord, first: float, pauses: Sequence[tuple[float, fl
 
 
 def _rows_of(nodes: Sequence[str], spans: Sequence[tuple[float, float]]) -> tuple[list[str], list[int]]:
-    """The node of each row, and the row of each attempt: the first of its node that is free."""
+    """The node of each row, and the row of each part of an attempt: the first of its node that is free."""
     rows: list[str] = []
     free_at: list[float] = []
     places: list[int] = []

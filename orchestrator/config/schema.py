@@ -29,7 +29,7 @@ POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
 KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 """Those of them whose keys may be set and swept; the others are facts."""
 
-POINT_KEYS = ("num_workers", "global_batch_size", "steps", "seed")
+POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
 SETTINGS_GROUPS = ("executor", "cluster", "pools", "tracking", "retry", "checkpoint", "prices")
@@ -76,6 +76,7 @@ class RootConf:
     sweep: Any = None
     report: ReportConf = field(default_factory=ReportConf)  # type: ignore[valid-type]  # made at run time
     num_workers: int = 1
+    num_hosts: int | None = None
     global_batch_size: int = 64
     steps: int = 200
     seed: int = 0

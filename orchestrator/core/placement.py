@@ -20,12 +20,14 @@ class Placement:
         kind: the kind of device that really runs it.
         precision: what is really set; differs from the trial's only in a rehearsal.
         replicas: data-parallel replicas that really run.
-        num_processes: worker processes that hold those replicas.
+        num_processes: worker processes that hold those replicas, on all machines together.
         threads: intra-op threads of each process.
         node: name of the machine; as long as a cluster has not chosen one, of its pool.
+        other_nodes: names of further machines, where it has several.
+        num_hosts: machines that the trial holds, each with as many of its processes as the others.
         pool: of a cluster, whose nodes it may run on; None: this host.
-        cpus: cores of that machine that the trial holds.
-        devices: accelerators of that machine that the trial holds.
+        cpus: cores of each machine that the trial holds.
+        devices: accelerators of each machine that the trial holds.
         chips: what a cluster counts of those accelerators.
         start_method: how its worker processes begin: forked from a nursery or in a new interpreter.
         trains: whether its trainer computes anything: the times of one that does not compare with nobody's.
@@ -45,11 +47,18 @@ class Placement:
     cpus: int
     devices: int
     chips: int = 0
+    num_hosts: int = 1
+    other_nodes: tuple[str, ...] = ()
     pool: str | None = None
     start_method: StartMethod = "fork"
     trains: bool = True
     substitutions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def processes_per_host(self) -> int:
+        """Of each of its machines."""
+        return self.num_processes // self.num_hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

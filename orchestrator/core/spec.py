@@ -103,6 +103,7 @@ AXES = (
     "trainer",
     "precision",
     "num_workers",
+    "num_hosts",
     "global_batch_size",
     "steps",
     "seed",
@@ -124,6 +125,7 @@ class TrialSpec:
         global_batch_size: samples per optimizer step, all replicas together.
         steps: optimizer steps, the timed ones included; with `timing.target` the most that are taken.
         num_workers: devices of the named kind; a TPU slice is one device with several replicas.
+        num_hosts: machines over which they are spread evenly.
         replicas: data-parallel replicas of all of them together, as the device's file says.
         process_model: how the trainer spreads those replicas over processes, as its options say.
         repeat: 0, 1, …: the same trial again, in a process of its own.
@@ -140,6 +142,7 @@ class TrialSpec:
     global_batch_size: int
     steps: int
     num_workers: int = 1
+    num_hosts: int = 1
     replicas: int = 1
     process_model: ProcessModel = "per_replica"
     seed: int = 0
@@ -150,7 +153,7 @@ class TrialSpec:
     timing: TimingSpec = TimingSpec()
 
     def __post_init__(self) -> None:
-        for name in ("global_batch_size", "steps", "num_workers", "replicas"):
+        for name in ("global_batch_size", "steps", "num_workers", "num_hosts", "replicas"):
             require_positive(name, getattr(self, name))
         for name in ("seed", "repeat"):
             if getattr(self, name) < 0:

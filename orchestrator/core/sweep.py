@@ -26,6 +26,7 @@ class Point:
         workload_options, trainer_options: knobs that differ from their defaults.
         data_source: `auto`, `real`, `standin` or `synthetic`.
         num_workers: devices of that kind.
+        num_hosts: machines over which they are spread evenly; None: as few as can be.
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
         is_baseline: whether others are compared with it.
@@ -44,11 +45,16 @@ class Point:
     seed: int
     timing: TimingSpec
     label: Mapping[str, Option]
+    num_hosts: int | None = None
     is_baseline: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_workers", "global_batch_size"):
             require_positive(name, getattr(self, name))
+        if self.num_hosts is not None:
+            require_positive("num_hosts", self.num_hosts)
+            if self.num_workers % self.num_hosts:
+                raise ConfigError(f"num_workers={self.num_workers} do not divide over {self.num_hosts} hosts")
         if self.global_batch_size % self.replicas:
             raise ConfigError(self._indivisible())
 

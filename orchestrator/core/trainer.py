@@ -9,21 +9,37 @@ from orchestrator.core.pool import Environment
 from orchestrator.core.spec import Option, ProcessModel
 
 
-class Variables(Protocol):
-    """What a trainer's worker processes find in their environment before the framework is used. Pure."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """One worker process among those of its trial.
 
-    def __call__(
-        self,
-        rank: int,
-        addresses: tuple[str, ...],
-        /,
-        *,
-        kind: DeviceKind,
-        replicas: int,
-        world_size: int,
-        threads: int,
-    ) -> Mapping[str, str]:
-        """The environment variables of one rank; the arguments are as in `train.base.WorkerJob`."""
+    Attributes:
+        rank, addresses, kind, replicas, threads: as in `train.base.WorkerJob`.
+        num_hosts: over which the ranks are spread evenly, those of the first host first.
+        interface: of this rank's host, by which it reaches the other ranks.
+    """
+
+    rank: int
+    addresses: tuple[str, ...]
+    kind: DeviceKind
+    replicas: int
+    threads: int
+    num_hosts: int = 1
+    interface: str = "lo"
+
+    @property
+    def local_rank(self) -> int:
+        """Among the ranks of its host."""
+        return self.rank % self._ranks_per_host
+
+    @property
+    def host(self) -> int:
+        """The place of its host among the others."""
+        return self.rank // self._ranks_per_host
+
+    @property
+    def _ranks_per_host(self) -> int:
+        return len(self.addresses) // self.num_hosts
 
 
 class StandIns(Protocol):
@@ -50,9 +66,10 @@ class TrainerInfo:
         environment: of the image that has them, on the nodes of a cluster.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
         process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
-        variables: environment variables of a rank, in place before the framework is used.
+        variables: seat -> environment variables of its process, in place before the framework is used. Pure.
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
+        spans_hosts: kinds of device whose replicas it trains on several hosts.
         options: knob -> the values that it may have, its default first.
         refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
         refused_options: (kind of device, knob, value) -> why not there, in the words that follow the name.
@@ -71,9 +88,10 @@ class TrainerInfo:
     environment: Environment
     precisions: Mapping[DeviceKind, tuple[str, ...]]
     process_model: Callable[[DeviceKind, Mapping[str, Option]], ProcessModel]
-    variables: Variables
+    variables: Callable[[Seat], Mapping[str, str]]
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
+    spans_hosts: tuple[DeviceKind, ...] = ()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
     refused_options: Mapping[tuple[DeviceKind, str, Option], str] = field(default_factory=dict)

@@ -29,10 +29,16 @@ _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NurseryAddress:
-    """Where a nursery listens, and what it wants to hear first."""
+    """Where a nursery listens, and what it wants to hear first.
+
+    Attributes:
+        path: of a socket of this host.
+        is_far: that socket leads to a nursery of another host.
+    """
 
     path: str
     token: str
+    is_far: bool = False
 
 
 @dataclass(frozen=True, slots=True)

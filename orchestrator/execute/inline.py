@@ -8,6 +8,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.agent import Agent
 from orchestrator.execute.base import Attempt, Mission, Watcher
+from orchestrator.execute.host import LocalHost
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.room import fits
@@ -48,7 +49,8 @@ class InlineExecutor:
         placement = attempt.placement
         if fits(placement, self._node):
             device_ids = self._device_ids_of(placement)
-            return record_of(attempt, mission, nursery_of=agent.nursery, device_ids=device_ids)
+            here = LocalHost(attempt, mission, nursery_of=agent.nursery, device_ids=device_ids)
+            return record_of(attempt, mission, hosts=[here], device_ids=device_ids)
         asked = f"{placement.cpus} cores and {placement.devices} x {placement.trial.device}"
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {asked}; {self._node.name} has {there}")

@@ -1,20 +1,46 @@
 """Addresses for the workers of a trial, at ports that nobody else is given while it runs."""
 
 import contextlib
+import fcntl
 import socket
+import struct
 from collections.abc import Iterator
+
+LOOPBACK = "127.0.0.1"
+
+_SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
 
 
 @contextlib.contextmanager
-def reserved_addresses(count: int) -> Iterator[tuple[str, ...]]:
-    """Loopback addresses, `host:port`, one a rank.
+def reserved_addresses(count: int, *, ip: str = LOOPBACK) -> Iterator[tuple[str, ...]]:
+    """Addresses of this host, `ip:port`, one a rank.
 
     Their ports are bound and not listened at. Linux then gives them to nobody who asks for any free port, and
     lets a worker listen there that asks to reuse the address: torch and TensorFlow do.
     """
     with contextlib.ExitStack() as held:
         ports = [held.enter_context(_bound()).getsockname()[1] for _ in range(count)]
-        yield tuple(f"127.0.0.1:{port}" for port in ports)
+        yield tuple(f"{ip}:{port}" for port in ports)
+
+
+def interface_of(ip: str) -> str:
+    """The name of this host's network interface with that IPv4 address, `lo` for the loopback address.
+
+    Raises:
+        OSError: none has it.
+    """
+    for _, name in socket.if_nameindex():
+        with contextlib.suppress(OSError):  # it has no IPv4 address
+            if _address_of(name) == ip:
+                return name
+    raise OSError(f"no network interface of {socket.gethostname()} has the address {ip}")
+
+
+def _address_of(interface: str) -> str:
+    request = struct.pack("256s", interface.encode())
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        answer = fcntl.ioctl(any_socket, _SIOCGIFADDR, request)
+    return socket.inet_ntoa(answer[20:24])
 
 
 def _bound() -> socket.socket:

@@ -145,6 +145,7 @@ def _demand(placement: Placement) -> tuple[object, ...]:
     return (
         placement.pool,
         placement.provenance,
+        placement.num_hosts,
         placement.cpus,
         placement.devices,
         placement.trial.device,

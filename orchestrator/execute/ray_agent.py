@@ -38,7 +38,7 @@ class RayAgent:
             TrialError: `environment` as there; `timeout`, `worker_lost` or `oom` by its agent's fate.
         """
         if _this_node() != self._node_id:
-            return _own_agent().nursery(info, python=python, start_seconds=start_seconds)
+            return own_agent().nursery(info, python=python, start_seconds=start_seconds)
         asked = self._actor.nursery.remote(info.name, python=python, start_seconds=start_seconds)
         try:
             answer: NurseryAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
@@ -61,9 +61,15 @@ class RayAgent:
 
 
 @cache
-def _own_agent() -> Agent:
+def own_agent() -> Agent:
     """Of this process, with which it ends."""
     return Agent()
+
+
+def end_own_agent() -> None:
+    """End it sooner, and its nurseries with it."""
+    own_agent().close()
+    own_agent.cache_clear()
 
 
 def _this_node() -> str:

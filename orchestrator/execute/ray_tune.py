@@ -5,8 +5,7 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,9 @@ from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.ray_agent import RayAgent
+from orchestrator.execute.ray_gang import gang_of, spread_of
 from orchestrator.execute.supervisor import record_of
 
-_ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
 _GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
@@ -71,7 +70,7 @@ class RayTuneExecutor:
         ):
             agent = RayAgent()
             tuner = tune.Tuner(
-                _trainable(by_id, mission, agent=agent),
+                _trainable(by_id, mission, agent=agent, slices=self._slices()),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
                     scheduler=_Watch(mission.deadlines, on_failure=searcher.hear_failure),
@@ -91,6 +90,11 @@ class RayTuneExecutor:
                 raise carrier.error from None
             finally:
                 agent.close()
+
+    def _slices(self) -> Collection[str]:
+        """Pools of slices with several hosts. Fake nodes do not say which slice they are of."""
+        pools = [each.pool for each in self._inventory.sites.values() if each.pool and not each.is_fake]
+        return {each.name for each in pools if each.hosts > 1}
 
 
 class _PastTune(BaseException):
@@ -168,6 +172,8 @@ class _QueueSearcher(Searcher):
 
     def _never_placed(self, placement: Placement) -> Failure:
         asked = ", ".join(f"{amount:g} {name}" for name, amount in self._bundle_of(placement).items())
+        if placement.num_hosts > 1:
+            asked = f"{placement.num_hosts} nodes at once with {asked} each"
         where = f" in pool {placement.pool}" if placement.pool else ""
         waited = f"not free{where} after {self._mission.deadlines.resources_seconds:g} s"
         return Failure(kind="infeasible", message=f"{asked} {waited}; {ray_cluster.description()}")
@@ -222,29 +228,37 @@ class _Watch(FIFOScheduler):
         return time.monotonic() - since
 
 
-def _trainable(placements: Mapping[str, Placement], mission: Mission, *, agent: RayAgent) -> Any:
-    """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's bundle."""
+def _trainable(
+    placements: Mapping[str, Placement], mission: Mission, *, agent: RayAgent, slices: Collection[str]
+) -> Any:
+    """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's first bundle.
+
+    Args:
+        slices: pools whose nodes are hosts of slices.
+    """
 
     def supervise(config: Mapping[str, Any]) -> None:
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
-        record = record_of(
-            _on_this_node(attempt),
-            mission,
-            nursery_of=agent.nursery,
-            device_ids=[str(each) for each in ray.get_gpu_ids()],
-        )
+        resources = _bundle_of(attempt.placement, mission)
+        placed, hosts = gang_of(attempt, mission, nursery_of=agent.nursery, resources=resources)
+        device_ids = [str(each) for each in ray.get_gpu_ids()]
+        record = record_of(placed, mission, hosts=hosts, device_ids=device_ids)
         tune.report({"record": codec.to_json(record)})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
         placement = placements[config["trial_id"]]
         chosen = {POOL_LABEL: placement.pool} if placement.pool else {}
-        return tune.PlacementGroupFactory([_bundle_of(placement, mission)], bundle_label_selector=[chosen])
+        return tune.PlacementGroupFactory(
+            [_bundle_of(placement, mission)] * placement.num_hosts,
+            bundle_label_selector=[chosen] * placement.num_hosts,
+            **spread_of(placement, is_slice=placement.pool in slices),
+        )
 
     return tune.with_resources(supervise, bundles)
 
 
 def _bundle_of(placement: Placement, mission: Mission) -> dict[str, float]:
-    """What one host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
+    """What each host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
     cores = {"CPU": float(placement.cpus)}
     if not placement.chips:
         return cores
@@ -252,16 +266,6 @@ def _bundle_of(placement: Placement, mission: Mission) -> dict[str, float]:
     if kind == "cpu":  # a fake node, which has the accelerators in Ray's books alone
         kind = mission.devices[placement.trial.device].kind
     return {**cores, kind.upper(): float(placement.chips)}
-
-
-def _on_this_node(attempt: Attempt) -> Attempt:
-    """The attempt with the node that really has it, by the label of that node itself."""
-    context = ray.get_runtime_context()
-    pool = context.get_node_labels().get(POOL_LABEL)
-    if pool is None:
-        return attempt
-    name = f"{pool}-{context.get_node_id()[-_ID_DIGITS:]}"
-    return replace(attempt, placement=replace(attempt.placement, node=name))
 
 
 def _supervisor_died(error: str) -> Failure:

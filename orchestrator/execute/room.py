@@ -47,19 +47,25 @@ def nodes_of(name: str, running: Iterable[Placement], *, inventory: Inventory) -
 
 
 def fits(placement: Placement, node: Node) -> bool:
-    """Whether an idle node can hold the trial."""
+    """Whether an idle node can hold the trial, or one host's part of it."""
     return _Free(cpus=node.cpus, devices=dict(node.counts)).holds(placement)
 
 
 def num_nodes(placements: Iterable[Placement], node: Node) -> int:
-    """Nodes like this one that hold the trials, each of which fits one: the first with room takes it."""
+    """Nodes like this one that hold the trials, each of whose parts fits one: the first with room take them.
+
+    No node holds two hosts' parts of a trial.
+    """
     nodes: list[_Free] = []
     for placement in placements:
-        free = next((each for each in nodes if each.holds(placement)), None)
-        if free is None:
-            free = _Free(cpus=node.cpus, devices=dict(node.counts))
-            nodes.append(free)
-        free.take(placement)
+        holding = [each for each in nodes if each.holds(placement)][: placement.num_hosts]
+        new = [
+            _Free(cpus=node.cpus, devices=dict(node.counts))
+            for _ in range(placement.num_hosts - len(holding))
+        ]
+        nodes += new
+        for free in (*holding, *new):
+            free.take(placement)
     return len(nodes)
 
 

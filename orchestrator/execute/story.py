@@ -11,6 +11,7 @@ from orchestrator.train.channel import Message
 from orchestrator.train.report import WorkerReport
 
 _CAUSE_SECONDS = 1.0  # after a first failure: time to hear the rank that caused it
+_LOST_HOST_SECONDS = 60.0  # likewise where that may be one of a lost host, which Ray takes long to notice
 _NOTICES = (signal.SIGTERM, signal.SIGALRM)  # told to leave; told, and not gone when its grace had passed
 _CONSEQUENCES = ("error", "worker_lost")  # kinds that a rank also reports when another one has failed
 
@@ -23,6 +24,7 @@ class Story:
         now: when its workers are asked for, on the clock that `hear` is told.
         until: when patience ends, on that clock; at first, when every rank must be set up.
         launch_seconds: from `now` until the last rank was set up.
+        num_hosts: on which its workers are.
         notes: which checkpoints could not be kept, and why.
     """
 
@@ -30,6 +32,7 @@ class Story:
     deadlines: Deadlines
     now: float
     until: float
+    num_hosts: int = 1
     launch_seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     _reports: dict[int, WorkerReport] = field(default_factory=dict)
@@ -71,8 +74,7 @@ class Story:
             case "report":
                 self._reports[rank] = codec.from_plain(WorkerReport, message["report"])
             case "failed":
-                self._errors.append(TrialError(message["kind"], message["message"]))
-                self.until = min(self.until, now + _CAUSE_SECONDS)
+                self._fail(TrialError(message["kind"], message["message"]), now=now)
             case "exited":
                 self._bury(rank, code=message["code"], now=now)
         return None
@@ -116,12 +118,18 @@ class Story:
         self._gone.add(rank)
         if rank in self._reports:
             return
-        self.until = min(self.until, now + _CAUSE_SECONDS)
         if code == -signal.SIGKILL or code is None:
             self._killed.append(TrialError("worker_lost", f"rank {rank} was killed"))
+            self.until = min(self.until, now + _CAUSE_SECONDS)
         elif code < 0:
             number = signal.Signals(-code)
             kind: FailureKind = "preempted" if number in _NOTICES else "worker_lost"
-            self._errors.append(TrialError(kind, f"rank {rank} died of {number.name}"))
+            self._fail(TrialError(kind, f"rank {rank} died of {number.name}"), now=now)
         else:
-            self._errors.append(TrialError("worker_lost", f"rank {rank} left with exit code {code}"))
+            self._fail(TrialError("worker_lost", f"rank {rank} left with exit code {code}"), now=now)
+
+    def _fail(self, error: TrialError, *, now: float) -> None:
+        """Take note of it, and wait for its cause where it may be what the loss of another rank did."""
+        self._errors.append(error)
+        is_consequence = self.num_hosts > 1 and error.kind in _CONSEQUENCES
+        self.until = min(self.until, now + (_LOST_HOST_SECONDS if is_consequence else _CAUSE_SECONDS))

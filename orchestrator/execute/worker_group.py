@@ -1,4 +1,4 @@
-"""The worker processes of one trial on this host: start them, hear them, end them."""
+"""The worker processes of one trial: start them, hear them, end them."""
 
 import contextlib
 import os
@@ -24,19 +24,20 @@ class WorkerGroup:
     """The workers of one trial, rank by rank. Leaving the context ends them all, however it is left.
 
     Args:
-        until: when the nursery must have started them, on the monotonic clock.
+        nurseries: of each job's host.
+        until: when they must have been started, on the monotonic clock.
     """
 
     def __init__(
         self,
-        address: NurseryAddress,
+        nurseries: Sequence[NurseryAddress],
         jobs: Sequence[WorkerJob],
         *,
         start_method: str,
         logs: Sequence[Path],
         until: float,
     ) -> None:
-        self._address = address
+        self._nurseries = {job.rank: each for job, each in zip(jobs, nurseries, strict=True)}
         self._jobs = jobs
         self._start_method = start_method
         self._logs = logs
@@ -99,10 +100,11 @@ class WorkerGroup:
         connection.settimeout(max(patience, 0.001))  # 0 would mean never to wait
         channel = Channel(connection)
         self._channels[job.rank] = channel
-        connection.connect(self._address.path)
+        nursery = self._nurseries[job.rank]
+        connection.connect(nursery.path)
         channel.send(
             {
-                "token": self._address.token,
+                "token": nursery.token,
                 "start_method": self._start_method,
                 "log": str(self._logs[job.rank]),
                 "variables": dict(job.variables),
@@ -138,7 +140,13 @@ class WorkerGroup:
         self._channels.clear()
 
     def _kill(self, rank: int) -> None:
-        """End a worker and all that it started; one that was only just forked leads no group yet."""
+        """End a worker and all that it started; one that was only just forked leads no group yet.
+
+        On another host its nursery does so, when it hears no more from here.
+        """
+        if self._nurseries[rank].is_far:
+            self._channels[rank].fall_silent()
+            return
         for kill in (os.kill, os.killpg):
             with contextlib.suppress(ProcessLookupError, KeyError):  # KeyError: it was never started
                 kill(self._pids[rank], signal.SIGKILL)

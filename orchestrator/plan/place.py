@@ -69,9 +69,11 @@ def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
 
 
 def _measured(asked: Asked, *, site: Site) -> Placement:
-    point = asked.point
-    cpus = _share_of_cores(point, site)
-    num_processes = _num_processes(asked, point.replicas)
+    point, num_hosts = asked.point, asked.trial.num_hosts
+    devices = _num_devices(asked)
+    cpus = _share_of_cores(asked, site)
+    num_processes = _num_processes(asked, point.replicas, num_hosts=num_hosts)
+    processes_per_host = num_processes // num_hosts
     return Placement(
         trial=asked.trial,
         trial_id=asked.trial_id,
@@ -80,25 +82,28 @@ def _measured(asked: Asked, *, site: Site) -> Placement:
         precision=asked.trial.precision,
         replicas=point.replicas,
         num_processes=num_processes,
-        threads=max(1, cpus // num_processes),
+        threads=max(1, cpus // processes_per_host),
         node=site.node.name,
+        num_hosts=num_hosts,
         pool=site.pool_name,
         cpus=cpus,
-        devices=_num_devices(point),
-        chips=_num_devices(point) * point.device.chips,
+        devices=devices,
+        chips=devices * point.device.chips,
         start_method=_start_method(asked, kind=point.device.kind),
         trains=asked.trainer.trains,
-        warnings=_warnings(num_processes, cpus),
+        warnings=_warnings(processes_per_host, cpus),
     )
 
 
 def _rehearsed(asked: Asked, *, site: Site) -> Placement:
     """On a processor of this host; on a fake node it holds there what it would hold on a real one."""
     point = asked.point
-    devices = _num_devices(point) if site.is_fake else 0
-    replicas = max(each for each in (1, 2) if each <= point.replicas and not point.global_batch_size % each)
+    devices = _num_devices(asked) if site.is_fake else 0
+    spans_hosts = site.is_fake and "cpu" in asked.trainer.spans_hosts
+    num_hosts = asked.trial.num_hosts if spans_hosts else 1
+    replicas = num_hosts if num_hosts > 1 else _one_or_two(point)
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
-    num_processes = _num_processes(asked, replicas)
+    num_processes = _num_processes(asked, replicas, num_hosts=num_hosts)
     return Placement(
         trial=asked.trial,
         trial_id=asked.trial_id,
@@ -109,8 +114,9 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
         num_processes=num_processes,
         threads=1,
         node=site.node.name,
+        num_hosts=num_hosts,
         pool=site.pool_name,
-        cpus=_share_of_cores(point, site) if site.is_fake else 1,
+        cpus=_share_of_cores(asked, site) if site.is_fake else 1,
         devices=devices,
         chips=devices * point.device.chips,
         start_method=_start_method(asked, kind="cpu"),
@@ -119,6 +125,7 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
             f"a fake node for {point.device.name}" if site.is_fake else f"cpu for {point.device.name}",
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
+            *((f"1 host for {asked.trial.num_hosts}",) if num_hosts != asked.trial.num_hosts else ()),
             *_stand_ins(asked, replicas=replicas, num_processes=num_processes),
         ),
     )
@@ -136,22 +143,27 @@ def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
     return () if rehearsed == asked else (f"{rehearsed}{_LEFT_OUT.get(asked, '')} for {asked}",)
 
 
-def _num_processes(asked: Asked, replicas: int) -> int:
+def _one_or_two(point: Point) -> int:
+    """Replicas that are enough for the code path of several, if the batch divides over them."""
+    return max(each for each in (1, 2) if each <= point.replicas and not point.global_batch_size % each)
+
+
+def _num_processes(asked: Asked, replicas: int, *, num_hosts: int) -> int:
     """Of the code path of the device asked for, also where a CPU rehearses it."""
-    return replicas if asked.trial.process_model == "per_replica" else 1
+    return replicas if asked.trial.process_model == "per_replica" else num_hosts
 
 
-def _num_devices(point: Point) -> int:
-    """Accelerators that the trial holds."""
-    return 0 if point.device.kind == "cpu" else point.num_workers
+def _num_devices(asked: Asked) -> int:
+    """Accelerators of each host that the trial holds."""
+    return 0 if asked.point.device.kind == "cpu" else asked.point.num_workers // asked.trial.num_hosts
 
 
-def _share_of_cores(point: Point, site: Site) -> int:
-    """All cores for a trial on the CPU, otherwise as many as its accelerators are of those there."""
-    node = site.node
-    if point.device.kind == "cpu":
+def _share_of_cores(asked: Asked, site: Site) -> int:
+    """Of each host: all for a trial on the CPU, otherwise as many as its accelerators are of those there."""
+    node, device = site.node, asked.point.device
+    if device.kind == "cpu":
         return node.cpus
-    return max(1, node.cpus * point.num_workers // node.counts[point.device.name])
+    return max(1, node.cpus * _num_devices(asked) // node.counts[device.name])
 
 
 def _start_method(asked: Asked, *, kind: str) -> StartMethod:

@@ -14,7 +14,7 @@ from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.plan.answers import Answers, answers_of, stale
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.sites import site_of
+from orchestrator.plan.sites import hosts_on, site_of
 from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
 
 Outcome = Placement | Cached | Skipped
@@ -133,8 +133,11 @@ def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
     trainer = _trainer(point, known)
     site = site_of(point, trainer, inventory=known.inventory)
     node = site.node if site and not site.is_fake else known.inventory.host
+    num_hosts = (hosts_on(site, point, trainer) if site else point.num_hosts) or 1
     for repeat in range(repeats):
-        trial = trial_of(point, repeat, trainer=trainer, data_ids=known.data_ids, node=node)
+        trial = trial_of(
+            point, repeat, trainer=trainer, data_ids=known.data_ids, node=node, num_hosts=num_hosts
+        )
         yield Asked(
             trial=trial,
             trial_id=trial_id(trial),

@@ -1,6 +1,5 @@
 """(device, count, price list, day) -> the price of a trial's hardware, or why there is none. Pure."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -13,7 +12,13 @@ from orchestrator.core.spec import TrialSpec
 
 
 def price_of(
-    device: Device, count: int, *, prices: PriceList, today: str, pool: Pool | None = None
+    device: Device,
+    count: int,
+    *,
+    prices: PriceList,
+    today: str,
+    pool: Pool | None = None,
+    num_hosts: int = 1,
 ) -> Price | Unpriced:
     """What so many devices and their hosts cost.
 
@@ -24,10 +29,11 @@ def price_of(
     Args:
         today: `2026-11-21`.
         pool: that the trial runs in; None: what it runs on is not known to be rented.
+        num_hosts: nodes of that pool that it holds.
     """
     if prices.region is None or not prices.rows:
         return Unpriced(reason=f"prices={prices.name} has no prices")
-    rented = _in_pool(pool, count) if pool else _as_asked(device, count, prices=prices)
+    rented = _in_pool(pool, num_hosts) if pool else _as_asked(device, count, prices=prices)
     if isinstance(rented, Unpriced):
         return rented
     row = prices.rows.get(rented.region, {}).get(rented.instance)
@@ -68,10 +74,10 @@ class _Rented:
     is_hypothetical: bool
 
 
-def _in_pool(pool: Pool, count: int) -> _Rented:
+def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
     return _Rented(
         instance=pool.instance,
-        nodes=math.ceil(count / pool.count),
+        nodes=num_hosts,
         region=region_of(pool.zone),
         provisioning=pool.provisioning,
         is_hypothetical=False,
@@ -118,6 +124,7 @@ class Market:
             prices=self.prices,
             today=self.today,
             pool=self.pools.get(placement.pool or ""),
+            num_hosts=placement.trial.num_hosts,
         )
 
 

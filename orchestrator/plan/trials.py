@@ -47,8 +47,10 @@ def workload_of(point: Point) -> WorkloadSpec:
         raise ConfigError(str(error)) from error
 
 
-def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataIds, node: Node) -> TrialSpec:
-    """One repeat of the point.
+def trial_of(
+    point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataIds, node: Node, num_hosts: int
+) -> TrialSpec:
+    """One repeat of the point, on so many hosts like that node.
 
     Raises:
         ConfigError: a value of the point that no trial can have.
@@ -68,6 +70,7 @@ def trial_of(point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataI
         global_batch_size=point.global_batch_size,
         steps=point.steps,
         num_workers=point.num_workers,
+        num_hosts=num_hosts,
         replicas=point.replicas,
         process_model=trainer.process_model(point.device.kind, point.trainer_options),
         seed=point.seed,

@@ -62,7 +62,7 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "replicas": str(spec.replicas),
         "process_model": spec.process_model,
         "host_cpu": spec.host_cpu or "",
-        "node": record.placement.node,
+        "node": ", ".join((record.placement.node, *record.placement.other_nodes)),
         "substitutions": "; ".join(record.placement.substitutions),
         "warnings": "; ".join(record.placement.warnings),
         "failure_kind": record.failure.kind if record.failure else "",

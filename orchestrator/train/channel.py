@@ -58,6 +58,11 @@ class Channel:
             raise ChannelClosedError("the other end closed")
         self._buffer += chunk
 
+    def fall_silent(self) -> None:
+        """Say no more: the other end reads the end of the stream, and may still answer."""
+        with contextlib.suppress(OSError):  # it is gone
+            self._connection.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Close this end; the other one reads the end of the stream."""
         self._connection.close()

@@ -72,6 +72,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "numpy.random",
                 ),
                 fork_proven=("cpu",),
+                spans_hosts=("cpu", "gpu"),
                 options={"compile": ("off", "on")},
                 refusals={"tpu": "reaches a TPU through torch_tpu only, which it has not been run with"},
                 rehearsed_with=_torch_stand_ins,
@@ -92,6 +93,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.tensorflow_cluster,
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
+                spans_hosts=("cpu", "gpu"),
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
                 refused_options={
                     ("tpu", "strategy", "mirrored"): _TPU_STRATEGY,
@@ -124,6 +126,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.xla_spmd,
                 preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
                 fork_proven=("cpu",),
+                spans_hosts=("tpu",),  # XLA:CPU has no collectives between processes
                 refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
                 rehearsed_with=_xla_stand_ins,
             ),
@@ -139,6 +142,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.alone,
                 preload=("orchestrator.train.noop_trainer", "numpy.random"),
                 fork_proven=("cpu",),
+                spans_hosts=("cpu", "gpu", "tpu"),
                 trains=False,
                 options={"fault": ("none", "raise", "die", "hang", "nan")},
             ),

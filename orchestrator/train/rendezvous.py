@@ -1,88 +1,78 @@
-"""(rank, addresses, …) -> the environment variables of one worker process. Pure."""
+"""(seat) -> the environment variables of one worker process. Pure."""
 
 import json
 from collections.abc import Mapping
 
 from orchestrator.core.device import DeviceKind
+from orchestrator.core.trainer import Seat
 
 _PJRT_DEVICES: Mapping[DeviceKind, str] = {"cpu": "CPU", "gpu": "CUDA", "tpu": "TPU"}
 
 
-def alone(
-    _rank: int, _addresses: tuple[str, ...], /, *, kind: DeviceKind, threads: int, **_: object
-) -> Mapping[str, str]:
+def alone(seat: Seat) -> Mapping[str, str]:
     """Processes that do not talk to each other: threads, and no GPU where none is asked for."""
-    return _process(kind, threads)
+    return _process(seat)
 
 
-def torch_distributed(
-    rank: int, addresses: tuple[str, ...], /, *, kind: DeviceKind, threads: int, **_: object
-) -> Mapping[str, str]:
-    """Variables of `torch.distributed`'s `env://`; the process of rank 0 keeps the store."""
-    host, port = _host_and_port(addresses[0])
+def torch_distributed(seat: Seat) -> Mapping[str, str]:
+    """Variables of `torch.distributed`'s `env://`; the process of rank 0 keeps the store.
+
+    gloo would take the address of the host's name, and nccl any interface: both are told which one.
+    """
+    host, port = _host_and_port(seat.addresses[0])
     return {
-        **_process(kind, threads),
+        **_process(seat),
         "MASTER_ADDR": host,
         "MASTER_PORT": port,
-        "RANK": str(rank),
-        "WORLD_SIZE": str(len(addresses)),
-        "LOCAL_RANK": str(_local_rank(rank, addresses)),
-        **_gloo(addresses),
+        "RANK": str(seat.rank),
+        "WORLD_SIZE": str(len(seat.addresses)),
+        "LOCAL_RANK": str(seat.local_rank),
+        "GLOO_SOCKET_IFNAME": seat.interface,
+        **_nccl(seat),
     }
 
 
-def tensorflow_cluster(
-    rank: int, addresses: tuple[str, ...], /, *, kind: DeviceKind, threads: int, **_: object
-) -> Mapping[str, str]:
+def tensorflow_cluster(seat: Seat) -> Mapping[str, str]:
     """TF_CONFIG where there are several processes; a single one must not have it."""
     variables = {
-        **_process(kind, threads),
+        **_process(seat),
         "KERAS_BACKEND": "tensorflow",
-        "LOCAL_RANK": str(_local_rank(rank, addresses)),
+        "LOCAL_RANK": str(seat.local_rank),
+        **_nccl(seat),
     }
-    if len(addresses) > 1:
+    if len(seat.addresses) > 1:
         variables["TF_CONFIG"] = json.dumps(
-            {"cluster": {"worker": list(addresses)}, "task": {"type": "worker", "index": rank}}
+            {"cluster": {"worker": list(seat.addresses)}, "task": {"type": "worker", "index": seat.rank}}
         )
     return variables
 
 
-def xla_spmd(
-    _rank: int,
-    _addresses: tuple[str, ...],
-    /,
-    *,
-    kind: DeviceKind,
-    replicas: int,
-    threads: int,
-    **_ignored: object,
-) -> Mapping[str, str]:
-    """PJRT's device, and on a CPU as many virtual ones as there are replicas; one process drives them."""
-    variables = {**_process(kind, threads), "PJRT_DEVICE": _PJRT_DEVICES[kind]}
-    if kind == "cpu":
-        variables["CPU_NUM_DEVICES"] = str(replicas)
-        variables["NPROC"] = str(threads)  # sizes the thread pool of XLA's CPU client
+def xla_spmd(seat: Seat) -> Mapping[str, str]:
+    """PJRT's device; one process drives those of its host. On a CPU there is a virtual one for each replica.
+
+    The hosts of a TPU slice find each other by their names, in the order of their places in the slice; a
+    single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU.
+    """
+    variables = {**_process(seat), "PJRT_DEVICE": _PJRT_DEVICES[seat.kind]}
+    if seat.kind == "cpu":
+        variables["CPU_NUM_DEVICES"] = str(seat.replicas)
+        variables["NPROC"] = str(seat.threads)  # sizes the thread pool of XLA's CPU client
+    if seat.kind == "tpu" and seat.num_hosts > 1:
+        variables["TPU_WORKER_ID"] = str(seat.host)
+        variables["TPU_WORKER_HOSTNAMES"] = ",".join(_host_and_port(each)[0] for each in seat.addresses)
     return variables
 
 
-def _process(kind: DeviceKind, threads: int) -> dict[str, str]:
-    variables = {"OMP_NUM_THREADS": str(threads)}
-    if kind == "cpu":
+def _process(seat: Seat) -> dict[str, str]:
+    variables = {"OMP_NUM_THREADS": str(seat.threads)}
+    if seat.kind == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables
 
 
-def _gloo(addresses: tuple[str, ...]) -> dict[str, str]:
-    """Keep gloo on the loopback interface where all ranks are: it would take the host name's address."""
-    hosts = {_host_and_port(each)[0] for each in addresses}
-    is_local = all(host == "localhost" or host.startswith("127.") for host in hosts)
-    return {"GLOO_SOCKET_IFNAME": "lo"} if is_local else {}
-
-
-def _local_rank(rank: int, addresses: tuple[str, ...]) -> int:
-    """Number of earlier ranks on the same host."""
-    hosts = [_host_and_port(each)[0] for each in addresses]
-    return hosts[:rank].count(hosts[rank])
+def _nccl(seat: Seat) -> dict[str, str]:
+    """Within a host nccl needs no network."""
+    return {"NCCL_SOCKET_IFNAME": seat.interface} if seat.kind == "gpu" and seat.num_hosts > 1 else {}
 
 
 def _host_and_port(address: str) -> tuple[str, str]:

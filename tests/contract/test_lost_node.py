@@ -1,9 +1,7 @@
 """A node of a cluster is killed in the middle of a trial, which goes on elsewhere from its checkpoint."""
 
 import os
-import secrets
 import signal
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -15,12 +13,12 @@ from cluster_values import CPU, cluster, pool
 from noop_trials import Unwatched, mission
 from plan_values import node
 from processes import Family, family
+from static_cluster import static_cluster
 from trainer_runs import python_of
 
 from orchestrator.core.inventory import of_cluster
 from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.spec import TimingSpec
-from orchestrator.deploy.nodes import labels_of_pool
 from orchestrator.execute.base import Attempt
 from workloads.data.sources import resolve
 
@@ -30,7 +28,6 @@ pytest.importorskip("ray", reason="Ray is not installed")
 STEPS = 2000  # seconds, for it takes one until the loss of a node is felt
 SMALL = {"filters": (4, 8), "dense_units": 16, "learning_rate": 0.02, "momentum": 0.9}
 POOL = pool("cpu", device=CPU)
-NOTICED_SOON = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
 
 
 @pytest.fixture
@@ -41,20 +38,8 @@ def relatives(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.fixture
 def two_nodes(relatives: Family, monkeypatch: pytest.MonkeyPatch):
-    """A head that runs no trial, and two nodes of the pool."""
-    from ray.cluster_utils import Cluster
-
-    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # Ray reads it once in a process
-    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder:
-        monkeypatch.setenv("RAY_TMPDIR", folder)
-        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": NOTICED_SOON}
-        running = Cluster(initialize_head=True, head_node_args=head)
-        try:
-            for _ in range(2):
-                running.add_node(num_cpus=8, labels=labels_of_pool(POOL))
-            yield running
-        finally:
-            running.shutdown()
+    with static_cluster(POOL, monkeypatch, num_nodes=2) as running:
+        yield running
 
 
 class NodeKiller(Unwatched):

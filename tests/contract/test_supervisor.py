@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -17,10 +18,12 @@ from builders import placement
 from noop_trials import group, mission, noop, python_with, run, wait_until_training
 
 from orchestrator.core.errors import TrialError
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.spec import trial_id
 from orchestrator.execute.agent import Agent, NurseryAddress
-from orchestrator.execute.base import Attempt
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.host import LocalHost, NurseryOf
 from orchestrator.execute.supervisor import record_of
 from orchestrator.train.registry import trainer_info
 
@@ -95,6 +98,10 @@ def agent():
 
 def nursery(agent: Agent) -> NurseryAddress:
     return agent.nursery(trainer_info("noop"), python=sys.executable, start_seconds=20.0)
+
+
+def recorded(attempt: Attempt, told: Mission, *, nursery_of: NurseryOf) -> TrialRecord:
+    return record_of(attempt, told, hosts=[LocalHost(attempt, told, nursery_of=nursery_of)])
 
 
 def log_of(record, folder: Path, *, rank: int = 0) -> str:
@@ -267,7 +274,7 @@ def test_what_a_worker_has_started_does_not_outlive_its_trial(tmp_path, family, 
     agent.nursery(trainer_info("noop"), python=python, start_seconds=20.0)
     nurseries = family.pids()
     attempt = Attempt(placement=noop(fault, start_method=start_method), number=1)
-    record = record_of(attempt, told, nursery_of=agent.nursery, device_ids=())
+    record = recorded(attempt, told, nursery_of=agent.nursery)
     assert (record.failure is None) == (fault == "none")
     family.wait_until_gone(but=nurseries)
 
@@ -322,7 +329,7 @@ def test_workers_of_a_killed_supervisor_die_and_their_nursery_serves_the_next(tm
         process.kill()
     family.wait_until_gone(but=before)
     attempt = Attempt(placement=noop(), number=1)
-    record = record_of(attempt, mission(tmp_path), nursery_of=agent.nursery, device_ids=())
+    record = recorded(attempt, mission(tmp_path), nursery_of=agent.nursery)
     assert record.result.steps == 20
     assert family.pids() == before
 
@@ -349,7 +356,7 @@ def test_workers_of_a_killed_nursery_die(tmp_path, family, agent, start_method):
 def test_a_killed_nursery_loses_the_trial_and_the_next_trial_gets_another_nursery(tmp_path, family, agent):
     python = python_with(tmp_path / "killer", _KILLS_ITS_NURSERY)
     told = mission(tmp_path, pythons={"noop": python})
-    record = record_of(Attempt(placement=noop(), number=1), told, nursery_of=agent.nursery, device_ids=())
+    record = recorded(Attempt(placement=noop(), number=1), told, nursery_of=agent.nursery)
     assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 was killed")
     family.wait_until_gone()
     assert agent.nursery(trainer_info("noop"), python=python, start_seconds=20.0)
@@ -381,7 +388,7 @@ def test_a_nursery_that_does_not_answer_is_ended_with_its_workers_and_replaced(t
         assert processes.has_ended(pid)
         assert processes.has_ended(worker)
     attempt = Attempt(placement=noop(), number=1)
-    assert record_of(attempt, mission(tmp_path), nursery_of=agent.nursery, device_ids=()).failure is None
+    assert recorded(attempt, mission(tmp_path), nursery_of=agent.nursery).failure is None
 
 
 def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_deadline(
@@ -395,7 +402,7 @@ def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_d
 
     deadlines = Deadlines(resources_seconds=20.0, start_seconds=2.0, run_seconds=20.0)
     told = mission(tmp_path, deadlines=deadlines)
-    record = record_of(Attempt(placement=noop(), number=1), told, nursery_of=stopped, device_ids=())
+    record = recorded(Attempt(placement=noop(), number=1), told, nursery_of=stopped)
     assert record.failure.kind == "timeout"
     assert record.failure.message == "the nursery does not answer: timed out"
 
@@ -406,14 +413,14 @@ def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agen
 
     deadlines = Deadlines(resources_seconds=20.0, start_seconds=0.01, run_seconds=20.0)
     told = mission(tmp_path, deadlines=deadlines)
-    record = record_of(Attempt(placement=noop(), number=1), told, nursery_of=slow, device_ids=())
+    record = recorded(Attempt(placement=noop(), number=1), told, nursery_of=slow)
     assert record.failure.kind == "timeout"
 
 
 @pytest.mark.parametrize("fault", ["none", "raise"])
 def test_the_host_is_looked_at_from_the_start_of_the_workers_to_their_end(tmp_path, agent, fault):
     attempt = Attempt(placement=noop(fault), number=1)
-    record = record_of(attempt, mission(tmp_path), nursery_of=agent.nursery, device_ids=())
+    record = recorded(attempt, mission(tmp_path), nursery_of=agent.nursery)
     assert (record.failure is None) == (fault == "none")
     first, *_, last = record.host_use
     assert record.started_at <= first.at <= last.at <= record.ended_at
@@ -425,9 +432,10 @@ def test_a_pools_node_that_does_not_see_the_drivers_files_says_what_to_share(tmp
     place = noop(pool="t4", node="t4-000001")
     told = mission(tmp_path, data_paths={place.trial.data: "/nowhere/data.npz"})
     with Agent() as agent:
-        record = record_of(Attempt(placement=place, number=1), told, nursery_of=agent.nursery, device_ids=())
+        record = recorded(Attempt(placement=place, number=1), told, nursery_of=agent.nursery)
     assert record.failure is not None
     assert (record.failure.kind, record.failure.message) == (
         "environment",
-        "t4-000001 does not see the driver's /nowhere/data.npz; nodes must share its folders",
+        f"{platform.node()}, a node of pool t4, does not see the driver's /nowhere/data.npz; "
+        "nodes must share its folders",
     )

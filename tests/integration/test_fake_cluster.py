@@ -57,8 +57,12 @@ def test_a_pool_whose_nodes_never_come_fails_its_trials_in_time_and_no_others(tm
 def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its_cluster_along(
     tmp_path: Path, relatives: Family
 ):
-    """Two nodes at once for four pools: each trial lands in its own, in the first command or the second."""
-    words = (*WORDS, DEVICES, "pools.max_nodes=2", "pools.idle_seconds=2")
+    """Two nodes at once for four pools: each trial lands in its own, in the first command or the second.
+
+    One of them has both nodes of its pool, for four of the device are more than a node has.
+    """
+    gang = "sweep.include=[{trainer: noop, device: t4, num_workers: 4}]"
+    words = (*WORDS, DEVICES, gang, "pools.max_nodes=2", "pools.idle_seconds=2")
     with start(*words, cwd=tmp_path) as driver:
         while not records_in(tmp_path):
             assert driver.poll() is None
@@ -70,6 +74,10 @@ def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its
     assert (answer.code, f"{len(before)} cached" in answer.out) == (0, True), answer.err
     records = records_in(tmp_path)
     assert records[: len(before)] == before
-    assert sorted(place_of(each) for each in records) == sorted(POOL_OF.items())
+    assert sorted(place_of(each) for each in records) == sorted([*POOL_OF.items(), ("t4", POOL_OF["t4"])])
+    (spread,) = [each for each in records if each["spec"]["num_workers"] == 4]
+    nodes = {spread["placement"]["node"], *spread["placement"]["other_nodes"]}
+    assert {each.rpartition("-")[0] for each in nodes} == {"t4-spot"}
+    assert len(nodes) == 2
     assert {(each["provenance"], each["failure"] is None) for each in records} == {("rehearsed", True)}
     relatives.wait_until_gone()

@@ -32,6 +32,7 @@ def test_the_axes_of_a_grid_are_params_under_the_keys_of_a_command_line_and_noth
         "trainer": "torch_ddp",
         "precision": "fp32",
         "num_workers": "1",
+        "num_hosts": "1",
         "global_batch_size": "64",
         "steps": "120",
         "seed": "0",

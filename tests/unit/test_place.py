@@ -20,7 +20,7 @@ def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing
     inventory = of_host(here or node())
     trainer = trainer or torch_like()
     data_ids = {("workloads.data.mnist:MNIST", "auto"): "synthetic:1"}
-    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=inventory.host)
+    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=inventory.host, num_hosts=1)
     asked = Asked(
         trial=trial,
         trial_id=trial_id(trial),

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from orchestrator.execute.ports import reserved_addresses
+from orchestrator.execute.ports import interface_of, reserved_addresses
 
 
 def port_of(address: str) -> int:
@@ -42,3 +42,17 @@ def test_a_port_is_free_again_when_the_trial_has_ended():
         pass
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", port_of(address)))
+
+
+def test_among_hosts_of_a_network_an_address_is_that_of_this_host():
+    with reserved_addresses(1, ip="10.0.0.1") as (address,):
+        assert address.startswith("10.0.0.1:")
+
+
+def test_the_interface_of_an_address_is_known_by_its_name():
+    assert interface_of("127.0.0.1") == "lo"
+
+
+def test_an_address_of_another_host_is_on_no_interface():
+    with pytest.raises(OSError, match=r"no network interface of .* has the address 192\.0\.2\.1"):
+        interface_of("192.0.2.1")  # RFC 5737: it is nobody's

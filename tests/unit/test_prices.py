@@ -193,12 +193,11 @@ def test_a_price_that_cannot_be_is_refused_where_it_is_read(changes, message):
     assert str(raised.value) == message
 
 
-def in_pool(devices, *, region="us-central1", **changes):
+def in_pool(devices, *, num_hosts=1, region="us-central1", **changes):
     where = pool(**changes)
     rows = {region: {instance: price_row() for instance in where.device.instances.values()}}
-    return price_of(
-        where.device, devices, prices=price_list(region=region, rows=rows), today=TODAY, pool=where
-    )
+    prices = price_list(region=region, rows=rows)
+    return price_of(where.device, devices, prices=prices, today=TODAY, pool=where, num_hosts=num_hosts)
 
 
 def test_a_trial_in_a_pool_has_the_price_of_the_pools_machine_zone_and_provisioning():
@@ -209,6 +208,10 @@ def test_a_trial_in_a_pool_has_the_price_of_the_pools_machine_zone_and_provision
 
 def test_a_trial_that_has_part_of_a_pools_node_is_billed_for_all_of_it():
     assert in_pool(1, count=4).instance == "n1-standard-8+4xT4"
+
+
+def test_a_trial_on_several_hosts_is_billed_for_each():
+    assert in_pool(8, count=4, num_hosts=2).usd_per_hour == 2 * in_pool(4, count=4).usd_per_hour
 
 
 def test_a_pool_in_a_region_without_prices_has_none():

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from orchestrator.core.trainer import Seat
 from orchestrator.train import rendezvous
 
 TWO_HERE = ("127.0.0.1:4001", "127.0.0.1:4002")
 TWO_HOSTS = ("10.0.0.1:4001", "10.0.0.1:4002", "10.0.0.2:4001", "10.0.0.2:4002")
-CPU = {"kind": "cpu", "threads": 1}
 ALL = [
     rendezvous.alone,
     rendezvous.torch_distributed,
@@ -17,45 +17,51 @@ ALL = [
 ]
 
 
+def seat(rank: int = 0, addresses: tuple[str, ...] = TWO_HERE[:1], **changes) -> Seat:
+    """On the CPU of one host, with a replica for each process and a thread for each replica."""
+    told = {"kind": "cpu", "replicas": len(addresses), "threads": 1, **changes}
+    return Seat(rank=rank, addresses=addresses, **told)
+
+
 @pytest.mark.parametrize("variables", ALL)
 def test_a_trial_on_the_cpu_sees_no_gpu_and_uses_its_threads(variables) -> None:
-    found = variables(0, TWO_HERE[:1], kind="cpu", replicas=1, world_size=1, threads=3)
+    found = variables(seat(threads=3))
     assert found["CUDA_VISIBLE_DEVICES"] == ""
     assert found["OMP_NUM_THREADS"] == "3"
 
 
 @pytest.mark.parametrize("variables", ALL)
 def test_a_trial_on_a_gpu_keeps_the_devices_it_was_given(variables) -> None:
-    found = variables(0, TWO_HERE[:1], kind="gpu", replicas=1, world_size=1, threads=3)
-    assert "CUDA_VISIBLE_DEVICES" not in found
+    assert "CUDA_VISIBLE_DEVICES" not in variables(seat(kind="gpu"))
 
 
 def test_torch_ranks_meet_at_the_address_of_rank_zero() -> None:
-    found = rendezvous.torch_distributed(1, TWO_HERE, replicas=2, world_size=2, **CPU)
+    found = rendezvous.torch_distributed(seat(1, TWO_HERE))
     assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("127.0.0.1", "4001")
     assert (found["RANK"], found["WORLD_SIZE"], found["LOCAL_RANK"]) == ("1", "2", "1")
 
 
-def test_a_local_rank_counts_the_earlier_ranks_of_the_same_host() -> None:
-    local_ranks = [
-        rendezvous.torch_distributed(rank, TWO_HOSTS, kind="gpu", replicas=4, world_size=4, threads=1)[
-            "LOCAL_RANK"
-        ]
-        for rank in range(4)
-    ]
-    assert local_ranks == ["0", "1", "0", "1"]
+@pytest.mark.parametrize("variables", [rendezvous.torch_distributed, rendezvous.tensorflow_cluster])
+def test_a_local_rank_is_that_among_the_ranks_of_its_host(variables) -> None:
+    seats = [seat(rank, TWO_HOSTS, kind="gpu", num_hosts=2) for rank in range(4)]
+    assert [variables(each)["LOCAL_RANK"] for each in seats] == ["0", "1", "0", "1"]
 
 
-@pytest.mark.parametrize(("addresses", "interface"), [(TWO_HERE, "lo"), (TWO_HOSTS, None)])
-def test_gloo_is_kept_on_loopback_only_where_all_ranks_are(addresses, interface) -> None:
-    found = rendezvous.torch_distributed(
-        0, addresses, replicas=len(addresses), world_size=len(addresses), **CPU
-    )
-    assert found.get("GLOO_SOCKET_IFNAME") == interface
+def test_gloo_takes_the_interface_by_which_the_ranks_reach_each_other() -> None:
+    assert rendezvous.torch_distributed(seat(0, TWO_HERE))["GLOO_SOCKET_IFNAME"] == "lo"
+    far = seat(2, TWO_HOSTS, num_hosts=2, interface="eth0")
+    assert rendezvous.torch_distributed(far)["GLOO_SOCKET_IFNAME"] == "eth0"
+
+
+@pytest.mark.parametrize("variables", [rendezvous.torch_distributed, rendezvous.tensorflow_cluster])
+def test_nccl_is_told_the_interface_where_it_needs_a_network(variables) -> None:
+    far = seat(2, TWO_HOSTS, kind="gpu", num_hosts=2, interface="eth0")
+    assert variables(far)["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert "NCCL_SOCKET_IFNAME" not in variables(seat(1, TWO_HERE, kind="gpu"))
 
 
 def test_tf_config_names_every_worker_and_this_one() -> None:
-    found = rendezvous.tensorflow_cluster(1, TWO_HERE, replicas=2, world_size=2, **CPU)
+    found = rendezvous.tensorflow_cluster(seat(1, TWO_HERE))
     assert json.loads(found["TF_CONFIG"]) == {
         "cluster": {"worker": ["127.0.0.1:4001", "127.0.0.1:4002"]},
         "task": {"type": "worker", "index": 1},
@@ -63,17 +69,28 @@ def test_tf_config_names_every_worker_and_this_one() -> None:
 
 
 def test_a_single_tensorflow_process_has_no_tf_config() -> None:
-    found = rendezvous.tensorflow_cluster(0, TWO_HERE[:1], replicas=2, world_size=1, **CPU)
+    found = rendezvous.tensorflow_cluster(seat(replicas=2))
     assert "TF_CONFIG" not in found
     assert found["KERAS_BACKEND"] == "tensorflow"
 
 
 def test_xla_has_a_virtual_cpu_device_for_each_replica() -> None:
-    found = rendezvous.xla_spmd(0, TWO_HERE[:1], replicas=2, world_size=1, **CPU)
+    found = rendezvous.xla_spmd(seat(replicas=2))
     assert (found["PJRT_DEVICE"], found["CPU_NUM_DEVICES"], found["NPROC"]) == ("CPU", "2", "1")
 
 
-def test_xla_on_a_tpu_drives_the_devices_that_are_there() -> None:
-    found = rendezvous.xla_spmd(0, TWO_HERE[:1], kind="tpu", replicas=8, world_size=1, threads=4)
-    assert found["PJRT_DEVICE"] == "TPU"
-    assert "CPU_NUM_DEVICES" not in found
+@pytest.mark.parametrize("replicas", [8, 4, 16])
+def test_xla_on_one_host_of_tpus_drives_what_is_there_and_looks_for_no_other(replicas) -> None:
+    """v3-8, v5e-8 and v6e-16 on one host: cores or chips, as the device's file counts them."""
+    found = rendezvous.xla_spmd(seat(kind="tpu", replicas=replicas, threads=4))
+    assert found == {"OMP_NUM_THREADS": "4", "PJRT_DEVICE": "TPU"}
+
+
+def test_the_hosts_of_a_slice_find_each_other_in_the_order_of_their_places() -> None:
+    """v4-16: two hosts of four chips, a process each."""
+    addresses = ("10.0.0.1:4001", "10.0.0.2:4001")
+    first, second = (
+        rendezvous.xla_spmd(seat(rank, addresses, kind="tpu", replicas=8, num_hosts=2)) for rank in (0, 1)
+    )
+    assert (first["TPU_WORKER_ID"], second["TPU_WORKER_ID"]) == ("0", "1")
+    assert first["TPU_WORKER_HOSTNAMES"] == second["TPU_WORKER_HOSTNAMES"] == "10.0.0.1,10.0.0.2"

@@ -13,7 +13,7 @@ NODE = node(cpus=8, devices={"t4": held(4)})
 TWO_POOLS = inventory(pool("t4", count=4), pool("spot"), max_nodes=3)
 
 
-def on(pool_name: str, devices: int = 1, seed: int = 0, provenance: str = "measured"):
+def on(pool_name: str, devices: int = 1, seed: int = 0, provenance: str = "measured", num_hosts: int = 1):
     return placement(
         trial_spec(device="t4", seed=seed, host_cpu=None),
         kind="gpu",
@@ -21,6 +21,7 @@ def on(pool_name: str, devices: int = 1, seed: int = 0, provenance: str = "measu
         cpus=2 * devices,
         devices=devices,
         provenance=provenance,
+        num_hosts=num_hosts,
     )
 
 
@@ -35,6 +36,22 @@ def test_trials_share_nodes_where_they_fit(devices, nodes):
 def test_as_many_nodes_as_needed_and_no_more_than_one_a_trial(devices):
     found = num_nodes([on("t4", count) for count in devices], NODE)
     assert sum(devices) / 4 <= found <= len(devices)
+
+
+def test_each_part_of_a_trial_on_several_hosts_has_a_node_of_its_own():
+    two = on("t4", 2, num_hosts=2)
+    assert num_nodes([two], NODE) == 2
+    assert num_nodes([two, two], NODE) == 2
+    assert num_nodes([on("t4", 3), two], NODE) == 3
+    assert num_nodes([on("t4", 1), two, on("t4", 4)], NODE) == 3
+
+
+def test_a_trial_has_all_its_nodes_or_waits():
+    gang = on("spot", num_hosts=2)
+    assert has_room(gang, [], inventory=TWO_POOLS, kept={})
+    assert not has_room(gang, [on("spot")], inventory=TWO_POOLS, kept={})
+    assert not has_room(gang, [on("t4", 4), on("t4", 4)], inventory=TWO_POOLS, kept={}), "three in all"
+    assert not has_room(on("spot", num_hosts=3), [], inventory=TWO_POOLS, kept={})
 
 
 def test_a_trial_fits_a_node_that_has_what_it_asks_for():

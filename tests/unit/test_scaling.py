@@ -57,3 +57,10 @@ def test_the_table_has_intervals_over_repeats_and_says_that_workers_share_a_cpu(
     on_gpus = {"device": "t4", "host_cpu": None}
     away = found([workers(1, rate=1000, **on_gpus), workers(2, rate=1900, **on_gpus)])
     assert "share the cores" not in scaling_table(away).note
+
+
+def test_workers_on_several_hosts_are_told_and_share_no_cores():
+    apart = [workers(count, rate=1000 * count, num_hosts=count) for count in (2, 4)]
+    table = scaling_table(found(apart))
+    assert [row[3] for row in table.rows] == ["2 on 2 hosts", "4 on 4 hosts"]
+    assert "share the cores" not in table.note

@@ -21,6 +21,7 @@ OTHERS = {
     "global_batch_size": [128],
     "steps": [300],
     "num_workers": [2],
+    "num_hosts": [2],
     "replicas": [2, 8],
     "process_model": ["per_host"],
     "seed": [7],

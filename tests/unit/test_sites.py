@@ -36,9 +36,43 @@ def test_the_first_pool_with_the_device_and_the_trainers_environment_is_chosen()
     assert chosen(point(device=CPU)) == "cpu"
 
 
-def test_the_workers_of_a_trial_have_one_node():
+def test_the_workers_of_a_trial_have_as_few_nodes_as_can_be():
     assert chosen(point(device=T4S, num_workers=2)) == "t4-by-four"
-    assert chosen(point(device=T4S, num_workers=8)) is None
+    assert placed(point(device=T4S, num_workers=8)).num_hosts == 2
+    assert chosen(point(device=T4S, num_workers=12, global_batch_size=60)) is None, "two nodes at most"
+
+
+def test_a_trainer_that_knows_one_host_gets_one():
+    alone = torch_like(spans_hosts=())
+    assert chosen(point(device=T4S, num_workers=4), trainer=alone) == "t4-by-four"
+    assert chosen(point(device=T4S, num_workers=8), trainer=alone) is None
+
+
+def test_workers_can_be_spread_over_more_nodes_than_they_need():
+    spread = point(device=T4S, num_workers=2, num_hosts=2)
+    assert (chosen(spread), placed(spread).devices) == ("t4", 1)
+    assert chosen(point(device=T4S, num_workers=6, num_hosts=3, global_batch_size=60)) is None
+
+
+def test_workers_on_cpus_share_one_node_unless_they_are_spread():
+    together, apart = (point(device=CPU, num_workers=4, num_hosts=hosts) for hosts in (None, 2))
+    assert (placed(together).num_hosts, placed(together).threads) == (1, 2)
+    assert (placed(apart).num_hosts, placed(apart).processes_per_host, placed(apart).threads) == (2, 2, 4)
+
+
+def test_a_trial_on_more_hosts_is_another_trial_and_one_on_one_host_what_it_always_was():
+    together, apart = (placed(point(device=CPU, num_workers=4, num_hosts=hosts)) for hosts in (1, 2))
+    assert together.trial_id != apart.trial_id
+    assert together.trial_id == placed(point(device=CPU, num_workers=4)).trial_id
+
+
+def test_this_host_is_one():
+    asked = point(num_workers=2, num_hosts=2)
+    found = planned(asked, missing_device="rehearse").placements[0]
+    assert (found.provenance, found.num_hosts) == ("rehearsed", 1)
+    assert found.substitutions == ("cpu for cpu", "1 host for 2")
+    (skipped,) = planned(asked, missing_device="skip").skipped
+    assert skipped.reason == "2 x cpu with num_hosts=2 is not here: here has no accelerator"
 
 
 def test_an_image_that_has_all_environments_is_good_for_any_trainer():
@@ -51,6 +85,31 @@ def test_a_host_of_a_larger_slice_is_no_device_of_its_own():
     whole = pool("v5e", device=v5e, environment="any")
     assert chosen(asked, trainer=tensorflow_like(), pools=[replace(whole, topology="4x4")]) is None
     assert chosen(asked, trainer=tensorflow_like(), pools=[whole]) == "v5e"
+
+
+def test_the_hosts_of_a_slice_are_taken_all_together():
+    v5e = replace(SLICE, name="tpu_v5e_4", replicas=4, slice_type="v5litepod-4", instances={1: "v5litepod-4"})
+    slices = [pool("v5e", device=v5e, environment="any", topology="4x4")]
+    spanning = tensorflow_like(spans_hosts=("tpu",))
+    for num_workers, name in ((1, None), (2, None), (4, "v5e"), (8, None)):
+        asked = point(device=v5e, precision="bf16", num_workers=num_workers)
+        assert chosen(asked, trainer=spanning, pools=slices) == name
+
+
+def test_on_fake_nodes_a_trial_of_several_hosts_has_as_many_and_a_process_on_each():
+    found = placed(point(device=T4S, num_workers=8), is_fake=True)
+    assert (found.provenance, found.num_hosts, found.devices, found.cpus) == ("rehearsed", 2, 4, 4)
+    assert (found.replicas, found.num_processes) == (2, 2)
+    assert found.substitutions == ("a fake node for t4", "2 replicas for 8", "gloo for nccl")
+
+
+def test_a_trainer_that_spans_no_cpus_is_rehearsed_on_one_host():
+    spanning = torch_like(name="torch_ddp", spans_hosts=("gpu",))
+    asked = point(device=T4S, num_workers=8)
+    pools = inventory(*POOLS, is_fake=True)
+    (found,) = planned(asked, inventory=pools, trainers={"torch_ddp": spanning}).placements
+    assert (found.num_hosts, found.trial.num_hosts) == (1, 2)
+    assert "1 host for 2" in found.substitutions
 
 
 def test_of_a_launchers_cluster_the_pools_in_its_zone_count():
@@ -89,19 +148,25 @@ def test_a_trial_on_the_processor_of_a_fake_node_is_of_this_host_and_rehearsed()
 
 
 def test_what_no_pool_has_is_skipped_with_the_pools_of_that_device():
-    (skipped,) = planned(point(device=T4S, num_workers=8), inventory=inventory(*POOLS)).skipped
+    asked = point(device=T4S, num_workers=12, global_batch_size=60)
+    (skipped,) = planned(asked, inventory=inventory(*POOLS)).skipped
     assert skipped.reason == (
-        "no pool has 8 x t4 on one node for torch_ddp (environment torch); pools: t4 (1 a node, torch), "
-        "t4-by-four (4 a node, torch), t4-tensorflow (1 a node, tensorflow)"
+        "no pool has 12 x t4 for torch_ddp (environment torch); pools: t4 (1 a node, at most 2, torch), "
+        "t4-by-four (4 a node, at most 2, torch), t4-tensorflow (1 a node, at most 2, tensorflow)"
     )
+
+
+def test_what_one_host_would_have_to_have_is_said_of_a_trainer_that_knows_one():
+    alone = {"torch_ddp": torch_like(spans_hosts=())}
+    asked = point(device=T4S, num_workers=8)
+    (skipped,) = planned(asked, inventory=inventory(*POOLS), trainers=alone).skipped
+    assert "for torch_ddp (environment torch), which needs them on one host; pools: t4" in skipped.reason
 
 
 def test_a_device_of_no_pool_is_skipped_with_all_pools():
     (skipped,) = planned(point(device=CPU), inventory=inventory(pool("t4"), pool("l4"))).skipped
     assert isinstance(skipped, Skipped)
-    assert skipped.reason == (
-        "no pool has 1 x cpu on one node for torch_ddp (environment torch); pools: t4, l4"
-    )
+    assert skipped.reason == ("no pool has 1 x cpu for torch_ddp (environment torch); pools: t4, l4")
 
 
 def test_what_no_pool_has_can_refuse_the_whole_command():

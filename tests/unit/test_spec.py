@@ -21,6 +21,7 @@ _OTHER_VALUES = {
     "global_batch_size": 128,
     "steps": 130,
     "num_workers": 2,
+    "num_hosts": 2,
     "replicas": 8,
     "process_model": "per_host",
     "seed": 1,

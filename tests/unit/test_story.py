@@ -15,10 +15,10 @@ _LEFT = {"event": "exited", "code": 0}
 _KILLED = {"event": "exited", "code": -signal.SIGKILL}
 
 
-def story(num_ranks: int = 2) -> Story:
+def story(num_ranks: int = 2, num_hosts: int = 1) -> Story:
     """Workers are asked for at 100 s, and have to be set up by 130 s; 600 s for the run."""
     deadlines = Deadlines(resources_seconds=1.0, start_seconds=30.0, run_seconds=600.0)
-    return Story(num_ranks=num_ranks, deadlines=deadlines, now=100.0, until=130.0)
+    return Story(num_ranks=num_ranks, deadlines=deadlines, now=100.0, until=130.0, num_hosts=num_hosts)
 
 
 def tell(told: Story, *events: tuple[int, dict], now: float = 101.0) -> Story:
@@ -106,6 +106,20 @@ def test_after_a_failure_one_more_second_is_given_to_hear_its_cause():
     assert told.until == 106.0
     told.time_out()
     assert cause_of(told) == ("error", "the cause")
+
+
+def test_on_several_hosts_the_loss_of_one_is_waited_for_where_it_may_be_the_cause():
+    training = ((0, _TRAINING), (1, _TRAINING))
+    told = tell(story(num_hosts=2), *training, (0, failed("error", "connection closed by peer")), now=105.0)
+    assert told.until == 165.0
+    tell(told, (1, {"event": "exited", "code": None}), now=125.0)
+    assert told.until == 126.0
+    assert cause_of(told) == ("worker_lost", "rank 1 was killed")
+
+
+def test_on_several_hosts_what_has_a_class_of_its_own_is_no_consequence():
+    told = tell(story(num_hosts=2), (0, _TRAINING), (1, _TRAINING), (0, failed("oom")), now=105.0)
+    assert told.until == 106.0
 
 
 def test_a_failure_is_not_forgiven_because_the_other_rank_only_now_begins():

@@ -36,11 +36,13 @@ def test_replicas_are_those_of_all_devices():
             {"num_workers": 3, "global_batch_size": 2},
             "global_batch_size=2 does not divide over 3 replicas (3 x cpu); 3 would",
         ),
+        ({"num_hosts": 0}, "num_hosts=0 must be at least 1"),
+        ({"num_workers": 4, "num_hosts": 3}, "num_workers=4 do not divide over 3 hosts"),
         ({"num_workers": 0}, "num_workers=0 must be at least 1"),
         ({"global_batch_size": -8}, "global_batch_size=-8 must be at least 1"),
     ],
 )
-def test_a_batch_must_divide_over_the_replicas(changes, message):
+def test_batch_and_workers_must_divide_and_counts_be_above_zero(changes, message):
     with pytest.raises(ConfigError) as raised:
         point(**changes)
     assert str(raised.value) == message

@@ -45,6 +45,14 @@ def test_every_second_of_a_measurement_is_in_one_phase():
     ]
 
 
+def test_an_attempt_on_several_nodes_is_on_each():
+    both = placement(trial_spec(num_workers=2, num_hosts=2), other_nodes=("b",))
+    found = timeline_of([ran(0, 3, placed=both), ran(3, 4, node="b")], name_of)
+    assert found.rows == ("a", "b")
+    assert {(each.row, each.phase) for each in found.stretches} >= {(0, "training"), (1, "training")}
+    assert [each.row for each in found.stretches if each.start >= 3 and each.phase != IDLE] == [1, 1, 1]
+
+
 def test_phases_go_no_further_than_their_attempt():
     assert stretches(ran(0, 0.7)) == [(0, "launch", 0, 0.6), (0, "first step", 0.6, 0.1)]
 

@@ -1,0 +1,123 @@
+"""One host of a trial: what a supervisor needs of it, and the host that the supervisor itself runs on."""
+
+import platform
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.placement import Placement
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.agent import NurseryAddress
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.checkpoints import Shelf, shelf_of
+from orchestrator.execute.memory import num_oom_kills
+from orchestrator.execute.ports import LOOPBACK, interface_of, reserved_addresses
+from orchestrator.train.base import Keeping
+from orchestrator.train.registry import trainer_info
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seats:
+    """What a host has ready for the workers of a trial that run there.
+
+    Attributes:
+        addresses: `ip:port`, one for each of them.
+        interface: of the network by which they reach the workers of other hosts.
+        device_ids: accelerators of the host that they may use, as their framework numbers them.
+        keeping: what they are told of checkpoints; None: there are none.
+    """
+
+    nursery: NurseryAddress
+    addresses: tuple[str, ...]
+    interface: str
+    device_ids: tuple[str, ...]
+    keeping: Keeping | None
+
+
+class NurseryOf(Protocol):
+    """Knows the nurseries of a host: `Agent.nursery`, or a way to an agent elsewhere."""
+
+    def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+        """The address of the nursery of a trainer."""
+
+
+class Host(Protocol):
+    """A host of one attempt at a trial."""
+
+    def opened(self) -> AbstractContextManager[Seats]:
+        """Have it ready for its workers. Raises TrialError with the class of whatever went wrong."""
+
+    def take(self, folder: Path) -> tuple[str, ...]:
+        """Keep a checkpoint that one of its workers has made: why it could not be kept, in lines."""
+
+    def num_oom_kills(self) -> int:
+        """Processes beside the workers, and workers, that its kernel has killed for memory so far."""
+
+
+class LocalHost:
+    """The host of this process.
+
+    Args:
+        ip: by which workers of other hosts reach its own.
+    """
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        mission: Mission,
+        *,
+        nursery_of: NurseryOf,
+        device_ids: Sequence[str] = (),
+        ip: str = LOOPBACK,
+    ) -> None:
+        self._placement = attempt.placement
+        self._mission = mission
+        self._nursery_of = nursery_of
+        self._device_ids = tuple(device_ids)
+        self._ip = ip
+        self._shelf = Shelf(None, None)
+
+    @contextmanager
+    def opened(self) -> Iterator[Seats]:
+        """As `Host.opened`."""
+        placement, mission = self._placement, self._mission
+        info = trainer_info(placement.trial.trainer)
+        _require_files(placement, mission)
+        nursery = self._nursery_of(
+            info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
+        )
+        with (
+            shelf_of(placement, mission.checkpointing) as self._shelf,
+            reserved_addresses(placement.processes_per_host, ip=self._ip) as addresses,
+        ):
+            yield Seats(
+                nursery=nursery,
+                addresses=addresses,
+                interface=interface_of(self._ip),
+                device_ids=self._device_ids,
+                keeping=self._shelf.keeping,
+            )
+
+    def take(self, folder: Path) -> tuple[str, ...]:
+        """As `Host.take`."""
+        return self._shelf.take(folder)
+
+    def num_oom_kills(self) -> int:
+        """As `Host.num_oom_kills`."""
+        return num_oom_kills()
+
+
+def _require_files(placement: Placement, mission: Mission) -> None:
+    """Refuse a pool's node that does not see what the driver sees, in words that say what to share."""
+    if placement.pool is None:
+        return
+    for path in (str(mission.folder), mission.data_paths[placement.trial.data]):
+        if not Path(path).exists():
+            raise TrialError(
+                "environment",
+                f"{platform.node()}, a node of pool {placement.pool}, does not see the driver's {path}; "
+                f"nodes must share its folders",
+            )

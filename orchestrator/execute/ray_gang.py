@@ -1,0 +1,91 @@
+"""The hosts of one attempt at a trial, as a placement group of Ray's has given them to it: all or none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ray
+from ray.util.placement_group import PlacementGroup
+
+from orchestrator.core.placement import Placement
+from orchestrator.deploy.nodes import POOL_LABEL
+from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.host import Host, LocalHost, NurseryOf
+from orchestrator.execute.ray_host import RayHost, local_host
+
+_ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
+_SLICE_LABEL = "ray.io/tpu-slice-name"
+_PLACE_LABEL = "ray.io/tpu-worker-id"
+_NODE_LABEL = "ray.io/node-id"
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    """A part of the group, and the node that has it."""
+
+    index: int
+    node_id: str
+    labels: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.labels[POOL_LABEL]}-{self.node_id[-_ID_DIGITS:]}"
+
+
+def spread_of(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
+    """How Ray is to place the bundles: each on a node of its own; those of a slice on the nodes of one."""
+    if placement.num_hosts == 1:
+        return {}
+    if is_slice:
+        topology = {_NODE_LABEL: "STRICT_SPREAD", _SLICE_LABEL: "STRICT_PACK"}
+        return {"strategy": None, "topology_strategy": topology}
+    return {"strategy": "STRICT_SPREAD"}
+
+
+def gang_of(
+    attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, resources: Mapping[str, float]
+) -> tuple[Attempt, list[Host]]:
+    """The attempt with the nodes that really have it, and its hosts, those of the first ranks first.
+
+    Called in the actor that holds the first bundle. Hosts of a TPU slice come in the order of their places
+    in it, which their ranks have to be in; others in that of their bundles.
+
+    Args:
+        resources: what each bundle holds.
+    """
+    if attempt.placement.num_hosts == 1:
+        device_ids = [str(each) for each in ray.get_gpu_ids()]
+        here = LocalHost(attempt, mission, nursery_of=nursery_of, device_ids=device_ids)
+        return _on_this_node(attempt), [here]
+    group = ray.util.get_current_placement_group()
+    assert group is not None, "Tune gives every trial one"
+    hosts: list[Host] = []
+    bundles = sorted(_bundles_of(group), key=lambda each: (int(each.labels.get(_PLACE_LABEL, 0)), each.index))
+    for each in bundles:
+        if each.index == 0:
+            hosts.append(local_host(attempt, mission, nursery_of=nursery_of))
+        else:
+            hosts.append(RayHost(attempt, mission, group=group, bundle=each.index, resources=resources))
+    return _placed(attempt, bundles), hosts
+
+
+def _on_this_node(attempt: Attempt) -> Attempt:
+    """By the labels of this node itself; the driver's own host has none of a pool."""
+    context = ray.get_runtime_context()
+    labels = context.get_node_labels()
+    if POOL_LABEL not in labels:
+        return attempt
+    return _placed(attempt, [_Bundle(0, context.get_node_id(), labels)])
+
+
+def _placed(attempt: Attempt, bundles: Sequence[_Bundle]) -> Attempt:
+    node, *others = (each.name for each in bundles)
+    return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
+
+
+def _bundles_of(group: PlacementGroup) -> list[_Bundle]:
+    table = ray.util.placement_group_table(group)
+    nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
+    labels = {each["NodeID"]: each["Labels"] for each in nodes}
+    found = table["bundles_to_node_id"].items()
+    return [_Bundle(index, node_id, labels[node_id]) for index, node_id in found]

@@ -1,0 +1,171 @@
+"""A trial on two nodes of a cluster: it has both or none, and trains what it trains on one."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from builders import placement, trial_spec
+from cluster_values import CPU, cluster, pool
+from noop_trials import Unwatched, mission
+from plan_values import node
+from processes import Family, family
+from static_cluster import static_cluster
+from trainer_runs import python_of
+
+from orchestrator.core.inventory import of_cluster
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Checkpointing, Deadlines
+from orchestrator.core.spec import TimingSpec
+from orchestrator.execute.base import Attempt, Mission
+from workloads.data.sources import resolve
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+SMALL = {"filters": (4, 8), "dense_units": 16, "learning_rate": 0.02, "momentum": 0.9}
+POOL = pool("cpu", device=CPU)
+TOLERANCE = 1e-5  # float32 sums in another order
+
+
+@pytest.fixture
+def relatives(monkeypatch: pytest.MonkeyPatch):
+    with family(monkeypatch) as started:
+        yield started
+
+
+@pytest.fixture
+def nodes(request: pytest.FixtureRequest, relatives: Family, monkeypatch: pytest.MonkeyPatch):
+    """As many as the test says."""
+    with static_cluster(POOL, monkeypatch, num_nodes=request.param) as running:
+        yield running
+
+
+class FarNodeKiller(Unwatched):
+    """Kills the raylet from which the first attempt's rank 1 descends, once a checkpoint is kept."""
+
+    def __init__(self, relatives: Family, checkpoints: Path) -> None:
+        self._relatives = relatives
+        self._checkpoints = checkpoints
+        self.url = str(checkpoints)
+        self.killed = ""
+
+    def started(self, attempt: Attempt) -> None:
+        if attempt.number == 1:
+            threading.Thread(target=self._strike).start()
+
+    def _strike(self) -> None:
+        while not list(self._checkpoints.glob("*/*/meta.json")):
+            time.sleep(0.01)
+        processes = [psutil.Process(pid) for pid in self._relatives.pids()]
+        (far,) = [each for each in processes if each.environ().get("RANK") == "1"]
+        raylet = next(each for each in far.parents() if each.name() == "raylet")
+        self.killed = next(word for word in raylet.cmdline() if word.startswith("--node_id="))[-6:]
+        os.kill(raylet.pid, signal.SIGKILL)
+
+
+def two_workers(trainer: str, *, num_hosts: int, steps: int = 120, **changes: Any) -> Placement:
+    """A measured trial of two processes, on one node or on two."""
+    trial = trial_spec(
+        trainer=trainer,
+        workload_options={} if trainer == "noop" else SMALL,
+        host_cpu="n2-standard-8 x8",
+        num_workers=2,
+        num_hosts=num_hosts,
+        replicas=2,
+        steps=steps,
+        timing=TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
+    )
+    hosts = {"num_hosts": num_hosts, "pool": "cpu", "node": "cpu"}
+    return placement(trial, replicas=2, num_processes=2, threads=1, cpus=8, **hosts, **changes)
+
+
+def told_of(folder: Path, **changes: Any) -> Mission:
+    data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
+    defaults = {
+        "data_paths": {"synthetic:1": str(data)},
+        "deadlines": Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
+        "pythons": {name: str(python_of(name)) for name in ("noop", "torch_ddp", "tensorflow")},
+        "checkpointing": Checkpointing(
+            every_seconds=1e-6, grace_seconds=20.0, url=str(folder / "checkpoints")
+        ),
+        "retry_limits": {"worker_lost": 1},
+    }
+    return mission(folder, **{**defaults, **changes})
+
+
+def run(nodes, told: Mission, *placements: Placement, watcher: Unwatched) -> list[TrialRecord]:
+    from orchestrator.execute.ray_tune import RayTuneExecutor
+
+    declared = cluster(POOL, provider="local")
+    records: list[TrialRecord] = []
+    inventory = of_cluster(declared, host=node(), is_fake=False)
+    executor = RayTuneExecutor(inventory, address=nodes.address, cluster=declared)
+    executor.run(placements, told, keep=records.append, watcher=watcher)
+    return records
+
+
+def newest_checkpoint(folder: Path, record: TrialRecord) -> tuple[str, dict[str, np.ndarray]]:
+    """Its name, which begins with its step, and its arrays."""
+    newest = max((folder / "checkpoints" / record.trial_id).iterdir())
+    with np.load(newest / "arrays.npz") as arrays:
+        return newest.name.partition("-")[0], dict(arrays)
+
+
+def names_of(nodes) -> set[str]:
+    return {f"cpu-{each.node_id[-6:]}" for each in nodes.worker_nodes}
+
+
+def nodes_had_by(record: TrialRecord) -> set[str]:
+    return {record.placement.node, *record.placement.other_nodes}
+
+
+@pytest.mark.parametrize("nodes", [2], indirect=True)
+def test_two_nodes_train_the_weights_that_one_trains(nodes, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    asked = [two_workers(name, num_hosts=hosts) for name in ("torch_ddp", "tensorflow") for hosts in (1, 2)]
+    records = {each.trial_id: each for each in run(nodes, told_of(tmp_path), *asked, watcher=Unwatched())}
+    assert [each.failure for each in records.values()] == [None] * 4
+    for first, second in zip(asked[::2], asked[1::2], strict=True):
+        one, two = records[first.trial_id], records[second.trial_id]
+        assert nodes_had_by(two) == names_of(nodes)
+        assert len(nodes_had_by(one)) == 1
+        step_of_one, weights_of_one = newest_checkpoint(tmp_path, one)
+        step_of_two, weights_of_two = newest_checkpoint(tmp_path, two)
+        assert step_of_one == step_of_two
+        for name, array in weights_of_one.items():
+            np.testing.assert_allclose(weights_of_two[name], array, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("nodes", [3], indirect=True)
+def test_where_a_further_node_is_lost_the_trial_goes_on_from_its_checkpoint_on_others(
+    nodes, relatives, tmp_path
+):
+    pytest.importorskip("torch", reason="torch is not installed")
+    killer = FarNodeKiller(relatives, tmp_path / "checkpoints")
+    told = told_of(
+        tmp_path, checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=killer.url)
+    )
+    asked = two_workers("torch_ddp", num_hosts=2, steps=2000, start_method="spawn")
+    lost, resumed = run(nodes, told, asked, watcher=killer)
+    assert (lost.failure.kind, lost.failure.message) == ("worker_lost", "rank 1 was killed")
+    assert killer.killed in {name[-6:] for name in nodes_had_by(lost)}
+    assert (resumed.failure, resumed.attempt, resumed.provenance) == (None, 2, "measured")
+    assert resumed.result.resumed_from_step > 0
+    assert len(nodes_had_by(resumed)) == 2
+    assert killer.killed not in {name[-6:] for name in nodes_had_by(resumed)}
+
+
+@pytest.mark.parametrize("nodes", [1], indirect=True)
+def test_a_trial_that_cannot_have_all_its_nodes_has_none_of_them(nodes, tmp_path):
+    soon = Deadlines(resources_seconds=3.0, start_seconds=60.0, run_seconds=60.0)
+    told = told_of(tmp_path, deadlines=soon)
+    (record,) = run(nodes, told, two_workers("noop", num_hosts=2), watcher=Unwatched())
+    assert record.failure.kind == "infeasible"
+    assert "2 nodes at once with 8 CPU each not free in pool cpu after 3 s" in record.failure.message
