@@ -1,22 +1,20 @@
-"""The scripts in `bare/` beside our trial of the same training: same arrays, threads, steps and blocks."""
+"""The scripts in `bare/` for what our trial trains: same arrays, threads, warm-up and steps of a block."""
 
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
-from trials import records_of, require_all, sweep_of
 
-from orchestrator import pipeline
 from orchestrator.core.placement import Placement
+from orchestrator.execute.base import Mission
 from orchestrator.train.variables import without_hidden_settings
 from workloads.data import batches
 from workloads.initial import initial_weights
@@ -52,27 +50,8 @@ class Protocol:
         )
 
     def words(self) -> tuple[str, ...]:
-        """For a script."""
-        return (
-            f"--warmup-steps={_WARMUP_STEPS}",
-            f"--blocks={self.blocks}",
-            f"--steps-per-block={self.steps_per_block}",
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """Samples per second of one run: of its median block, and of its fastest."""
-
-    median: float
-    best: float
-
-
-def rates_of(block_seconds: Sequence[float], *, samples_per_block: int) -> Rates:
-    """What one rank's blocks come to."""
-    return Rates(
-        median=samples_per_block / median(block_seconds), best=samples_per_block / min(block_seconds)
-    )
+        """For a script, which takes as many blocks as it is asked for."""
+        return (f"--warmup-steps={_WARMUP_STEPS}", f"--steps-per-block={self.steps_per_block}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,31 +61,58 @@ class Bare:
     command: tuple[str, ...]
     variables: Mapping[str, str]
     num_parameters: int
-    batch_size: int
 
-    def rates(self, protocol: Protocol) -> Rates:
-        """Run it in a process of its own."""
-        found = subprocess.run(
+    @contextmanager
+    def started(self, protocol: Protocol) -> Iterator["BareRun"]:
+        """Run it in a process of its own; at the end it must have trained what we train."""
+        with subprocess.Popen(
             (*self.command, *protocol.words()),
             env=dict(self.variables),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-        )
-        if found.returncode:
-            sys.exit(f"{Path(self.command[1]).name} ended with {found.returncode}; its error is above")
-        said = json.loads(found.stdout.splitlines()[-1])
-        require_training(said, num_parameters=self.num_parameters)
-        samples = self.batch_size * protocol.steps_per_block
-        return rates_of(said["block_seconds"], samples_per_block=samples)
+        ) as process:
+            run = BareRun(process, name=Path(self.command[1]).name)
+            yield run
+        run.require_training(num_parameters=self.num_parameters)
 
 
-def require_training(said: Mapping[str, Any], *, num_parameters: int) -> None:
-    """Exit unless a script trained a network as large as ours, and it learnt."""
-    losses = said["losses"]
-    if said["parameters"] != num_parameters:
-        sys.exit(f"the script's network has {said['parameters']} parameters; ours has {num_parameters}")
-    if not losses[-1] < losses[0]:
-        sys.exit(f"the script's loss did not fall: {losses[0]} at first, {losses[-1]} at last")
+class BareRun:
+    """A script that trains, block by block."""
+
+    def __init__(self, process: "subprocess.Popen[str]", *, name: str) -> None:
+        self._process = process
+        self._name = name
+        self._losses: list[float] = []
+        self._num_parameters = 0
+
+    def block_seconds(self) -> float:
+        """Let it train one more block."""
+        if not self._losses:
+            self._num_parameters = self._said()["parameters"]
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return float(self._said()["seconds"])
+
+    def require_training(self, *, num_parameters: int) -> None:
+        """Exit unless it trained a network as large as ours, and it learnt."""
+        if self._num_parameters != num_parameters:
+            sys.exit(
+                f"{self._name}: a network of {self._num_parameters} parameters; ours has {num_parameters}"
+            )
+        first, last = self._losses[0], self._losses[-1]
+        if not last < first:
+            sys.exit(f"{self._name}: its loss did not fall: {first} at first, {last} at last")
+
+    def _said(self) -> Mapping[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            sys.exit(f"{self._name} ended with {self._process.wait()}; its error is above")
+        said: Mapping[str, Any] = json.loads(line)
+        self._losses.append(said["loss"])
+        return said
 
 
 def point_of(trainer: str) -> tuple[str, ...]:
@@ -115,32 +121,19 @@ def point_of(trainer: str) -> tuple[str, ...]:
     return (*common, f"trainer={trainer}")
 
 
-def our_rates(trainer: str, protocol: Protocol) -> Rates:
-    """Run the trial in fresh processes, its nursery included."""
-    (record,) = records_of(*point_of(trainer), *protocol.overrides())
-    assert record.result is not None, "failures end the benchmark"
-    samples = record.spec.global_batch_size * protocol.steps_per_block
-    return rates_of(record.result.block_seconds[0], samples_per_block=samples)
-
-
 @contextmanager
-def bare_of(trainer: str, protocol: Protocol) -> Iterator[Bare]:
-    """The script with the arrays, the threads and the interpreter that our trial would have."""
-    with sweep_of(*point_of(trainer), *protocol.overrides()) as (settings, situation):
-        plan = pipeline.plan_sweep(settings, situation)
-        require_all(plan)
-        (placement,) = plan.placements
-        (data,) = situation.data.values()
-        python = situation.environments[trainer].python
+def bare_of(placement: Placement, mission: Mission) -> Iterator[Bare]:
+    """The script with the arrays, the threads and the interpreter that our trial has."""
+    trial = placement.trial
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "batches.npz"
-        spec = workload(placement.trial.workload, placement.trial.workload_options)
-        _write_batches(file, placement, spec, data_path=data.path)
-        yield _bare(trainer, spec, placement, command=(python, file))
+        spec = workload(trial.workload, trial.workload_options)
+        _write_batches(file, placement, spec, data_path=Path(mission.data_paths[trial.data]))
+        yield _bare(spec, placement, command=(mission.pythons[trial.trainer], file))
 
 
-def _bare(trainer: str, spec: WorkloadSpec, placement: Placement, *, command: tuple[str, Path]) -> Bare:
-    script, variables = SCRIPTS[trainer]
+def _bare(spec: WorkloadSpec, placement: Placement, *, command: tuple[str, Path]) -> Bare:
+    script, variables = SCRIPTS[placement.trial.trainer]
     optimizer, threads = spec.phases[-1].optimizers["model"], str(placement.threads)
     assert isinstance(optimizer, Sgd), "the scripts descend as mnist_cnn does"
     python, file = command
@@ -155,7 +148,6 @@ def _bare(trainer: str, spec: WorkloadSpec, placement: Placement, *, command: tu
         command=words,
         variables={**without_hidden_settings(os.environ), **threaded, **own},
         num_parameters=sum(each.size for each in weights.values()),
-        batch_size=placement.trial.global_batch_size,
     )
 
 

@@ -54,7 +54,14 @@ def run_in_order(
 ) -> tuple[TrialRecord, ...]:
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
-    mission = Mission(
+    mission = mission_of(settings, situation)
+    InlineExecutor(situation.inventory).run(placements, mission, keep=records.append, watcher=Silent())
+    return require_results(records)
+
+
+def mission_of(settings: Settings, situation: pipeline.Situation) -> Mission:
+    """What the trials of such a sweep are told."""
+    return Mission(
         sweep=settings.sweep.name,
         folder=settings.outputs / settings.sweep.name,
         deadlines=settings.deadlines,
@@ -65,8 +72,6 @@ def run_in_order(
         prior_attempts={},
         environment={},
     )
-    InlineExecutor(situation.inventory).run(placements, mission, keep=records.append, watcher=Silent())
-    return require_results(records)
 
 
 def require_results(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import sys
 import time
 
 import keras
@@ -12,7 +13,7 @@ from keras import layers
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("file", help="x: [batch, sample, 28, 28, 1] float32; y: [batch, sample]")
-for name in ("threads", "warmup-steps", "blocks", "steps-per-block"):
+for name in ("threads", "warmup-steps", "steps-per-block"):
     parser.add_argument(f"--{name}", type=int, required=True)
 parser.add_argument("--learning-rate", type=float, required=True)
 parser.add_argument("--momentum", type=float, required=True)
@@ -56,12 +57,10 @@ def train(steps):
     return float(loss)  # waits for the device
 
 
-losses = [train(1)]
+print(json.dumps({"parameters": model.count_params(), "loss": train(1)}), flush=True)
 train(args.warmup_steps)
-seconds = []
-for _ in range(args.blocks):
+for _ in sys.stdin:  # each line asks for a block
     start = time.perf_counter()
     loss = train(args.steps_per_block)
-    seconds.append(time.perf_counter() - start)
-    losses.append(loss)
-print(json.dumps({"block_seconds": seconds, "losses": losses, "parameters": model.count_params()}))
+    seconds = time.perf_counter() - start
+    print(json.dumps({"seconds": seconds, "loss": loss}), flush=True)

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import sys
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch_xla.core import xla_model
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("file", help="x: [batch, sample, 28, 28, 1] float32; y: [batch, sample]")
-for name in ("threads", "warmup-steps", "blocks", "steps-per-block"):
+for name in ("threads", "warmup-steps", "steps-per-block"):
     parser.add_argument(f"--{name}", type=int, required=True)
 parser.add_argument("--learning-rate", type=float, required=True)
 parser.add_argument("--momentum", type=float, required=True)
@@ -55,13 +56,11 @@ def train(steps):
     return loss.detach()
 
 
-losses = [train(1).item()]
+parameters = sum(each.numel() for each in model.parameters())
+print(json.dumps({"parameters": parameters, "loss": train(1).item()}), flush=True)
 train(args.warmup_steps)
-seconds = []
-for _ in range(args.blocks):
+for _ in sys.stdin:  # each line asks for a block
     start = time.perf_counter()
     loss = train(args.steps_per_block)
-    seconds.append(time.perf_counter() - start)
-    losses.append(loss.item())
-parameters = sum(each.numel() for each in model.parameters())
-print(json.dumps({"block_seconds": seconds, "losses": losses, "parameters": parameters}))
+    seconds = time.perf_counter() - start
+    print(json.dumps({"seconds": seconds, "loss": loss.item()}), flush=True)

@@ -4,20 +4,33 @@ import json
 import sys
 
 import pytest
-from cross_check import Check, Pair, json_of, main, table_of
-from independent import Bare, Protocol, Rates, rates_of, require_training
+from cross_check import Check, json_of, main, table_of
+from independent import Bare, Protocol
 from trials import require_all
+from turns import Blocks
 
 from orchestrator.core.placement import Plan, Skipped
 
-LEARNT = {"losses": [2.3, 0.5], "parameters": 1000}
+PROTOCOL = Protocol(blocks=2, steps_per_block=20)
+SCRIPT = """
+import json, sys
+print(json.dumps({{"parameters": {parameters}, "loss": 2.3}}), flush=True)
+for number, _ in enumerate(sys.stdin):
+    print(json.dumps({{"seconds": 0.5, "loss": {loss}}}), flush=True)
+"""
 
 
-def check(*ratios: float, best: float = 1.0) -> Check:
-    """Pairs of medians with those ratios; the fastest blocks of all have another."""
-    bare = Rates(median=500, best=2000)
-    pairs = (Pair(ours=Rates(median=each * 500, best=2000 * best), bare=bare) for each in ratios)
-    return Check(trainer="torch_ddp", pairs=tuple(pairs))
+def check(*ratios: float) -> Check:
+    """Pairs of median blocks with those ratios of their rates."""
+    pairs = (Blocks(ours=(9.0, 1 / each, 0.1), bare=(1.0, 1.0, 1.0)) for each in ratios)
+    return Check(trainer="torch_ddp", pairs=tuple(pairs), samples_per_block=500)
+
+
+def bare(folder, *, parameters: int = 1000, loss: str = "0.5") -> Bare:
+    """A script of the name `script.py`, that trains nothing."""
+    script = folder / "script.py"
+    script.write_text(SCRIPT.format(parameters=parameters, loss=loss))
+    return Bare(command=(sys.executable, str(script)), variables={}, num_parameters=1000)
 
 
 @pytest.mark.parametrize(
@@ -30,55 +43,51 @@ def check(*ratios: float, best: float = 1.0) -> Check:
     ],
 )
 def test_the_median_ratio_decides_and_its_interval_says_how_surely(ratios, is_within, verdict):
-    found = check(*ratios, best=1.1)
-    assert (found.is_within, found.verdict) == (is_within, verdict)
+    assert (check(*ratios).is_within, check(*ratios).verdict) == (is_within, verdict)
 
 
-def test_where_the_host_was_busy_the_fastest_blocks_decide_and_the_verdict_says_so():
-    found = check(1.2, 0.7, 1.3, best=0.98)
-    assert (found.is_within, found.verdict) == (True, "within 3% by the fastest blocks alone")
-
-
-def test_a_run_has_the_rate_of_its_median_block_and_of_its_fastest():
-    assert rates_of([0.2, 0.1, 0.4], samples_per_block=100) == Rates(median=500, best=1000)
-
-
-def test_the_table_has_each_pair_and_the_json_each_rate():
+def test_the_table_has_each_pair_and_the_json_each_block():
     row = table_of([check(0.99, 1.02, 1.0)]).splitlines()[-1]
-    assert row == "| torch_ddp | 500 | 500 | 0.990, 1.020, 1.000 | 1.000 [0.990, 1.020] | 1.000 | within 3% |"
-    (said,) = json.loads(json_of([check(0.99, 1.02, 1.0)]))
-    bare = {"median": 500, "best": 2000}
-    assert said["pairs"][1] == {"ours": {"median": 510, "best": 2000}, "bare": bare, "ratio": 1.02}
-    assert (said["median_ratio"], said["interval"], said["is_within"]) == (1.0, [0.99, 1.02], True)
+    assert row == "| torch_ddp | 500 | 500 | 0.990, 1.020, 1.000 | 1.000 [0.990, 1.020] | within 3% |"
+    (said,) = json.loads(json_of([check(0.8, 1.02, 1.0)]))
+    assert said["pairs"][0] == {"ours": [9.0, 1.25, 0.1], "bare": [1.0, 1.0, 1.0]}
+    assert (said["median_ratio"], said["is_within"], said["samples_per_block"]) == (1.0, True, 500)
 
 
-def test_both_sides_are_asked_for_as_many_steps():
+def test_our_side_takes_as_many_steps_as_its_blocks_have():
     protocol = Protocol(blocks=30, steps_per_block=20)
     assert "steps=621" in protocol.overrides()
-    assert protocol.words() == ("--warmup-steps=20", "--blocks=30", "--steps-per-block=20")
+    assert protocol.words() == ("--warmup-steps=20", "--steps-per-block=20")
 
 
-def test_a_script_that_trained_the_same_network_is_believed():
-    require_training(LEARNT, num_parameters=1000)
+def test_a_script_that_trained_the_same_network_is_believed(tmp_path):
+    with bare(tmp_path).started(PROTOCOL) as run:
+        assert [run.block_seconds(), run.block_seconds()] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
+    ("changes", "message"),
     [
-        (LEARNT | {"parameters": 999}, "the script's network has 999 parameters; ours has 1000"),
-        (LEARNT | {"losses": [2.3, 2.3]}, "the script's loss did not fall: 2.3 at first, 2.3 at last"),
-        (LEARNT | {"losses": [2.3, float("nan")]}, "the script's loss did not fall: 2.3 at first, nan at"),
+        ({"parameters": 999}, "script.py: a network of 999 parameters; ours has 1000"),
+        ({"loss": "2.3"}, "script.py: its loss did not fall: 2.3 at first, 2.3 at last"),
+        ({"loss": "float('nan')"}, "script.py: its loss did not fall: 2.3 at first, nan at"),
     ],
 )
-def test_a_script_that_trained_another_network_or_nothing_is_refused(said, message):
-    with pytest.raises(SystemExit, match=f"^{message}"):
-        require_training(said, num_parameters=1000)
+def test_a_script_that_trained_another_network_or_nothing_is_refused(tmp_path, changes, message):
+    with (
+        pytest.raises(SystemExit, match=f"^{message}"),
+        bare(tmp_path, **changes).started(PROTOCOL) as run,
+    ):
+        run.block_seconds()
 
 
 def test_a_script_that_fails_has_no_rate():
-    bare = Bare(command=(sys.executable, "absent.py"), variables={}, num_parameters=1, batch_size=64)
-    with pytest.raises(SystemExit, match=r"^absent.py ended with 2; its error is above$"):
-        bare.rates(Protocol(blocks=1, steps_per_block=1))
+    absent = Bare(command=(sys.executable, "absent.py"), variables={}, num_parameters=1)
+    with (
+        pytest.raises(SystemExit, match=r"^absent.py ended with 2; its error is above$"),
+        absent.started(PROTOCOL) as run,
+    ):
+        run.block_seconds()
 
 
 def test_a_point_that_cannot_be_measured_here_says_why():
