@@ -13,7 +13,7 @@ export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test test-all check fix notebook
+.PHONY: install xla sweep smoke test check fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -39,24 +39,19 @@ sweep: $(ENVIRONMENTS)
 smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
-# Tests whose outcome depends on no clock run in two processes; the others have the host to themselves.
-PYTEST := $(VENV)/bin/python -m pytest
-IN_TWO := -n 2 --dist loadfile
-IN_ANY_COMPANY := tests/commands tests/equivalence tests/golden
-ALONE := tests/contract tests/integration tests/learning
+# Two processes take the files of tests in this order, the longest first: most of them wait as much as they compute.
+PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden
 
-# What takes too long for every day is for `make test-all`.
-test: SELECTED := -m "not long"
-test test-all: $(ENVIRONMENTS) check
-	$(PYTEST) $(IN_TWO) $(SELECTED) $(IN_ANY_COMPANY)
-	$(PYTEST) $(SELECTED) $(ALONE)
+test: $(ENVIRONMENTS) check
+	$(PYTEST) $(TESTS)
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PYTEST) $(IN_TWO) tests/unit
+	$(PYTEST) tests/unit
 
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .

@@ -1,5 +1,9 @@
-"""Puts the shared builders and the benchmarks on the path of every test; none has a time limit of its own."""
+"""Puts the shared builders and the benchmarks on the path of every test; none has a time limit of its own.
 
+Test processes that run side by side have a core each.
+"""
+
+import os
 import sys
 from pathlib import Path
 
@@ -9,3 +13,11 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "ben
 
 hypothesis.settings.register_profile("any_host", deadline=None)
 hypothesis.settings.load_profile("any_host")
+
+
+def pytest_configure() -> None:
+    """Keep a test's threads to one core: on one that others use too they wait for each other all the time."""
+    process = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if process:
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(process.removeprefix("gw")) % len(cores)]})

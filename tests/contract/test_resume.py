@@ -168,6 +168,7 @@ def test_a_notice_to_leave_makes_a_checkpoint_at_once(
     trial = training(trainer, workers=workers)
     left, resumed = run(inline(), told, trial, Striker(relatives, tmp_path, signal.SIGTERM))
     assert left.failure.kind == "preempted"
+    assert resumed.failure is None
     step = resumed.result.resumed_from_step
     assert left.failure.message == f"told to leave (SIGTERM) after step {step}"
     assert resumed.result.steps == STEPS

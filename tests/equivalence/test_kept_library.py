@@ -51,8 +51,8 @@ def draw_statistics(layer: object) -> None:
         ("MobileNetV2", "mobilenet_v2", 33),
         ("EfficientNetB0", "efficientnet_b0", 33),
         ("Xception", "xception", 71),
-        pytest.param("InceptionV3", "inception_v3", 75, marks=pytest.mark.long),
-        pytest.param("InceptionResNetV2", "inception_resnet_v2", 75, marks=pytest.mark.long),
+        ("InceptionV3", "inception_v3", 75),
+        ("InceptionResNetV2", "inception_resnet_v2", 75),
     ],
 )
 def test_logits_are_those_of_keras_applications(

@@ -34,17 +34,8 @@ from workloads.with_torch import training as torch_training  # noqa: E402 (likew
 
 TOLERANCE = 1e-4
 
-LONG = {"inception_resnet_v2", "resnet34", "vgg13", "vgg16", "vgg19"}
-"""Build for more than ten seconds, or are more of the same."""
 
-LONG_TO_TRAIN = {*LONG, "inception_v3", "resnet50", "retinopathy_cnn", "xception"}
-
-
-def names(long: set[str]) -> list[object]:
-    return [pytest.param(name, marks=[pytest.mark.long] if name in long else []) for name in NAMES]
-
-
-@pytest.fixture(scope="module", params=names(LONG))
+@pytest.fixture(scope="module", params=NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -126,7 +117,7 @@ def test_gradients_agree_within_1e_4(precise: Twins) -> None:
         assert largest({name: ours[name] - start[name] for name in start if is_trained(name)}) > 1e-2
 
 
-@pytest.mark.parametrize("name", names(LONG_TO_TRAIN), indirect=True)
+@pytest.mark.parametrize("name", NAMES, indirect=True)
 def test_four_steps_agree_within_1e_4_and_so_do_the_outputs_of_trained_weights(precise: Twins) -> None:
     precise.start_over(seed=1)
     for phase in precise.spec.phases:

@@ -1,4 +1,4 @@
-"""Every workload learns: each beats chance by far on what it has not seen. Larger siblings: a long test."""
+"""Every workload learns: each beats chance by far on what it has not seen."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,6 @@ class Lesson:
     Attributes:
         beyond: what the metric must be better than.
         chance: what it is worth without training: all of one class, or noise for digits.
-        is_long: it is more of what a sibling shows in less time.
     """
 
     metric: str = "accuracy"
@@ -30,7 +29,6 @@ class Lesson:
     steps: int
     global_batch_size: int = 64
     options: Mapping[str, Any] = field(default_factory=dict)
-    is_long: bool = False
 
     def is_passed_with(self, reached: float) -> bool:
         """Whether that is better than asked for, on the side of it that is away from chance."""
@@ -56,28 +54,25 @@ LESSONS: Mapping[str, Lesson] = {
         options={"network": "resnet50", "image_size": 64, **NARROW},
     ),
     "lenet5": Lesson(beyond=0.7, steps=600),
-    "alexnet": Lesson(beyond=0.7, steps=200, options={"width": 0.125, "learning_rate": 0.03}, is_long=True),
-    "vgg11": Lesson(beyond=0.4, steps=300, options=NARROW),
-    "vgg13": Lesson(beyond=0.25, steps=300, options=NARROW, is_long=True),
-    "vgg16": Lesson(beyond=0.25, steps=400, options=NARROW, is_long=True),
+    "alexnet": Lesson(beyond=0.7, steps=200, options={"width": 0.125, "learning_rate": 0.03}),
+    "vgg11": Lesson(beyond=0.3, steps=300, options=NARROW),
+    "vgg13": Lesson(beyond=0.2, steps=300, options=NARROW),
+    "vgg16": Lesson(beyond=0.2, steps=400, options=NARROW),
     "vgg19": Lesson(
-        metric="held_out_loss", beyond=2.1, chance=2.3, steps=400, options=NARROW, is_long=True
+        metric="held_out_loss", beyond=2.1, chance=2.3, steps=400, options=NARROW
     ),  # 0.2 of accuracy are its first steps away from a guess: nineteen layers without normalisation
     "resnet18": Lesson(beyond=0.9, steps=100, options=NARROW),
-    "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW, is_long=True),
-    "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW, is_long=True),
+    "resnet34": Lesson(beyond=0.9, steps=80, options=NARROW),
+    "resnet50": Lesson(beyond=0.9, steps=100, options=NARROW),
     "inception_v3": Lesson(beyond=0.5, steps=200, global_batch_size=32, options={"image_size": 75, **NARROW}),
     "inception_resnet_v2": Lesson(
         beyond=0.5,
         steps=120,
         global_batch_size=32,
         options={"image_size": 75, "width": 0.125},
-        is_long=True,
     ),
-    "mobilenet_v2": Lesson(beyond=0.8, steps=100, options={"width": 0.5}),
-    "xception": Lesson(
-        beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}, is_long=True
-    ),
+    "mobilenet_v2": Lesson(beyond=0.5, steps=100, options={"width": 0.5}),
+    "xception": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}),
 }
 
 
@@ -92,25 +87,20 @@ def point_of(name: str, lesson: Lesson) -> Mapping[str, Any]:
     }
 
 
-@pytest.fixture(
-    scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["short", "long"]
-)
-def trained(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Mapping[str, Any]]:
-    """Workload -> its record: one sweep of all lessons that are long, or that are not."""
-    lessons = {name: each for name, each in LESSONS.items() if each.is_long == request.param}
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Any]]:
+    """Workload -> its record: one sweep of all lessons."""
     folder = tmp_path_factory.mktemp("lessons")
     file = folder / "conf" / "sweep" / "lessons.yaml"
     file.parent.mkdir(parents=True)
-    entries = [point_of(name, lesson) for name, lesson in lessons.items()]
+    entries = [point_of(name, lesson) for name, lesson in LESSONS.items()]
     sweep = {"defaults": ["schema", "_self_"], "name": "lessons", "include": entries}
     file.write_text(json.dumps(sweep))  # which is YAML too
     words = ("+sweep=lessons", "trainer=torch_ddp", "precision=fp32", "executor=inline", "tracking=none")
     told = ask(*words, cwd=folder, seconds=1500)
     assert told.code == 0, told.out + told.err
     records = {each["spec"]["workload"]: each for each in records_in(folder, "lessons")}
-    assert set(records) == set(lessons)
+    assert set(records) == set(LESSONS)
     return records
 
 

@@ -1,6 +1,5 @@
 """What the words of the Makefile come to; nothing is made."""
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -22,12 +21,6 @@ def dry(*words: str) -> str:
 def test_torch_xlas_python_is_told_unless_it_is_left_out(words: tuple[str, ...], python: str) -> None:
     lines = [line.rstrip() for line in dry("sweep", *words).splitlines()]
     assert f"ORCHESTRATOR_XLA_PYTHON := {python}".rstrip() in lines
-
-
-def test_long_tests_are_for_test_all() -> None:
-    rest = "tests/contract tests/integration tests/learning\n"
-    assert f'pytest -m "not long" {rest}' in dry("test")
-    assert re.search(f"pytest +{rest}", dry("test-all"))
 
 
 def test_every_folder_of_tests_is_run():
