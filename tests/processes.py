@@ -3,9 +3,11 @@
 import contextlib
 import os
 import select
+import signal
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -49,6 +51,13 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[Family]:
     monkeypatch.setenv(_VARIABLE, started._mark)
     yield started
     started.wait_until_gone()
+
+
+def heeds_sigterm(pid: int) -> bool:
+    """Whether a process has a handler of SIGTERM, as the kernel says."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (caught,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigCgt"))
+    return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 def has_ended(pid: int, *, seconds: float = 10.0) -> bool:

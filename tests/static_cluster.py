@@ -7,12 +7,24 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 
 from orchestrator.core.pool import Pool
 from orchestrator.deploy.nodes import labels_of_pool
 
 _NOTICED_SOON = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+
+
+def raylet_above(process: psutil.Process) -> psutil.Process:
+    """Of the node that a process is on."""
+    return next(each for each in process.parents() if each.name() == "raylet")
+
+
+def node_id_of(raylet: psutil.Process) -> str:
+    """Ray's id of its node."""
+    (told,) = [word for word in raylet.cmdline() if word.startswith("--node_id=")]
+    return told.partition("=")[2]
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """One host of a trial: what a supervisor needs of it, and the host that the supervisor itself runs on."""
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,9 @@ class Host(Protocol):
     def take(self, folder: Path) -> tuple[str, ...]:
         """Keep a checkpoint that one of its workers has made: why it could not be kept, in lines."""
 
+    def is_leaving(self) -> bool:
+        """Whether it is known to be about to go, as a spot machine that is wanted back."""
+
     def num_oom_kills(self) -> int:
         """Processes beside the workers, and workers, that its kernel has killed for memory so far."""
 
@@ -62,6 +65,7 @@ class LocalHost:
 
     Args:
         ip: by which workers of other hosts reach its own.
+        is_leaving: as `Host.is_leaving`.
     """
 
     def __init__(
@@ -72,12 +76,14 @@ class LocalHost:
         nursery_of: NurseryOf,
         device_ids: Sequence[str] = (),
         ip: str = LOOPBACK,
+        is_leaving: Callable[[], bool] = lambda: False,
     ) -> None:
         self._placement = attempt.placement
         self._mission = mission
         self._nursery_of = nursery_of
         self._device_ids = tuple(device_ids)
         self._ip = ip
+        self._is_leaving = is_leaving
         self._shelf = Shelf(None, None)
 
     @contextmanager
@@ -104,6 +110,10 @@ class LocalHost:
     def take(self, folder: Path) -> tuple[str, ...]:
         """As `Host.take`."""
         return self._shelf.take(folder)
+
+    def is_leaving(self) -> bool:
+        """As `Host.is_leaving`."""
+        return self._is_leaving()
 
     def num_oom_kills(self) -> int:
         """As `Host.num_oom_kills`."""

@@ -10,8 +10,8 @@ from ray.util.placement_group import PlacementGroup
 from orchestrator.core.placement import Placement
 from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.base import Attempt, Mission
-from orchestrator.execute.host import Host, LocalHost, NurseryOf
-from orchestrator.execute.ray_host import RayHost, local_host
+from orchestrator.execute.host import Host, NurseryOf
+from orchestrator.execute.ray_host import Bundle, RayHost, local_host
 
 _ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
 _SLICE_LABEL = "ray.io/tpu-slice-name"
@@ -20,7 +20,7 @@ _NODE_LABEL = "ray.io/node-id"
 
 
 @dataclass(frozen=True, slots=True)
-class _Bundle:
+class _Part:
     """A part of the group, and the node that has it."""
 
     index: int
@@ -54,9 +54,7 @@ def gang_of(
         resources: what each bundle holds.
     """
     if attempt.placement.num_hosts == 1:
-        device_ids = [str(each) for each in ray.get_gpu_ids()]
-        here = LocalHost(attempt, mission, nursery_of=nursery_of, device_ids=device_ids)
-        return _on_this_node(attempt), [here]
+        return _on_this_node(attempt), [local_host(attempt, mission, nursery_of=nursery_of)]
     group = ray.util.get_current_placement_group()
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
@@ -65,7 +63,8 @@ def gang_of(
         if each.index == 0:
             hosts.append(local_host(attempt, mission, nursery_of=nursery_of))
         else:
-            hosts.append(RayHost(attempt, mission, group=group, bundle=each.index, resources=resources))
+            where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=resources)
+            hosts.append(RayHost(attempt, mission, bundle=where))
     return _placed(attempt, bundles), hosts
 
 
@@ -75,17 +74,17 @@ def _on_this_node(attempt: Attempt) -> Attempt:
     labels = context.get_node_labels()
     if POOL_LABEL not in labels:
         return attempt
-    return _placed(attempt, [_Bundle(0, context.get_node_id(), labels)])
+    return _placed(attempt, [_Part(0, context.get_node_id(), labels)])
 
 
-def _placed(attempt: Attempt, bundles: Sequence[_Bundle]) -> Attempt:
+def _placed(attempt: Attempt, bundles: Sequence[_Part]) -> Attempt:
     node, *others = (each.name for each in bundles)
     return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
 
 
-def _bundles_of(group: PlacementGroup) -> list[_Bundle]:
+def _bundles_of(group: PlacementGroup) -> list[_Part]:
     table = ray.util.placement_group_table(group)
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
     labels = {each["NodeID"]: each["Labels"] for each in nodes}
     found = table["bundles_to_node_id"].items()
-    return [_Bundle(index, node_id, labels[node_id]) for index, node_id in found]
+    return [_Part(index, node_id, labels[node_id]) for index, node_id in found]

@@ -3,11 +3,14 @@
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import ray
+
+# ray 2.60: no public way to ask which nodes drain, so the minor version is pinned
+from ray._private.state import state
 from ray.util.placement_group import PlacementGroup
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
@@ -16,6 +19,7 @@ from orchestrator.core.result import Failure
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.host import LocalHost, NurseryOf, Seats
+from orchestrator.execute.ports import LOOPBACK
 from orchestrator.execute.ray_agent import end_own_agent, own_agent
 from orchestrator.execute.tunnel import Exit, Piece, Tunnel
 
@@ -23,25 +27,30 @@ _ANSWER_SECONDS = 30.0  # for what takes milliseconds there
 _GRACE_SECONDS = 5.0  # so that the host itself can say what went wrong
 
 
-class RayHost:
-    """Prepares itself from the moment it is made, while others do.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A part of a trial's placement group.
 
-    Args:
-        bundle: its place in the trial's placement group.
-        resources: what that bundle holds: CPU and GPU by these names, anything else by its own.
+    Attributes:
+        index: its place in the group.
+        node_id: Ray's, of the node that has it.
+        resources: that it holds: CPU and GPU by these names, anything else by its own.
     """
 
-    def __init__(
-        self,
-        attempt: Attempt,
-        mission: Mission,
-        *,
-        group: PlacementGroup,
-        bundle: int,
-        resources: Mapping[str, float],
-    ) -> None:
+    group: PlacementGroup
+    index: int
+    node_id: str
+    resources: Mapping[str, float]
+
+
+class RayHost:
+    """Prepares itself from the moment it is made, while others do."""
+
+    def __init__(self, attempt: Attempt, mission: Mission, *, bundle: Bundle) -> None:
+        self._node_id = bundle.node_id
+        resources = bundle.resources
         others = {name: amount for name, amount in resources.items() if name not in ("CPU", "GPU")}
-        there = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
+        there = PlacementGroupSchedulingStrategy(bundle.group, placement_group_bundle_index=bundle.index)
         # Its types leave out what its documentation has.
         part = ray.remote(concurrency_groups={"send": 1, "receive": 1})(_Part)  # type: ignore[call-overload]
         self._actor: Any = part.options(
@@ -86,6 +95,10 @@ class RayHost:
             return (f"checkpoint {folder.name} was not kept: its host is gone ({type(error).__name__})",)
         return notes
 
+    def is_leaving(self) -> bool:
+        """As `Host.is_leaving`."""
+        return is_draining(self._node_id)
+
     def num_oom_kills(self) -> int:
         """As `Host.num_oom_kills`; 0 of a host that is gone."""
         with contextlib.suppress(ray.exceptions.RayError):
@@ -118,10 +131,24 @@ class RayHost:
 
 
 def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf) -> LocalHost:
-    """This one, with the accelerators that Ray gives this actor, among hosts of a network."""
-    ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
-    device_ids = [str(each) for each in ray.get_gpu_ids()]
-    return LocalHost(attempt, mission, nursery_of=nursery_of, device_ids=device_ids, ip=ip)
+    """This one, with the accelerators that Ray gives this actor; on a network if it is one of several."""
+    own_ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
+    node_id = ray.get_runtime_context().get_node_id()
+    return LocalHost(
+        attempt,
+        mission,
+        nursery_of=nursery_of,
+        device_ids=[str(each) for each in ray.get_gpu_ids()],
+        ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
+        is_leaving=lambda: is_draining(node_id),
+    )
+
+
+def is_draining(node_id: str) -> bool:
+    """Whether Ray was told that the node goes. False where its head does not answer."""
+    with contextlib.suppress(ray.exceptions.RayError):
+        return node_id in state.get_draining_nodes()
+    return False
 
 
 class _Part:

@@ -15,6 +15,7 @@ from orchestrator.core.trainer import Seat
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.host import Host, Seats
 from orchestrator.execute.host_use import Looks, gpus_of, host_use
+from orchestrator.execute.notices import Notices
 from orchestrator.execute.outcome import log_of, outcome_of
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
@@ -91,7 +92,8 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
         with WorkerGroup(
             nurseries, jobs, start_method=placement.start_method, logs=logs, until=until
         ) as group:
-            _hear_out(story, group, looks=looks, hosts=[hosts[_host_of(job.rank, placement)] for job in jobs])
+            of_ranks = [hosts[_host_of(job.rank, placement)] for job in jobs]
+            _hear_out(story, group, looks=looks, notices=_notices_of(hosts), hosts=of_ranks)
         if not story.is_complete:
             raise story.error_of(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
     return story
@@ -100,6 +102,10 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
 def _host_of(rank: int, placement: Placement) -> int:
     """The place of a rank's host among those of the trial."""
     return rank // placement.processes_per_host
+
+
+def _notices_of(hosts: Sequence[Host]) -> Notices:
+    return Notices(lambda: any(each.is_leaving() for each in hosts))
 
 
 def _num_oom_kills(hosts: Sequence[Host]) -> int:
@@ -113,27 +119,33 @@ def _logs_of(attempt: Attempt, mission: Mission) -> list[Path]:
     return [folder / f"rank{rank}.log" for rank in range(attempt.placement.num_processes)]
 
 
-def _hear_out(story: Story, group: WorkerGroup, *, looks: Looks, hosts: Sequence[Host]) -> None:
+def _hear_out(
+    story: Story, group: WorkerGroup, *, looks: Looks, notices: Notices, hosts: Sequence[Host]
+) -> None:
     """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves.
 
     Args:
         hosts: of each rank.
     """
     while not story.is_told:
-        _take_turn(story, group, looks=looks, hosts=hosts)
+        if notices.have_come(now=time.monotonic()):
+            group.tell_to_leave()
+        _take_turn(story, group, looks=looks, until=min(story.until, notices.due), hosts=hosts)
     looks.look(now=time.monotonic())
     if story.is_complete:
         group.wait_for_exits(seconds=_LEAVE_SECONDS)
 
 
-def _take_turn(story: Story, group: WorkerGroup, *, looks: Looks, hosts: Sequence[Host]) -> None:
+def _take_turn(
+    story: Story, group: WorkerGroup, *, looks: Looks, until: float, hosts: Sequence[Host]
+) -> None:
     """Hear one message and answer it, or look at the host, or come to the end of patience.
 
     A checkpoint is kept before anything else is heard: the answer to the next meeting says that it is.
     """
     if time.monotonic() >= looks.due:
         looks.look(now=time.monotonic())
-    event = group.next_event(until=min(story.until, looks.due))
+    event = group.next_event(until=min(until, looks.due))
     if event is None:
         if time.monotonic() >= story.until:
             story.time_out()

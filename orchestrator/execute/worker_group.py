@@ -90,6 +90,12 @@ class WorkerGroup:
             with contextlib.suppress(ChannelClosedError):
                 channel.send(message)
 
+    def tell_to_leave(self) -> None:
+        """Tell the first worker of this host, which takes all ranks along."""
+        pid = next(pid for rank, pid in self._pids.items() if not self._nurseries[rank].is_far)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
     def wait_for_exits(self, *, seconds: float) -> None:
         """Give workers that have said their last word time to leave by themselves."""
         self._wait(set(self._channels), until=time.monotonic() + seconds)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import placement, trial_spec
 from noop_trials import Unwatched, mission, noop
-from processes import Family, family
+from processes import Family, family, heeds_sigterm
 from trainer_runs import RUNS, python_of
 
 from orchestrator.core.device import Node
@@ -92,16 +92,9 @@ class Notifier(Unwatched):
             threading.Thread(target=self._notify).start()
 
     def _notify(self) -> None:
-        while not any(map(_heeds, self._relatives.workers())):
+        while not any(map(heeds_sigterm, self._relatives.workers())):
             time.sleep(0.01)
         os.kill(*self._relatives.workers(), signal.SIGTERM)
-
-
-def _heeds(pid: int) -> bool:
-    """Whether a process has a handler of SIGTERM, as the kernel says."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (caught,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigCgt"))
-    return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 @pytest.fixture

@@ -1,35 +1,23 @@
 """A trial on two nodes of a cluster: it has both or none, and trains what it trains on one."""
 
-import os
-import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from builders import placement, trial_spec
-from cluster_values import CPU, cluster, pool
-from noop_trials import Unwatched, mission
-from plan_values import node
+from cluster_runs import LONG, POOL, run, told_of, two_workers
+from noop_trials import Unwatched
 from processes import Family, family
-from static_cluster import static_cluster
-from trainer_runs import python_of
+from static_cluster import node_id_of, raylet_above, static_cluster
 
-from orchestrator.core.inventory import of_cluster
-from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.core.spec import TimingSpec
-from orchestrator.execute.base import Attempt, Mission
-from workloads.data.sources import resolve
+from orchestrator.execute.base import Attempt
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-SMALL = {"filters": (4, 8), "dense_units": 16, "learning_rate": 0.02, "momentum": 0.9}
-POOL = pool("cpu", device=CPU)
 TOLERANCE = 1e-5  # float32 sums in another order
 
 
@@ -64,50 +52,9 @@ class FarNodeKiller(Unwatched):
             time.sleep(0.01)
         processes = [psutil.Process(pid) for pid in self._relatives.pids()]
         (far,) = [each for each in processes if each.environ().get("RANK") == "1"]
-        raylet = next(each for each in far.parents() if each.name() == "raylet")
-        self.killed = next(word for word in raylet.cmdline() if word.startswith("--node_id="))[-6:]
-        os.kill(raylet.pid, signal.SIGKILL)
-
-
-def two_workers(trainer: str, *, num_hosts: int, steps: int = 120, **changes: Any) -> Placement:
-    """A measured trial of two processes, on one node or on two."""
-    trial = trial_spec(
-        trainer=trainer,
-        workload_options={} if trainer == "noop" else SMALL,
-        host_cpu="n2-standard-8 x8",
-        num_workers=2,
-        num_hosts=num_hosts,
-        replicas=2,
-        steps=steps,
-        timing=TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
-    )
-    hosts = {"num_hosts": num_hosts, "pool": "cpu", "node": "cpu"}
-    return placement(trial, replicas=2, num_processes=2, threads=1, cpus=8, **hosts, **changes)
-
-
-def told_of(folder: Path, **changes: Any) -> Mission:
-    data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
-    defaults = {
-        "data_paths": {"synthetic:1": str(data)},
-        "deadlines": Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
-        "pythons": {name: str(python_of(name)) for name in ("noop", "torch_ddp", "tensorflow")},
-        "checkpointing": Checkpointing(
-            every_seconds=1e-6, grace_seconds=20.0, url=str(folder / "checkpoints")
-        ),
-        "retry_limits": {"worker_lost": 1},
-    }
-    return mission(folder, **{**defaults, **changes})
-
-
-def run(nodes, told: Mission, *placements: Placement, watcher: Unwatched) -> list[TrialRecord]:
-    from orchestrator.execute.ray_tune import RayTuneExecutor
-
-    declared = cluster(POOL, provider="local")
-    records: list[TrialRecord] = []
-    inventory = of_cluster(declared, host=node(), is_fake=False)
-    executor = RayTuneExecutor(inventory, address=nodes.address, cluster=declared)
-    executor.run(placements, told, keep=records.append, watcher=watcher)
-    return records
+        raylet = raylet_above(far)
+        self.killed = node_id_of(raylet)[-6:]
+        raylet.kill()
 
 
 def newest_checkpoint(folder: Path, record: TrialRecord) -> tuple[str, dict[str, np.ndarray]]:
@@ -152,7 +99,7 @@ def test_where_a_further_node_is_lost_the_trial_goes_on_from_its_checkpoint_on_o
     told = told_of(
         tmp_path, checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=killer.url)
     )
-    asked = two_workers("torch_ddp", num_hosts=2, steps=2000, start_method="spawn")
+    asked = two_workers("torch_ddp", num_hosts=2, steps=LONG, start_method="spawn")
     lost, resumed = run(nodes, told, asked, watcher=killer)
     assert (lost.failure.kind, lost.failure.message) == ("worker_lost", "rank 1 was killed")
     assert killer.killed in {name[-6:] for name in nodes_had_by(lost)}

@@ -1,0 +1,71 @@
+"""A node of a cluster is wanted back: its trial leaves a checkpoint in time, and goes on elsewhere."""
+
+import threading
+import time
+
+import psutil
+import pytest
+from cluster_runs import POOL, long_trial, run, told_of
+from noop_trials import Unwatched
+from processes import Family, family, heeds_sigterm
+from static_cluster import node_id_of, raylet_above, static_cluster
+
+from orchestrator.core.settings import Checkpointing
+from orchestrator.execute.base import Attempt
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("ray", reason="Ray is not installed")
+
+GRACE_SECONDS = 60.0
+
+
+@pytest.fixture
+def relatives(monkeypatch: pytest.MonkeyPatch):
+    with family(monkeypatch) as started:
+        yield started
+
+
+@pytest.fixture
+def two_nodes(relatives: Family, monkeypatch: pytest.MonkeyPatch):
+    with static_cluster(POOL, monkeypatch, num_nodes=2) as running:
+        yield running
+
+
+class Drainer(Unwatched):
+    """Tells Ray that the node of the first attempt's worker goes, once that worker heeds a notice."""
+
+    def __init__(self, relatives: Family, address: str) -> None:
+        self._relatives = relatives
+        self._address = address
+        self.drained = ""
+        self.goes_at = 0.0
+
+    def started(self, attempt: Attempt) -> None:
+        if attempt.number == 1:
+            threading.Thread(target=self._drain).start()
+
+    def _drain(self) -> None:
+        from ray._raylet import GcsClient
+        from ray.core.generated.autoscaler_pb2 import DRAIN_NODE_REASON_PREEMPTION
+
+        while not any(map(heeds_sigterm, self._relatives.workers())):
+            time.sleep(0.01)
+        (worker,) = self._relatives.workers()
+        self.drained = node_id_of(raylet_above(psutil.Process(worker)))
+        self.goes_at = time.time() + GRACE_SECONDS
+        goes_at_ms = int(self.goes_at * 1000)
+        client = GcsClient(address=self._address)
+        client.drain_node(self.drained, DRAIN_NODE_REASON_PREEMPTION, "wanted back", goes_at_ms)
+
+
+def test_a_trial_leaves_a_checkpoint_in_time_and_goes_on_on_another_node(two_nodes, relatives, tmp_path):
+    seldom = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
+    told = told_of(tmp_path, checkpointing=seldom, retry_limits={"preempted": 1})
+    drainer = Drainer(relatives, two_nodes.address)
+    left, resumed = run(two_nodes, told, long_trial(), watcher=drainer)
+    assert (left.failure.kind, left.provenance) == ("preempted", "measured")
+    assert left.ended_at < drainer.goes_at
+    assert left.placement.node == f"cpu-{drainer.drained[-6:]}"
+    assert (resumed.failure, resumed.attempt) == (None, 2)
+    assert resumed.result.resumed_from_step > 0
+    assert resumed.placement.node not in ("cpu", left.placement.node)
