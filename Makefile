@@ -39,8 +39,8 @@ sweep: $(ENVIRONMENTS)
 smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
-# Two processes take the files of tests in this order, the longest first: most of them wait as much as they compute.
-PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes take the files of tests in this order, the longest first: most of them wait as much as they compute.
+PYTEST := $(VENV)/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden
 
 test: $(ENVIRONMENTS) check

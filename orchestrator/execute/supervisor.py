@@ -76,7 +76,6 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     placement = attempt.placement
     until = time.monotonic() + mission.deadlines.start_seconds
-    logs = _logs_of(attempt, mission)
     with contextlib.ExitStack() as held:
         seats = [held.enter_context(each.opened()) for each in hosts]
         oom_kills = _num_oom_kills(hosts)
@@ -89,6 +88,7 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
             num_hosts=placement.num_hosts,
         )
         nurseries = [seats[_host_of(job.rank, placement)].nursery for job in jobs]
+        logs = _logs_of(attempt, mission)
         with WorkerGroup(
             nurseries, jobs, start_method=placement.start_method, logs=logs, until=until
         ) as group:

@@ -59,10 +59,10 @@ def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its
 ):
     """Two nodes at once for four pools: each trial lands in its own, in the first command or the second.
 
-    One of them has both nodes of its pool, for four of the device are more than a node has.
+    One of them has both nodes of its pool, for four of the device are more than a node has; four workers on
+    CPUs share a node, and of the others there are no four.
     """
-    gang = "sweep.include=[{trainer: noop, device: t4, num_workers: 4}]"
-    words = (*WORDS, DEVICES, gang, "pools.max_nodes=2", "pools.idle_seconds=2")
+    words = (*WORDS, DEVICES, "num_workers=1,4", "pools.max_nodes=2", "pools.idle_seconds=2")
     with start(*words, cwd=tmp_path) as driver:
         while not records_in(tmp_path):
             assert driver.poll() is None
@@ -74,8 +74,10 @@ def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its
     assert (answer.code, f"{len(before)} cached" in answer.out) == (0, True), answer.err
     records = records_in(tmp_path)
     assert records[: len(before)] == before
-    assert sorted(place_of(each) for each in records) == sorted([*POOL_OF.items(), ("t4", POOL_OF["t4"])])
-    (spread,) = [each for each in records if each["spec"]["num_workers"] == 4]
+    assert sorted(place_of(each) for each in records) == sorted(
+        [*POOL_OF.items(), ("cpu", "cpu"), ("t4", "t4-spot")]
+    )
+    (spread,) = [each for each in records if each["spec"]["num_hosts"] == 2]
     nodes = {spread["placement"]["node"], *spread["placement"]["other_nodes"]}
     assert {each.rpartition("-")[0] for each in nodes} == {"t4-spot"}
     assert len(nodes) == 2
