@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from orchestrator.predict.latency import LatencyTable
+from orchestrator.predict.pairs import Pair, pair_of
 from orchestrator.predict.read import read_latencies
 
 MODELS = {
@@ -95,3 +96,8 @@ def both_ways(folder: Path) -> LatencyTable:
     for anchor in (SLOW, FAST):
         published_frame(anchor).to_csv(folder / f"anchor_{anchor}.csv", index=False)
     return read_latencies(folder)
+
+
+def known_pair(folder: Path) -> Pair:
+    """From the slow device to the fast one."""
+    return pair_of(both_ways(folder), anchor=SLOW, target=FAST)
