@@ -41,7 +41,7 @@ smoke: $(ENVIRONMENTS)
 
 # Three processes take the files of tests in this order, the longest first: most of them wait as much as they compute.
 PYTEST := $(VENV)/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
-TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden
+TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden tests/prediction
 
 test: $(ENVIRONMENTS) check
 	$(PYTEST) $(TESTS)

@@ -12,7 +12,7 @@ from types import FrameType
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator import cluster_verb, pipeline, verbs
+from orchestrator import cluster_verb, pipeline, predict_verb, verbs
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.tables import cut
@@ -40,6 +40,8 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
   sync     send the tracking server the records that it lacks
   cluster  the file that makes a cluster of declared pools: cluster pools=gcp pools.project=ID > cluster.yaml
            --check [FILE] tells all that is wrong with it or with FILE, --diff FILE what FILE has otherwise
+  predict  predict evaluate data=PATH: how well latencies on one device are predicted from another;
+           --json is for programs; docs/prediction.md says what PATH may hold
 
   workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md
 """
@@ -81,6 +83,9 @@ def _answer(words: Sequence[str]) -> int:
         return hydra_main(words, working_directory=Path.cwd())
     if cluster_verb.NAME in words:
         return cluster_verb.answer(words, say=partial(say, console), complain=_complain)
+    if predict_verb.NAME in words:
+        show = partial(print_table, console)
+        return predict_verb.answer(words, say=partial(say, console), show=show, note=_note)
     line = parse(words)
     return _VERBS[line.verb].act(verbs.settings_of(line.overrides), line.flags)
 
@@ -97,7 +102,7 @@ def parse(arguments: Sequence[str]) -> Line:
         raise ConfigError(f"one verb at a time: {words[0]!r} and {words[1]!r} were given")
     verb = words[0] if words else "run"
     if verb not in _VERBS:
-        raise UnknownNameError("verb", verb, known=(*_VERBS, cluster_verb.NAME))
+        raise UnknownNameError("verb", verb, known=(*_VERBS, cluster_verb.NAME, predict_verb.NAME))
     unknown = sorted(flags - _VERBS[verb].flags)
     if unknown:
         raise UnknownNameError(f"flag of {verb!r}:", unknown[0], known=_VERBS[verb].flags)
@@ -144,6 +149,10 @@ def _conclude(outcome: Outcome) -> int:
 
 def _complain(line: str) -> None:
     Console(stderr=True).print(Text(f"error: {line}"), soft_wrap=True)
+
+
+def _note(line: str) -> None:
+    Console(stderr=True).print(Text(line, style="dim"), soft_wrap=True)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,6 @@
 """(latency table, anchor, target) -> the workloads measured on both: what one prediction learns from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -124,6 +125,24 @@ def middle_of_repeats(pair: Pair) -> Pair:
         models=pair.models[first],
         families=pair.families[first],
         workloads=pair.workloads[first],
+    )
+
+
+def joined(parts: Sequence[Pair]) -> Pair:
+    """The rows of all parts of one pair."""
+    first = parts[0]
+    return Pair(
+        anchor=first.anchor,
+        target=first.target,
+        profiles=Profiles(
+            ops=first.profiles.ops,
+            op_seconds=np.concatenate([each.profiles.op_seconds for each in parts]),
+            step_seconds=np.concatenate([each.profiles.step_seconds for each in parts]),
+        ),
+        target_seconds=np.concatenate([each.target_seconds for each in parts]),
+        models=np.concatenate([each.models for each in parts]),
+        families=np.concatenate([each.families for each in parts]),
+        workloads=np.concatenate([each.workloads for each in parts]),
     )
 
 

@@ -1,8 +1,7 @@
 """Held-out predictions -> errors, coverage and width of intervals: of all pairs together, and of each."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,9 @@ class Score:
     """Of one method under one split. Errors are |predicted / measured - 1|, over the rows of all pairs.
 
     Attributes:
-        n: predictions that were made, each of one repeat of one workload from one anchor for one target.
-        refused: predictions that the method would not make; in no other number.
+        n: predictions, each of one repeat of one workload from one anchor for one target.
+        out_of_range: those of them that the method would refuse to a user; here they are judged too, for a
+            method must not look better by what it refuses.
         mape: mean error, with its 95% interval over models.
         median_error, p90_error: the error that half, and nine in ten, of the predictions stay below.
         coverage: share of measurements inside the interval that is to hold 90 of 100.
@@ -29,7 +29,7 @@ class Score:
     """
 
     n: int
-    refused: int
+    out_of_range: int
     mape: Spread
     median_error: float
     p90_error: float
@@ -37,20 +37,6 @@ class Score:
     worst_family: str
     worst_coverage: float
     width: float
-
-
-_UNKNOWN = math.nan
-_NO_PREDICTION = Score(
-    n=0,
-    refused=0,
-    mape=Spread(median=_UNKNOWN, low=_UNKNOWN, high=_UNKNOWN),
-    median_error=_UNKNOWN,
-    p90_error=_UNKNOWN,
-    coverage=_UNKNOWN,
-    worst_family="",
-    worst_coverage=_UNKNOWN,
-    width=_UNKNOWN,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +48,7 @@ class Rows:
         is_covered: [row] whether the measurement lies in the interval.
         widths: [row] (high - low) / predicted.
         models, families: [row] names.
-        in_range: [row] whether the method makes the prediction.
+        in_range: [row] whether the method would make the prediction to a user.
     """
 
     errors: Floats
@@ -97,27 +83,25 @@ def _in_range(predicted: Predicted) -> NDArray[np.bool_]:
 
 
 def score_of(rows: Rows) -> Score:
-    """Of the rows that are in range; without any, all is unknown."""
-    made = rows.in_range
-    errors = rows.errors[made]
-    if len(errors) == 0:
-        return replace(_NO_PREDICTION, refused=len(made))
+    """Of all rows, those that the method calls out of its range among them."""
     covered = coverage_by_family(rows)
     worst = min(covered, key=covered.__getitem__)
     return Score(
-        n=len(errors),
-        refused=int((~made).sum()),
-        mape=mean_over_models(errors, rows.models[made]),
-        median_error=float(np.median(errors)),
-        p90_error=float(np.quantile(errors, 0.9)),
-        coverage=float(rows.is_covered[made].mean()),
+        n=len(rows.errors),
+        out_of_range=int((~rows.in_range).sum()),
+        mape=mean_over_models(rows.errors, rows.models),
+        median_error=float(np.median(rows.errors)),
+        p90_error=float(np.quantile(rows.errors, 0.9)),
+        coverage=float(rows.is_covered.mean()),
         worst_family=worst,
         worst_coverage=covered[worst],
-        width=float(np.median(rows.widths[made])),
+        width=float(np.median(rows.widths)),
     )
 
 
 def coverage_by_family(rows: Rows) -> dict[str, float]:
-    """Family -> share of its measurements that their intervals hold; of rows in range."""
-    families, covered = rows.families[rows.in_range], rows.is_covered[rows.in_range]
-    return {str(family): float(covered[families == family].mean()) for family in np.unique(families)}
+    """Family -> share of its measurements that their intervals hold."""
+    return {
+        str(family): float(rows.is_covered[rows.families == family].mean())
+        for family in np.unique(rows.families)
+    }

@@ -56,7 +56,10 @@ def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["pln"], r"^unknown verb 'pln'; did you mean 'plan'\? known: cluster, plan, report, run, sync$"),
+        (
+            ["pln"],
+            r"^unknown verb 'pln'; did you mean 'plan'\? known: cluster, plan, predict, report, run, sync$",
+        ),
         (["plan", "report"], r"^one verb at a time: 'plan' and 'report' were given$"),
         (["--all"], r"^unknown flag of 'run': '--all'; known: none$"),
         (

@@ -44,7 +44,7 @@ def bounded(of, predicted, low, high, **changes):
 def test_errors_of_ten_and_thirty_percent_are_twenty_on_average():
     found = bounded(pair(["v1", "r1"]), [2.2, 1.4], [1.0, 1.0], [3.0, 1.5])
     score = score_of(rows_of([found]))
-    assert (score.n, score.refused) == (2, 0)
+    assert (score.n, score.out_of_range) == (2, 0)
     assert score.mape.median == pytest.approx(0.2)
     assert (score.mape.low, score.mape.high) == pytest.approx((0.1, 0.3)), (
         "models are drawn, and there are two"
@@ -60,15 +60,13 @@ def test_rows_of_several_pairs_count_alike():
     assert score_of(rows_of([one, three])).mape.median == pytest.approx(0.1 / 4)
 
 
-def test_what_is_out_of_range_is_counted_and_not_judged():
+def test_what_is_out_of_range_is_counted_and_judged_like_the_rest():
     known = np.array([True, False])
     found = bounded(pair(["v1", "r1"]), [2.0, 20.0], [1.0, 1.0], [3.0, 1.5], in_range=known)
     score = score_of(rows_of([found]))
-    assert (score.n, score.refused, score.coverage) == (1, 1, 1.0)
-    assert coverage_by_family(rows_of([found])) == {"v": 1.0}
-    nothing = score_of(rows_of([bounded(pair(["v1"]), [2.0], [1.0], [3.0], in_range=known[1:])]))
-    assert (nothing.n, nothing.refused) == (0, 1)
-    assert np.isnan(nothing.mape.median)
+    assert (score.n, score.out_of_range, score.coverage) == (2, 1, 0.5)
+    assert score.mape.median == pytest.approx(4.5)
+    assert coverage_by_family(rows_of([found])) == {"r": 0.0, "v": 1.0}
 
 
 def test_nine_sizes_in_ten_stay_within_the_quantile_and_of_few_the_largest_counts():

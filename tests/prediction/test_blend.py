@@ -1,0 +1,70 @@
+"""Our own predictor in a small world of known make: intervals, a range, and what it must not mind."""
+
+import numpy as np
+import pytest
+from latency_values import known_pair
+
+from orchestrator.predict.blend import fit_blend
+from orchestrator.predict.pairs import Profiles, joined, middle_of_repeats
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    return middle_of_repeats(known_pair(tmp_path_factory.mktemp("world")))
+
+
+def only(pair, *models):
+    return pair[np.isin(pair.models, models)]
+
+
+def test_a_model_that_was_not_seen_is_predicted_within_its_interval(pair):
+    for model in ("VGG16", "ResNet18"):
+        (fitted,) = fit_blend([pair.without(frozenset({model}))])
+        test = only(pair, model)
+        found = fitted.predict(test.profiles)["orchestrator"]
+        assert np.abs(found.step_seconds / test.target_seconds - 1).max() < 0.15
+        assert np.all((found.low <= test.target_seconds) & (test.target_seconds <= found.high))
+        assert found.in_range.all()
+
+
+def test_its_members_are_told_beside_it_and_it_is_their_geometric_mean(pair):
+    (fitted,) = fit_blend([pair])
+    found = {name: each.step_seconds for name, each in fitted.predict(pair.profiles).items()}
+    members = [found.pop(f"orchestrator_{each}") for each in ("trees", "composition", "process")]
+    assert list(found) == ["orchestrator"]
+    assert found["orchestrator"] == pytest.approx(np.exp(np.mean(np.log(members), axis=0)))
+
+
+def test_a_profile_like_none_of_training_is_out_of_range(pair):
+    (fitted,) = fit_blend([pair])
+    strange = Profiles(ops=("Device_MaxPool",), op_seconds=np.array([[9.0]]), step_seconds=np.array([30.0]))
+    found = fitted.predict(strange)["orchestrator"]
+    assert not found.in_range.any()
+    known = fitted.predict(pair.profiles)["orchestrator"]
+    assert (found.high / found.low).min() > np.median(known.high / known.low)
+
+
+def test_of_a_single_model_nothing_is_known(pair):
+    (fitted,) = fit_blend([only(pair, "VGG16")])
+    found = fitted.predict(pair.profiles)["orchestrator"]
+    assert not found.in_range.any()
+    assert (found.low.max(), found.high.min()) == (0, np.inf)
+
+
+def test_fitting_parts_side_by_side_is_fitting_each_alone(pair):
+    parts = [pair.without(frozenset({each})) for each in ("VGG16", "LeNet5")]
+    together = fit_blend(parts)
+    for part, one in zip(parts, together, strict=True):
+        (alone,) = fit_blend([part])
+        assert alone.quantile == one.quantile
+        found, expected = (each.predict(pair.profiles)["orchestrator"] for each in (one, alone))
+        assert np.array_equal(found.step_seconds, expected.step_seconds)
+
+
+def test_neither_the_order_of_rows_nor_repeats_matter(pair):
+    order = np.random.default_rng(0).permutation(len(pair.models))
+    twice = joined([pair, pair])
+    (one,), (shuffled,), (doubled,) = (fit_blend([each]) for each in (pair, pair[order], twice))
+    for other in (shuffled, doubled):
+        found, expected = (each.predict(pair.profiles)["orchestrator"] for each in (other, one))
+        assert found.step_seconds == pytest.approx(expected.step_seconds)

@@ -1,0 +1,112 @@
+"""The verb `predict evaluate`: what it prints of a small world, for people and for programs."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from latency_values import FAST, SLOW, both_ways
+from shell import REPOSITORY
+
+from orchestrator.cli import main
+from orchestrator.predict.evaluate import evaluate
+from orchestrator.predict.evaluation_tables import plain_of, sentences_of, tables_of
+from orchestrator.predict.splits import SPLITS
+
+MEMBERS = {
+    "orchestrator": ("trees", "composition", "process"),
+    "profet": ("linear", "forest", "network"),
+}
+METHODS = [
+    *(name for method, each in MEMBERS.items() for name in (method, *(f"{method}_{part}" for part in each))),
+    "ratio",
+    "log_quadratic",
+]
+ROWS = 2 * 6 * 2 * 2  # repeats x models x batches x sizes
+
+
+@pytest.fixture(scope="module")
+def told():
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory, told):
+    return evaluate(both_ways(tmp_path_factory.mktemp("world")), tell=told.append)
+
+
+def test_every_method_is_judged_under_both_splits(found, told):
+    plain = plain_of(found)
+    assert list(plain) == METHODS
+    assert all(tuple(each) == SPLITS for each in plain.values())
+    assert {each["n"] for method in plain.values() for each in method.values()} == {2 * ROWS}
+    assert told == [
+        f"1 of 2: {SLOW} -> {FAST}, 48 measurements",
+        f"2 of 2: {FAST} -> {SLOW}, 48 measurements",
+    ]
+
+
+def test_a_world_of_sums_is_predicted_well_by_who_takes_steps_apart(found):
+    errors = {method: each["leave_one_model_out"]["mape_percent"] for method, each in plain_of(found).items()}
+    assert errors["orchestrator"] < 10 < errors["ratio"]
+    assert errors["orchestrator_composition"] < errors["log_quadratic"]
+
+
+def test_the_tables_have_a_row_for_each_method_pair_and_family(found):
+    scores, _, pairs, _, families, _ = tables_of(found)
+    assert [row[0] for row in scores.rows] == METHODS
+    assert {len(row) for row in scores.rows} == {len(scores.columns)}
+    assert [row[0] for row in pairs.rows] == [f"{SLOW} -> {FAST}", f"{FAST} -> {SLOW}"]
+    assert [row[0] for row in families.rows] == ["alexnet", "resnet", "toy", "vgg"]
+    assert [each.header for each in pairs.columns[1:]] == ["orchestrator", "profet", "ratio", "log_quadratic"]
+
+
+def test_ours_less_theirs_is_told_for_each_split(found):
+    first, second = sentences_of(found)
+    assert first.startswith("leave_one_model_out: mean error of orchestrator less that of profet: -")
+    assert second.startswith("leave_one_family_out: ")
+
+
+def test_two_devices_have_no_rank(found):
+    (row,) = [row for row in tables_of(found)[0].rows if row[0] == "profet"]
+    assert row[7:9] == ("\N{EN DASH}", "\N{EN DASH}")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict"], "possible is `predict evaluate data=PATH [--json]`"),
+        (["predict", "evaluate"], "possible is `predict evaluate data=PATH [--json]`"),
+        (["predict", "evaluate", "data=x", "--all"], "'--all' is not known; possible is"),
+        (["predict", "evaluate", "folder=x"], "'folder' is not known; possible is"),
+        (["predict", "evaluate", "data=nowhere"], "data='nowhere' is neither a file nor a folder"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_2(tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+
+
+def test_the_answer_for_programs_is_json_alone_and_needs_no_ray_and_no_framework(tmp_path):
+    folder = tmp_path / "world"
+    folder.mkdir()
+    both_ways(folder)
+    (folder / f"anchor_{FAST}.csv").unlink()
+    code = (
+        "import sys; from orchestrator.cli import main; code = main(sys.argv[1:]); "
+        "sys.exit(code or bool({'ray', 'torch', 'tensorflow', 'torch_xla', 'keras'} & set(sys.modules)))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "predict", "evaluate", f"data={folder}", "--json"],
+        cwd=REPOSITORY,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert list(json.loads(ran.stdout)) == METHODS

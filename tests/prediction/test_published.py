@@ -1,0 +1,78 @@
+"""The published data: what each method reaches on models that it did not see. Needs ORCHESTRATOR_DATA."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.cli import main
+from orchestrator.predict.baselines import fit_log_quadratic
+from orchestrator.predict.blend import fit_blend
+from orchestrator.predict.conformal import with_intervals
+from orchestrator.predict.held_out import held_out_predictions
+from orchestrator.predict.latency import device_ops
+from orchestrator.predict.op_clusters import clusters_of
+from orchestrator.predict.pairs import pair_of
+from orchestrator.predict.read import read_latencies
+from orchestrator.predict.scalers import curves_of, held_out_errors
+from orchestrator.predict.scores import rows_of, score_of
+
+DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="ORCHESTRATOR_DATA has no folder `profet`")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return read_latencies(DATA)
+
+
+def scores(table, fit, **pair):
+    found = held_out_predictions(pair_of(table, **pair), fit)
+    return {(each.method, each.split): score_of(rows_of([with_intervals(each)])) for each in found}
+
+
+def test_the_profiles_cover_two_steps(table):
+    steps = table.op_seconds[device_ops(table.op_seconds)].sum(axis=1) / table.rows["step_seconds"]
+    assert steps.dropna().median() == pytest.approx(1.0, abs=0.15)
+
+
+def test_the_authors_clusters_of_op_names_are_found_again(table):
+    found = clusters_of(device_ops(table.op_seconds)).clusters
+    assert len(found) == 24
+    assert ("Device_Conv2DBackpropFilter", "Device_Conv2DBackpropInput") in found
+
+
+def test_scalers_reach_about_what_the_paper_says(table):
+    def mean_error(axis):
+        curves = (list(curves_of(table, device=each, axis=axis)) for each in table.devices)
+        return np.concatenate([held_out_errors(each) for each in curves]).mean()
+
+    assert mean_error("batch_size") < 0.07
+    assert mean_error("image_size") < 0.10
+
+
+def test_op_times_tell_more_than_a_latency_alone(table):
+    pair = {"anchor": "p3.2xlarge", "target": "g4dn.xlarge"}
+    ours, alone = scores(table, fit_blend, **pair), scores(table, fit_log_quadratic, **pair)
+    for split in ("leave_one_model_out", "leave_one_family_out"):
+        own = ours["orchestrator", split]
+        assert own.mape.median < alone["log_quadratic", split].mape.median / 2
+        assert own.coverage > 0.8
+        assert own.width < 1
+
+
+@pytest.mark.long
+def test_the_published_level_is_reached_and_ours_lies_below_it(capsys):
+    assert main(["predict", "evaluate", f"data={DATA}", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    by_model, by_family = (
+        {method: each[split] for method, each in found.items()}
+        for split in ("leave_one_model_out", "leave_one_family_out")
+    )
+    assert 10.5 < by_model["profet"]["mape_percent"] < 12.5
+    assert by_model["orchestrator"]["mape_percent"] < 8.5
+    assert by_family["orchestrator"]["mape_percent"] < by_family["profet"]["mape_percent"]
+    assert 0.87 < by_model["orchestrator"]["coverage_90"] < 0.93
+    assert by_model["orchestrator"]["n"] == by_model["profet"]["n"]

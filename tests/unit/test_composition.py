@@ -1,0 +1,64 @@
+"""Classes of ops, and a step as their composition."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from latency_values import SPEED_UPS, known_pair
+
+from orchestrator.predict.composition import fit_composition
+from orchestrator.predict.features import features_of
+from orchestrator.predict.op_classes import OP_CLASSES, class_of, class_seconds
+from orchestrator.predict.pairs import Profiles, middle_of_repeats
+
+
+@pytest.fixture
+def pair(tmp_path):
+    return middle_of_repeats(known_pair(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("op", "name"),
+    [
+        ("IDLE", "idle"),
+        ("_FusedConv2D", "convolution"),
+        ("Conv2DBackpropFilter", "convolution_to_kernel"),
+        ("Conv2DBackpropInput", "convolution_to_input"),
+        ("DepthwiseConv2dNativeBackpropInput", "elementwise"),
+        ("MatMul", "product"),
+        ("FusedBatchNormGradV3", "normalisation"),
+        ("MaxPoolGrad", "pooling"),
+        ("ResourceApplyGradientDescent", "update"),
+        ("_Recv", "transfer"),
+        ("aten::cudnn_convolution", "convolution"),
+        ("aten::mm", "product"),
+        ("NeverHeardOf", "elementwise"),
+    ],
+)
+def test_an_op_belongs_to_a_class(op, name):
+    assert class_of(op) == name
+
+
+def test_what_the_host_did_is_in_no_class():
+    profiles = Profiles(
+        ops=("Host_MatMul", "Device_MatMul"), op_seconds=np.array([[5.0, 2.0]]), step_seconds=np.array([4.0])
+    )
+    assert dict(zip(OP_CLASSES, class_seconds(profiles)[0], strict=True))["product"] == 2
+    assert class_seconds(profiles).sum() == 2
+    busy_share = features_of(profiles)[0, 2]
+    assert busy_share == 0.5
+
+
+def test_a_step_that_is_a_sum_of_ops_is_taken_apart(pair):
+    found = fit_composition(pair)
+    factors = dict(zip(OP_CLASSES, found.factors, strict=False))
+    expected = [1 / each for each in SPEED_UPS]
+    assert [factors[each] for each in ("convolution", "product", "elementwise")] == pytest.approx(
+        expected, rel=0.1
+    )
+    assert found.step_seconds(pair.profiles) == pytest.approx(pair.target_seconds, rel=0.05)
+
+
+def test_a_class_that_training_lacks_goes_at_the_middle_ratio(pair):
+    found = fit_composition(replace(pair, target_seconds=pair.profiles.step_seconds / 2))
+    assert found.factors[OP_CLASSES.index("transfer")] == pytest.approx(0.5)
