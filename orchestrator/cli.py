@@ -40,8 +40,8 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
   sync     send the tracking server the records that it lacks
   cluster  the file that makes a cluster of declared pools: cluster pools=gcp pools.project=ID > cluster.yaml
            --check [FILE] tells all that is wrong with it or with FILE, --diff FILE what FILE has otherwise
-  predict  predict evaluate data=PATH: how well latencies on one device are predicted from another;
-           --json is for programs; docs/prediction.md says what PATH may hold
+  predict  times and costs on devices that are not here: predict workload=vgg16 device=t4,v100, or +sweep=NAME
+           predict evaluate data=PATH tells how well latencies of one device tell those of another, --json too
 
   workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md
 """

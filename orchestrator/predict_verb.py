@@ -1,17 +1,20 @@
-"""The verb `predict`: how well methods of prediction do on a table of latencies."""
+"""The verb `predict`: times on devices that are not here, and how well such predictions do."""
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from orchestrator.analysis.tables import Table
+from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 
 NAME = "predict"
-_EVALUATE = "evaluate"
-_DATA = "data"
 _JSON = "--json"
+_POSSIBLE = (
+    f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} evaluate data=PATH [{_JSON}]` "
+    f"and `{NAME} fit data=PATH`"
+)
 
 Say = Callable[[str], None]
 Show = Callable[[Table], None]
@@ -27,17 +30,56 @@ def answer(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
         ConfigError: words that cannot be understood, or data that cannot be read.
     """
     flags = [word for word in words if word.startswith("-")]
-    keys = dict(word.split("=", 1) for word in words if "=" in word and word not in flags)
-    verbs = [word for word in words if word not in flags and "=" not in word]
-    unknown = [*({*flags} - {_JSON}), *({*keys} - {_DATA})]
-    if verbs != [NAME, _EVALUATE] or unknown or not keys.get(_DATA):
-        told = f"{unknown[0]!r} is not known; " if unknown else ""
-        raise ConfigError(f"{NAME}: {told}possible is `{NAME} {_EVALUATE} {_DATA}=PATH [{_JSON}]`")
-    return _evaluate(Path(keys[_DATA]), as_json=_JSON in flags, say=say, show=show, note=note)
+    plain = [word for word in words if word not in flags and "=" not in word]
+    overrides = [word for word in words if word not in (*flags, *plain)]
+    match [each for each in plain if each != NAME]:
+        case []:
+            _refuse(flags)
+            return _predict(overrides, show=show)
+        case ["evaluate"]:
+            _refuse(set(flags) - {_JSON})
+            return _evaluate(_data_of(overrides), as_json=_JSON in flags, say=say, show=show, note=note)
+        case ["fit"]:
+            _refuse(flags)
+            return _fit(_data_of(overrides))
+        case [other, *_]:
+            raise ConfigError(f"{NAME}: {other!r} is not known; {_POSSIBLE}")
+    raise AssertionError  # a list is one of these
+
+
+def _refuse(flags: Iterable[str]) -> None:
+    for each in flags:
+        raise ConfigError(f"{NAME}: {each!r} is not known; {_POSSIBLE}")
+
+
+def _data_of(overrides: Sequence[str]) -> Path:
+    match [word.partition("=") for word in overrides]:
+        case [("data", _, path)] if path:
+            return Path(path)
+    raise ConfigError(f"{NAME}: exactly one word is needed, data=PATH; {_POSSIBLE}")
+
+
+# scikit-learn takes a second to import, which no other verb has to wait for: hence imports in functions
+
+
+def _predict(overrides: Sequence[str], *, show: Show) -> int:
+    from orchestrator.predict.prediction_table import prediction_table
+    from orchestrator.predicting import predicted
+
+    show(prediction_table(predicted(overrides, working_directory=Path.cwd())))
+    return 0
+
+
+def _fit(data: Path) -> int:
+    from orchestrator.predict.defaults import fit_default_models
+    from orchestrator.predict.read import read_latencies
+
+    models = fit_default_models(read_latencies(data))
+    sys.stdout.write(json.dumps(codec.to_plain(models), indent=1) + "\n")
+    return 0
 
 
 def _evaluate(data: Path, *, as_json: bool, say: Say, show: Show, note: Say) -> int:
-    # scikit-learn takes a second or two to import, which no other verb has to wait for
     from orchestrator.predict.evaluate import evaluate
     from orchestrator.predict.evaluation_tables import plain_of, sentences_of, tables_of
     from orchestrator.predict.read import read_latencies

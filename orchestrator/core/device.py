@@ -21,6 +21,8 @@ class Device:
         slice_type: a TPU slice as Cloud TPU calls it, `v5litepod-8`: recognises it. None for all others.
         source: where the figures come from.
         memory_bytes_per_second: peak of its own memory, of the whole device; None: unknown.
+        link_bytes_per_second: most that one of its chips can exchange with others, as its maker counts it;
+            None: not published.
         tdp_watts: the most that it draws for long, by its maker; None: not published.
         cpus: how many of it -> vCPUs of what is rented, by the price catalogue of `conf/prices/gcp.yaml`.
         ray_type: as Ray calls its accelerators, `T4` or `TPU-V3`; None for a CPU.
@@ -39,6 +41,7 @@ class Device:
     slice_type: str | None
     source: str
     memory_bytes_per_second: float | None = None
+    link_bytes_per_second: float | None = None
     tdp_watts: float | None = None
     cpus: Mapping[int, int] = field(default_factory=dict)
     ray_type: str | None = None

@@ -76,10 +76,9 @@ def test_two_devices_have_no_rank(found):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["predict"], "possible is `predict evaluate data=PATH [--json]`"),
-        (["predict", "evaluate"], "possible is `predict evaluate data=PATH [--json]`"),
-        (["predict", "evaluate", "data=x", "--all"], "'--all' is not known; possible is"),
-        (["predict", "evaluate", "folder=x"], "'folder' is not known; possible is"),
+        (["predict", "evaluate"], "exactly one word is needed, data=PATH; possible are"),
+        (["predict", "evaluate", "data=x", "--all"], "'--all' is not known; possible are"),
+        (["predict", "evaluate", "folder=x"], "exactly one word is needed, data=PATH; possible are"),
         (["predict", "evaluate", "data=nowhere"], "data='nowhere' is neither a file nor a folder"),
     ],
 )

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from orchestrator.cli import main
+from orchestrator.core import codec
 from orchestrator.predict.baselines import fit_log_quadratic
 from orchestrator.predict.blend import fit_blend
 from orchestrator.predict.conformal import with_intervals
+from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.held_out import held_out_predictions
 from orchestrator.predict.latency import device_ops
 from orchestrator.predict.op_clusters import clusters_of
@@ -61,6 +63,16 @@ def test_op_times_tell_more_than_a_latency_alone(table):
         assert own.mape.median < alone["log_quadratic", split].mape.median / 2
         assert own.coverage > 0.8
         assert own.width < 1
+
+
+def test_the_models_that_travel_with_the_code_are_made_by_their_command(capsys):
+    assert main(["predict", "fit", f"data={DATA}"]) == 0
+    made, kept = codec.from_json(DefaultModels, capsys.readouterr().out), default_models()
+    assert (made.notice, made.made_by, set(made.devices)) == (kept.notice, kept.made_by, set(kept.devices))
+    pairs = [(each, kept.devices[name]) for name, each in made.devices.items()]
+    for one, other in ((made.any_gpu, kept.any_gpu), *pairs):
+        assert one.coefficients == pytest.approx(other.coefficients, rel=1e-6)
+        assert (one.factor, one.measurements) == (pytest.approx(other.factor, rel=1e-6), other.measurements)
 
 
 @pytest.mark.long

@@ -1,0 +1,76 @@
+"""Predictions with their prices as a plain table."""
+
+from collections.abc import Iterable
+
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN, Spread, count, number, spread
+from orchestrator.core.estimate import Estimate
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.predict.estimate import Prediction
+from orchestrator.predict.roofline import Roofline
+
+_MS = 1e3
+_SAMPLES = 1e6
+_HEADERS = (
+    ("workload", False),
+    ("device", False),
+    ("precision", False),
+    ("batch", True),
+    ("workers", True),
+    ("roofline ms (compute, memory, exchange)", True),
+    ("predicted ms [90%]", True),
+    ("$/M samples [90%]", True),
+    ("from, or why not", False),
+)
+_NOTE = (
+    "Predicted, not measured. Roofline: the longest of compute, memory and exchange at the devices' peaks, "
+    "by analytic counts: a bound for direct algorithms without fusion. Brackets: what is to hold 90 of 100 "
+    "measurements of networks that were not measured before. Dollars: of the steady state, without set-up."
+)
+
+
+def prediction_table(found: Iterable[tuple[Prediction, Price | Unpriced]]) -> Table:
+    """One row a point."""
+    return Table(
+        title="Predicted",
+        note=_NOTE,
+        columns=tuple(Column(header=header, is_number=is_number) for header, is_number in _HEADERS),
+        rows=tuple(_row(prediction, price) for prediction, price in found),
+    )
+
+
+def _row(prediction: Prediction, price: Price | Unpriced) -> tuple[str, ...]:
+    point, step = prediction.point, prediction.step
+    knobs = "".join(f" {name}={value}" for name, value in point.workload_options.items())
+    return (
+        f"{point.workload}{knobs}",
+        point.device.name,
+        point.precision,
+        count(point.global_batch_size),
+        count(point.num_workers),
+        _roofline(prediction.roofline),
+        _spread(step, factor=_MS) if isinstance(step, Estimate) else UNKNOWN,
+        _usd(step, price, batch=point.global_batch_size) if isinstance(step, Estimate) else UNKNOWN,
+        step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}",
+    )
+
+
+def _roofline(found: Roofline) -> str:
+    """`60.47 (60.47, 13.44, 0)`."""
+    parts = (found.compute_seconds, found.memory_seconds, found.exchange_seconds)
+    return f"{_milliseconds(found.bound_seconds)} ({', '.join(map(_milliseconds, parts))})"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return UNKNOWN if seconds is None else number(_MS * seconds)
+
+
+def _usd(step: Estimate, price: Price | Unpriced, *, batch: int) -> str:
+    """Of a million samples."""
+    if isinstance(price, Unpriced):
+        return UNKNOWN
+    return _spread(step, factor=price.usd_per_hour / 3600 * _SAMPLES / batch)
+
+
+def _spread(step: Estimate, *, factor: float) -> str:
+    return spread(Spread(median=step.likely, low=step.low, high=step.high), factor=factor)

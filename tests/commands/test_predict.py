@@ -1,0 +1,110 @@
+"""The verb `predict`: rooflines, times and costs of points, and refusals."""
+
+import pytest
+
+from orchestrator.cli import main
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.predict.defaults import default_models
+from orchestrator.predicting import predicted
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def asked(working_directory, *words):
+    return predicted(words, working_directory=working_directory)
+
+
+def step(working_directory, *words):
+    ((prediction, _),) = asked(working_directory, *words)
+    return prediction.step
+
+
+def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
+    assert main(["predict", "workload=vgg16", "device=t4", "workload.image_size=64"]) == 0
+    out = capsys.readouterr().out
+    assert "image_size=64" in out
+    assert "60.47 (60.47, 13.44, 0)" in out, "roofline ms, by hand: 64 x 7.65e9 operations at 8.1e12 a second"
+    assert "fitted to T4" in out
+    assert "Predicted, not measured." in out
+
+
+def test_points_that_differ_in_the_trainer_alone_are_predicted_once(working_directory):
+    both = asked(working_directory, "workload=vgg16", "trainer=tensorflow,torch_ddp", "device=t4,v100")
+    assert [prediction.point.device.name for prediction, _ in both] == ["t4", "v100"]
+
+
+def test_every_point_of_a_sweep_is_predicted_or_refused(working_directory):
+    found = asked(working_directory, "+sweep=tpu_vs_gpu")
+    kinds = {(each.point.device.kind, each.point.precision): type(each.step) for each, _ in found}
+    assert kinds["gpu", "fp32"] is Estimate
+    assert {kind for key, kind in kinds.items() if key != ("gpu", "fp32")} == {Refusal}
+
+
+def test_a_device_without_measurements_has_a_wider_interval(working_directory):
+    known, new = (step(working_directory, "workload=vgg16", f"device={each}") for each in ("t4", "l4"))
+    assert known.high / known.low < new.high / new.low
+    assert new.source == "rough: fitted to other GPUs (M60, T4, K80, V100)"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("workload=vgg16", "device=tpu_v3_8", "precision=bf16"), "no TPU was measured"),
+        (("workload=vgg16", "device=cpu"), "no CPU was measured"),
+        (("workload=vgg16", "device=v100", "precision=fp16"), "measured in fp32 alone, not fp16"),
+        (("workload=vgg16", "device=t4", "num_workers=2"), "measured on one device, not 2"),
+        (("workload=imdb_bilstm", "device=t4"), "only image classifiers were measured"),
+        (("workload=mnist_gan", "device=t4"), "only image classifiers were measured"),
+        (
+            ("workload=vgg16", "device=t4", "global_batch_size=65536"),
+            "flops 1.3e+14, measured were 5.1e+07 to 2e+13",
+        ),
+    ],
+)
+def test_what_was_never_measured_is_refused_with_what_to_measure(working_directory, words, reason):
+    found = step(working_directory, *words)
+    assert isinstance(found, Refusal)
+    assert found.reason == reason
+    assert found.to_measure
+
+
+def test_a_refusal_still_has_its_roofline(working_directory):
+    words = ("workload=vgg16", "device=v100", "precision=fp16", "num_workers=4")
+    ((found, _),) = asked(working_directory, *words)
+    assert found.roofline.exchange_seconds > 0
+    assert found.roofline.bound_seconds >= found.roofline.compute_seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict", "workload=vgg99"], "unknown workload 'vgg99'; did you mean"),
+        (["predict", "device=t5"], "unknown device 't5'"),
+        (["predict", "--json"], "predict: '--json' is not known; possible are"),
+        (["predict", "evalute", "data=x"], "predict: 'evalute' is not known; possible are"),
+        (["predict", "fit"], "predict: exactly one word is needed, data=PATH"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+
+
+def test_the_models_that_travel_with_the_code_say_whose_data_it_was_and_what_makes_them():
+    models = default_models()
+    assert "MIT License, Copyright (c) 2021 anonymous-profet" in models.notice
+    assert models.made_by == "python -m orchestrator predict fit data=$ORCHESTRATOR_DATA/profet"
+    assert set(models.devices) == {"t4", "v100"}
+    assert all(1 < each.factor < models.any_gpu.factor < 4 for each in models.devices.values())
+
+
+def test_fitting_needs_the_published_networks(working_directory, capsys):
+    (working_directory / "mine.csv").write_text("device,model,batch_size,step_seconds\nt4,vgg16,32,0.1\n")
+    assert main(["predict", "fit", "data=mine.csv"]) == 2
+    assert "none of the published devices g3s.xlarge" in capsys.readouterr().err
