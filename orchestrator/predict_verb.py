@@ -12,8 +12,8 @@ from orchestrator.core.errors import ConfigError
 NAME = "predict"
 _JSON = "--json"
 _POSSIBLE = (
-    f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} evaluate data=PATH [{_JSON}]` "
-    f"and `{NAME} fit data=PATH`"
+    f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} transfer data=PATH`, "
+    f"`{NAME} evaluate data=PATH [{_JSON}]`, `{NAME} fit data=PATH` and `{NAME} condense data=PATH`"
 )
 
 Say = Callable[[str], None]
@@ -39,9 +39,15 @@ def answer(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
         case ["evaluate"]:
             _refuse(set(flags) - {_JSON})
             return _evaluate(_data_of(overrides), as_json=_JSON in flags, say=say, show=show, note=note)
+        case ["transfer"]:
+            _refuse(flags)
+            return _transfer(_data_of(overrides), show=show)
         case ["fit"]:
             _refuse(flags)
             return _fit(_data_of(overrides))
+        case ["condense"]:
+            _refuse(flags)
+            return _condense(_data_of(overrides))
         case [other, *_]:
             raise ConfigError(f"{NAME}: {other!r} is not known; {_POSSIBLE}")
     raise AssertionError  # a list is one of these
@@ -67,6 +73,24 @@ def _predict(overrides: Sequence[str], *, show: Show) -> int:
     from orchestrator.predicting import predicted
 
     show(prediction_table(predicted(overrides, working_directory=Path.cwd())))
+    return 0
+
+
+def _transfer(data: Path, *, show: Show) -> int:
+    from orchestrator.predict.defaults import default_profiles
+    from orchestrator.predict.prediction_table import transfers_table
+    from orchestrator.predict.read import read_latencies
+    from orchestrator.predict.transfer import transferred
+
+    show(transfers_table(transferred(read_latencies(data), default_profiles())))
+    return 0
+
+
+def _condense(data: Path) -> int:
+    from orchestrator.predict.defaults import condensed_profiles
+    from orchestrator.predict.read import read_latencies
+
+    sys.stdout.write(condensed_profiles(read_latencies(data)))
     return 0
 
 

@@ -3,14 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.analytic import Analytic, Measured, fit_analytic
+from orchestrator.predict.condense import condensed
 from orchestrator.predict.latency import LatencyTable
+from orchestrator.predict.read import read_latencies
 from orchestrator.predict.zoo import PUBLISHED_DEVICES, measured_zoo
 
 _FILE = "default_models.json"
+_PROFILES = "default_profiles.csv"
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
     "MIT License, Copyright (c) 2021 anonymous-profet"
@@ -42,6 +46,16 @@ def default_models() -> DefaultModels:
     """Those of the repository."""
     text = files("orchestrator.predict").joinpath(_FILE).read_text(encoding="utf-8")
     return codec.from_json(DefaultModels, text)
+
+
+def default_profiles() -> LatencyTable:
+    """Of the published networks on K80, M60, T4 and V100, condensed; the licence lies beside them."""
+    return read_latencies(Path(str(files("orchestrator.predict").joinpath(_PROFILES))))
+
+
+def condensed_profiles(table: LatencyTable) -> str:
+    """The text of that file. Devices have the names of `conf/device/`, or would have."""
+    return condensed(table, names={each: found.gpu.lower() for each, found in PUBLISHED_DEVICES.items()})
 
 
 def fit_default_models(table: LatencyTable) -> DefaultModels:

@@ -108,6 +108,19 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
     )
 
 
+def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], Profiles]:
+    """What was profiled on a device: [row] model and sizes in words, and the profiles."""
+    profiled = table.rows.loc[table.op_seconds.index]
+    here = profiled[profiled["device"] == device]
+    words = tuple(_in_words(*each) for each in here[list(WORKLOAD)].to_numpy())
+    profiles = Profiles(
+        ops=tuple(table.op_seconds.columns),
+        op_seconds=table.op_seconds.loc[here.index].to_numpy(),
+        step_seconds=here["step_seconds"].to_numpy(),
+    )
+    return words, profiles
+
+
 def middle_of_repeats(pair: Pair) -> Pair:
     """One row a workload: the median of its repeats in every column.
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Spread, count, number, spread
-from orchestrator.core.estimate import Estimate
+from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.predict.estimate import Prediction
 from orchestrator.predict.roofline import Roofline
+from orchestrator.predict.transfer import Transfer
 
 _MS = 1e3
 _SAMPLES = 1e6
@@ -51,8 +52,35 @@ def _row(prediction: Prediction, price: Price | Unpriced) -> tuple[str, ...]:
         _roofline(prediction.roofline),
         _spread(step, factor=_MS) if isinstance(step, Estimate) else UNKNOWN,
         _usd(step, price, batch=point.global_batch_size) if isinstance(step, Estimate) else UNKNOWN,
-        step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}",
+        _origin(step),
     )
+
+
+def transfers_table(found: Iterable[Transfer]) -> Table:
+    """One row a workload and target."""
+    headers = ("workload", "anchor", "measured ms", "target", "predicted ms [90%]", "from, or why not")
+    numbers = ("measured ms", "predicted ms [90%]")
+    return Table(
+        title="Predicted from profiles",
+        note="Predicted, not measured, but on the anchor. Brackets are to hold 90 of 100 measurements of "
+        "models that were not measured before.",
+        columns=tuple(Column(header=each, is_number=each in numbers) for each in headers),
+        rows=tuple(
+            (
+                each.workload,
+                each.anchor,
+                _milliseconds(each.measured_seconds),
+                each.target,
+                _spread(each.step, factor=_MS) if isinstance(each.step, Estimate) else UNKNOWN,
+                _origin(each.step),
+            )
+            for each in found
+        ),
+    )
+
+
+def _origin(step: Estimate | Refusal) -> str:
+    return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 
 def _roofline(found: Roofline) -> str:

@@ -40,6 +40,7 @@ def read_published(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd.
     ops = [name for name in table.columns if name.startswith((DEVICE_OP, HOST_OP))]
     targets = [name for name in table.columns if name not in (*_NEEDED, *_WITHOUT_MEANING, *ops)]
     workload = _workloads(table, file=file)
+    _check_epochs(table, file=file)
     own = _measured(
         workload, names(table["instance_name"], file=file), numbers(table["batch_latency"], file=file)
     )
@@ -54,6 +55,21 @@ def read_published(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd.
         return rows, pd.DataFrame(index=table.index[:0])
     values = pd.DataFrame({name: numbers(table[name], file=file) for name in ops})
     return rows, values.fillna(0.0) * _MICROSECOND / PROFILED_STEPS
+
+
+def _check_epochs(table: pd.DataFrame, *, file: str) -> None:
+    """Raises ConfigError for a step that is longer than the epoch, in seconds too, that it is a part of."""
+    if "epoch_latency" not in table:
+        return
+    epoch = numbers(table["epoch_latency"], file=file)
+    longer = table[numbers(table["batch_latency"], file=file) > epoch]
+    if len(longer):
+        first = longer.iloc[0]
+        raise ConfigError(
+            f"{file}: {first['model']}, batch {first['batchsize']:g}: "
+            f"batch_latency={first['batch_latency']:g} is above "
+            f"epoch_latency={first['epoch_latency']:g}; both are seconds"
+        )
 
 
 def _workloads(table: pd.DataFrame, *, file: str) -> pd.DataFrame:

@@ -1,9 +1,12 @@
 """The verb `predict`: rooflines, times and costs of points, and refusals."""
 
+from pathlib import Path
+
 import pytest
 
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.predict import defaults
 from orchestrator.predict.defaults import default_models
 from orchestrator.predicting import predicted
 
@@ -108,3 +111,26 @@ def test_fitting_needs_the_published_networks(working_directory, capsys):
     (working_directory / "mine.csv").write_text("device,model,batch_size,step_seconds\nt4,vgg16,32,0.1\n")
     assert main(["predict", "fit", "data=mine.csv"]) == 2
     assert "none of the published devices g3s.xlarge" in capsys.readouterr().err
+
+
+def test_a_profile_of_ones_own_is_carried_to_other_gpus_with_what_travels(working_directory, capsys):
+    (working_directory / "mine.csv").write_text(
+        "device,model,batch_size,step_milliseconds,profiled_steps,device_op_milliseconds.Conv2D,"
+        "device_op_milliseconds.Conv2DBackpropInput,device_op_milliseconds.Conv2DBackpropFilter,"
+        "device_op_milliseconds.Relu,device_op_milliseconds.FusedBatchNormV3,device_op_milliseconds.IDLE\n"
+        "t4,MyNet,64,100,2,50,45,60,20,15,10\n"
+        "t4,Odd,64,100,2,0,0,0,0,190,10\n"
+    )
+    assert main(["predict", "transfer", "data=mine.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (known,) = [line for line in lines if line.startswith("MyNet") and "v100" in line]
+    assert 30 < float(known.split("v100")[1].split()[0]) < 45
+    (odd,) = [line for line in lines if line.startswith("Odd") and "v100" in line]
+    assert "unlike all that were measured; measure it on v100" in odd
+
+
+def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence_beside_them():
+    folder = Path(defaults.__file__).parent
+    assert "Copyright (c) 2021 anonymous-profet" in (folder / "default_profiles.LICENSE").read_text()
+    assert sum(each.stat().st_size for each in folder.glob("default_*")) < 2e6
+    assert defaults.default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")

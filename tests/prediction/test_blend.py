@@ -1,11 +1,19 @@
 """Our own predictor in a small world of known make: intervals, a range, and what it must not mind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from latency_values import known_pair
+from latency_values import FAST, SLOW, both_ways, known_pair
 
+from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.estimate import Refusal
 from orchestrator.predict.blend import fit_blend
-from orchestrator.predict.pairs import Profiles, joined, middle_of_repeats
+from orchestrator.predict.condense import REPRESENTATIVES, condensed
+from orchestrator.predict.op_classes import OP_CLASSES, class_of
+from orchestrator.predict.pairs import Profiles, joined, middle_of_repeats, pair_of
+from orchestrator.predict.read import read_latencies
+from orchestrator.predict.transfer import transferred
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +76,42 @@ def test_neither_the_order_of_rows_nor_repeats_matter(pair):
     for other in (shuffled, doubled):
         found, expected = (each.predict(pair.profiles)["orchestrator"] for each in (other, one))
         assert found.step_seconds == pytest.approx(expected.step_seconds)
+
+
+def test_a_condensed_table_teaches_the_same(tmp_path):
+    whole = both_ways(tmp_path)
+    text = condensed(whole, names={SLOW: "slow", FAST: "fast"})
+    (tmp_path / "condensed.csv").write_text(text)
+    small = read_latencies(tmp_path / "condensed.csv")
+    assert small.devices == ("fast", "slow")
+    assert len(small.rows) == len(whole.rows) / 2, "one row for both repeats"
+    (one,) = fit_blend([pair_of(whole, anchor=SLOW, target=FAST)])
+    (other,) = fit_blend([pair_of(small, anchor="slow", target="fast")])
+    asked = pair_of(whole, anchor=SLOW, target=FAST).profiles
+    found, expected = (each.predict(asked)["orchestrator"] for each in (other, one))
+    assert found.step_seconds == pytest.approx(expected.step_seconds, rel=0.01)
+    assert found.high == pytest.approx(expected.high, rel=0.05)
+
+
+def test_a_class_is_condensed_under_the_name_of_an_op_of_its_own():
+    assert set(REPRESENTATIVES) == set(OP_CLASSES)
+    assert all(class_of(op) == name for name, op in REPRESENTATIVES.items())
+
+
+def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):
+    table = both_ways(tmp_path)
+    own = table.rows["model"].isin(["VGG16"]) & (table.rows["device"] == SLOW)
+    mine = replace(table, rows=table.rows[own], op_seconds=table.op_seconds[own[table.op_seconds.index]])
+    found = list(transferred(mine, table))
+    assert {(each.anchor, each.target) for each in found} == {(SLOW, FAST)}
+    assert found[0].workload == "VGG16, batch 16, 32 pixels"
+    assert found[0].step.low < found[0].measured_seconds
+    strange = replace(mine, op_seconds=mine.op_seconds * [0, 0, 0, 1, 0])
+    assert all(isinstance(each.step, Refusal) for each in transferred(strange, table))
+
+
+def test_a_device_that_nobody_profiled_is_no_anchor(tmp_path):
+    table = both_ways(tmp_path)
+    unknown = replace(table, rows=table.rows.assign(device="h100"))
+    with pytest.raises(UnknownNameError, match="unknown anchor device 'h100'"):
+        list(transferred(unknown, table))

@@ -72,8 +72,9 @@ def test_a_row_without_op_times_is_a_latency_alone(tmp_path):
 @pytest.mark.parametrize(
     ("column", "factor", "message"),
     [
-        ("batch_latency", 1e3, "check the units of both"),
-        ("batch_latency", 1e6, "a step of 4500 s cannot be"),
+        ("batch_latency", 1e2, "check the units of both"),
+        ("batch_latency", 1e3, "is above epoch_latency=10; both are seconds"),
+        ("epoch_latency", 1e-6, "is above epoch_latency=1e-05; both are seconds"),
         ("Device_Conv2D", 1e3, "check the units of both"),
         (FAST, 1e-3, "check the units of their latencies"),
         (FAST, 1e-6, "cannot be"),
