@@ -39,19 +39,19 @@ sweep: $(ENVIRONMENTS)
 smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
-# Three processes take the files of tests in this order, the longest first: most of them wait as much as they compute.
-PYTEST := $(VENV)/bin/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST := $(VENV)/bin/python -m pytest --dist loadfile
 TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden tests/prediction
 
+# Three processes take the files in this order, the longest first: on two cores, for most wait as much as they compute.
 test: $(ENVIRONMENTS) check
-	$(PYTEST) $(TESTS)
+	$(PYTEST) -n 3 --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PYTEST) tests/unit
+	$(PYTEST) -n 2 tests/unit
 
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .
