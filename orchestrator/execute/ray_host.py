@@ -146,7 +146,7 @@ def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf) -> 
 
 def is_draining(node_id: str) -> bool:
     """Whether Ray was told that the node goes. False where its head does not answer."""
-    with contextlib.suppress(ray.exceptions.RayError):
+    with contextlib.suppress(ray.exceptions.RayError, RuntimeError, OSError):
         return node_id in state.get_draining_nodes()
     return False
 
