@@ -39,19 +39,19 @@ sweep: $(ENVIRONMENTS)
 smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
-PYTEST := $(VENV)/bin/python -m pytest --dist loadfile
+PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden tests/prediction
 
-# Three processes take the files in this order, the longest first: on two cores, for most wait as much as they compute.
+# The files are taken in this order, the longest first. A third process makes it no faster on two cores.
 test: $(ENVIRONMENTS) check
-	$(PYTEST) -n 3 --no-loadscope-reorder $(TESTS)
+	$(PYTEST) --no-loadscope-reorder $(TESTS)
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(PYTEST) -n 2 tests/unit
+	$(PYTEST) tests/unit
 
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .
