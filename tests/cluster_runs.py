@@ -54,7 +54,7 @@ def told_of(folder: Path, **changes: Any) -> Mission:
     always = Checkpointing(every_seconds=1e-6, grace_seconds=20.0, url=str(folder / "checkpoints"))
     defaults = {
         "data_paths": {"synthetic:1": str(data)},
-        "deadlines": Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
+        "deadlines": Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=300.0),
         "pythons": {name: str(python_of(name)) for name in ("noop", "torch_ddp", "tensorflow")},
         "checkpointing": always,
         "retry_limits": {"worker_lost": 1},

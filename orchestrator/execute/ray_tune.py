@@ -30,6 +30,11 @@ from orchestrator.execute.ray_agent import RayAgent
 from orchestrator.execute.ray_gang import gang_of, spread_of
 from orchestrator.execute.supervisor import record_of
 
+_NODE_LABEL = "ray.io/node-id"
+_NO_NODE = "!none"
+"""True of every node. Tune gives an actor again to whoever asks for the same, and that of an attempt that has
+failed may be on a node that drains: so the next one asks for something else."""
+
 _GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
@@ -248,6 +253,8 @@ def _trainable(
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
         placement = placements[config["trial_id"]]
         chosen = {POOL_LABEL: placement.pool} if placement.pool else {}
+        if config["attempt"] > 1:
+            chosen[_NODE_LABEL] = _NO_NODE
         return tune.PlacementGroupFactory(
             [_bundle_of(placement, mission)] * placement.num_hosts,
             bundle_label_selector=[chosen] * placement.num_hosts,
