@@ -126,7 +126,6 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.xla_spmd,
                 preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
                 fork_proven=("cpu",),
-                spans_hosts=("tpu",),  # XLA:CPU has no collectives between processes
                 refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
                 rehearsed_with=_xla_stand_ins,
             ),

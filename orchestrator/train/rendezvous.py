@@ -51,7 +51,8 @@ def xla_spmd(seat: Seat) -> Mapping[str, str]:
     """PJRT's device; one process drives those of its host. On a CPU there is a virtual one for each replica.
 
     The hosts of a TPU slice find each other by their names, in the order of their places in the slice; a
-    single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU.
+    single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU; the trainer's
+    mesh is of one host so far, so that no trial is given several.
     """
     variables = {**_process(seat), "PJRT_DEVICE": _PJRT_DEVICES[seat.kind]}
     if seat.kind == "cpu":
