@@ -21,8 +21,10 @@ _BUSY_SECONDS = 1e-3
 """So may one of which a first reading took so much longer in the median block."""
 _STALLED_SECONDS = 20e-3
 _STALLED_BLOCKS = 0.25
+_MANY_STALLED = 8
 """Longer readings in fewer blocks may be the host's doing, unless they are longer than this in so many of the
-blocks, and in three. Of twelve equal readings the three longest are all first ones in one case of eleven."""
+blocks, and in three, or in this many of however many blocks. Of twelve equal readings the three longest are all
+first ones in one case of eleven, and the eight longest of many in less than one case of 256."""
 _BUSY_FRACTION = 0.02
 """Of the timed seconds: less is no error that anybody would see."""
 
@@ -211,7 +213,8 @@ def _idle_device(case: _Case) -> str | None:
     late = _late_seconds(result.reading_seconds)
     busy = [each for each in late if each > least]
     is_usual = median_interval(late).median > max(least, _BUSY_SECONDS)
-    is_certain = sum(each > _STALLED_SECONDS for each in busy) >= max(3, _STALLED_BLOCKS * len(blocks))
+    num_stalled = sum(each > _STALLED_SECONDS for each in busy)
+    is_certain = num_stalled >= min(max(3, _STALLED_BLOCKS * len(blocks)), _MANY_STALLED)
     if not (is_usual or is_certain) or sum(busy) <= _BUSY_FRACTION * sum(blocks):
         return None
     return (

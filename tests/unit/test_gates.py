@@ -155,10 +155,15 @@ def after_blocks(*firsts: float) -> dict[str, Any]:
             (0.005,) * 4 + (0.001,) * 2,
             "4 of 6 blocks stopped: it worked on for 0.016 s after 0.6 s were timed",
         ),
+        (
+            (0.031,) * 8 + (0.001,) * 32,
+            "8 of 40 blocks stopped: it worked on for 0.24 s after 4 s were timed",
+        ),
     ],
 )
 def test_a_device_that_worked_on_after_its_clock_was_not_synchronized(firsts, message) -> None:
-    failure = judge(placement(), train_result(**after_blocks(*firsts)))
+    blocks = {"block_seconds": ((0.1,) * len(firsts),), "steps": 1000, "samples": 64_000}
+    failure = judge(placement(), train_result(**blocks, training_seconds=100.0, **after_blocks(*firsts)))
     assert failure is not None
     assert failure.kind == "invalid_measurement"
     assert failure.message == f"the device was not idle when the clock of {message}"
@@ -168,6 +173,7 @@ def test_a_device_that_worked_on_after_its_clock_was_not_synchronized(firsts, me
     ("block_seconds", "firsts"),
     [
         (0.1, (0.5, 0.5, *(0.001,) * 4)),  # two long readings are the host's doing
+        (0.1, (0.5,) * 7 + (0.001,) * 33),  # and so are seven of many
         (0.1, (0.02, 0.02, *(0.001,) * 4)),  # and so are shorter ones of less than half of the blocks
         (0.1, (0.0034,) * 6),  # a quarter of a step and what reading costs
         (0.1, (0.0039, 0.0039, 0.0039, 0.0039, 0.001, 0.001)),  # a fiftieth of all that was timed
@@ -175,8 +181,9 @@ def test_a_device_that_worked_on_after_its_clock_was_not_synchronized(firsts, me
     ],
 )
 def test_a_device_that_may_have_been_idle_passes(block_seconds, firsts) -> None:
-    blocks = {"block_seconds": ((block_seconds,) * len(firsts),), "training_seconds": 100.0}
-    assert judge(placement(), train_result(**blocks, **after_blocks(*firsts))) is None
+    blocks = {"block_seconds": ((block_seconds,) * len(firsts),), "steps": 1000, "samples": 64_000}
+    result = train_result(**blocks, training_seconds=100.0, **after_blocks(*firsts))
+    assert judge(placement(), result) is None
 
 
 def test_a_reading_that_costs_as_much_a_second_time_shows_no_work() -> None:
