@@ -23,8 +23,8 @@ _STALLED_SECONDS = 20e-3
 _STALLED_BLOCKS = 0.25
 _MANY_STALLED = 8
 """Longer readings in fewer blocks may be the host's doing, unless they are longer than this in so many of the
-blocks, and in three, or in this many of however many blocks. Of twelve equal readings the three longest are all
-first ones in one case of eleven, and the eight longest of many in less than one case of 256."""
+blocks, and in three, or in so many blocks of however many. Of twelve equal readings the three longest are all
+first ones in one case of eleven, and the eight longest of many in one case of 256 or fewer."""
 _BUSY_FRACTION = 0.02
 """Of the timed seconds: less is no error that anybody would see."""
 
