@@ -241,7 +241,7 @@ def set_up(job: WorkerJob) -> tuple[WorkloadSpec, Trainer]:
         seed=trial.seed,
         noise=spec.noise,
     )
-    trainer = load_trainer(trainer_info(trial.trainer).path)
+    trainer = load_trainer(trainer_info(trial.trainer))
     trainer.setup(spec, job, data)
     return spec, trainer
 

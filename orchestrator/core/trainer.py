@@ -71,6 +71,8 @@ class TrainerInfo:
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
         spans_hosts: kinds of device whose replicas it trains on several hosts.
         options: knob -> the values that it may have, its default first.
+        run_on: kinds of device on which those who wrote it have run it; a trial measured on another says so.
+        generations: of TPUs that it knows, as slices are called; none: all.
         refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
         refused_options: (kind of device, knob, value) -> why not there, in the words that follow the name.
         trains: False for one that computes nothing and only shows what all the rest costs.
@@ -93,12 +95,19 @@ class TrainerInfo:
     fork_proven: tuple[DeviceKind, ...]
     spans_hosts: tuple[DeviceKind, ...] = ()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    run_on: tuple[DeviceKind, ...] = ("cpu",)
+    generations: tuple[str, ...] = ()
     refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
     refused_options: Mapping[tuple[DeviceKind, str, Option], str] = field(default_factory=dict)
     trains: bool = True
     rehearsed_with: StandIns = no_stand_ins
     single_replica: Mapping[str, str] = field(default_factory=dict)
     single_replica_batch_norm: Mapping[tuple[str, Option], str] = field(default_factory=dict)
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether a CPU can run its code path in another device's place."""
+        return "cpu" in self.precisions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

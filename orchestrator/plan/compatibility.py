@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from orchestrator.core.sweep import Point
+from orchestrator.core.topology import generation_of
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.plan.trials import workload_of
 from workloads.layers import BatchNorm
@@ -22,6 +23,13 @@ def _trainer_knows_the_kind(point: Point, trainer: TrainerInfo) -> str | None:
         return None
     why = trainer.refusals.get(kind, f"has no path to a {kind.upper()}")
     return f"{trainer.name} {why}; it trains on: {', '.join(each.upper() for each in trainer.precisions)}"
+
+
+def _trainer_knows_the_generation(point: Point, trainer: TrainerInfo) -> str | None:
+    found = generation_of(point.device.slice_type or "")
+    if not found or not trainer.generations or found in trainer.generations:
+        return None
+    return f"{trainer.name} knows no TPU {found}; it trains on: {', '.join(trainer.generations)}"
 
 
 def _kind_takes_the_options(point: Point, trainer: TrainerInfo) -> str | None:
@@ -103,6 +111,7 @@ def _possible(point: Point, trainer: TrainerInfo) -> str:
 
 _RULES: tuple[Rule, ...] = (
     _trainer_knows_the_kind,
+    _trainer_knows_the_generation,
     _kind_takes_the_options,
     _fp16_is_arithmetic_here,
     _fp32_on_a_tpu_is_fp32,

@@ -46,18 +46,20 @@ class Asked:
 def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) -> Placement | Skipped:
     """Where the trial runs: measured where its device is, otherwise as `missing_device` says.
 
-    On a fake node it is rehearsed. The driver of a cluster rehearses nothing on its own host.
+    On a fake node it is rehearsed. The driver of a cluster rehearses nothing on its own host, and nobody a
+    trainer that knows no CPU.
 
     Raises:
         PlacementError: the device is not there and `missing_device` is `fail`.
     """
     site = asked.site
-    if site:
-        return _rehearsed(asked, site=site) if site.is_fake else _measured(asked, site=site)
-    here = inventory.sites.get(inventory.host.name)
-    if missing_device == "rehearse" and here:
-        return _rehearsed(asked, site=here)
-    reason = absence(asked.point, asked.trainer, inventory=inventory)
+    if site and not site.is_fake:
+        return _measured(asked, site=site)
+    here = inventory.sites.get(inventory.host.name) if missing_device == "rehearse" else None
+    stage = site or here
+    if stage and asked.trainer.rehearses:
+        return _rehearsed(asked, site=stage)
+    reason = _no_stage(asked, inventory=inventory)
     if missing_device == "fail":
         raise PlacementError(f"{reason}; cluster.missing_device may be rehearse or skip")
     return Skipped(point=asked.point.name, reason=reason, trial=asked.trial)
@@ -66,6 +68,13 @@ def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) 
 def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     """Measured trials first, then rehearsals, each in the order given."""
     return tuple(sorted(placements, key=lambda each: each.provenance == "rehearsed"))
+
+
+def _no_stage(asked: Asked, *, inventory: Inventory) -> str:
+    """Why the trial neither runs nor is rehearsed."""
+    point, site, trainer = asked.point, asked.site, asked.trainer
+    why = f"nodes of {site.pool_name} are fake" if site else absence(point, trainer, inventory=inventory)
+    return why if trainer.rehearses else f"{why}; {trainer.name} has no rehearsal, for it knows no CPU"
 
 
 def _measured(asked: Asked, *, site: Site) -> Placement:
@@ -91,7 +100,7 @@ def _measured(asked: Asked, *, site: Site) -> Placement:
         chips=devices * point.device.chips,
         start_method=_start_method(asked, kind=point.device.kind),
         trains=asked.trainer.trains,
-        warnings=_warnings(processes_per_host, cpus),
+        warnings=(*_crowd(processes_per_host, cpus), *_first_run(asked)),
     )
 
 
@@ -172,10 +181,17 @@ def _start_method(asked: Asked, *, kind: str) -> StartMethod:
     return "fork" if kind in asked.trainer.fork_proven else "spawn"
 
 
-def _warnings(num_processes: int, cpus: int) -> tuple[str, ...]:
+def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
     if num_processes <= cpus:
         return ()
     return (f"{num_processes} worker processes share {cpus} cores",)
+
+
+def _first_run(asked: Asked) -> tuple[str, ...]:
+    kind = asked.point.device.kind
+    if kind in asked.trainer.run_on:
+        return ()
+    return (f"{asked.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
 
 
 def _count(replicas: int) -> str:

@@ -74,8 +74,23 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 fork_proven=("cpu",),
                 spans_hosts=("cpu", "gpu"),
                 options={"compile": ("off", "on")},
-                refusals={"tpu": "reaches a TPU through torch_tpu only, which it has not been run with"},
+                refusals={"tpu": "reaches a TPU as trainer=torch_tpu alone"},
                 rehearsed_with=_torch_stand_ins,
+            ),
+            TrainerInfo(
+                name="torch_tpu",
+                version=1,
+                path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
+                packages=("torch_tpu", "torch"),
+                install="pip install 'torch_tpu==0.2.*' 'torch>=2.11,<2.14'",
+                environment="torch_tpu",
+                precisions={"tpu": ("fp32", "bf16", "tpu_default")},
+                process_model=_per_replica,
+                variables=rendezvous.torch_tpu,
+                preload=(),
+                fork_proven=(),
+                generations=("v4", "v5p", "v5litepod", "v6e"),
+                options={"compile": ("off", "on")},
             ),
             TrainerInfo(
                 name="tensorflow",
@@ -143,6 +158,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 fork_proven=("cpu",),
                 spans_hosts=("cpu", "gpu", "tpu"),
                 trains=False,
+                run_on=("cpu", "gpu", "tpu"),
                 options={"fault": ("none", "raise", "die", "hang", "nan")},
             ),
         )
@@ -162,20 +178,14 @@ def trainer_info(name: str) -> TrainerInfo:
     return _TRAINERS[name]
 
 
-def load_trainer(path: str) -> Trainer:
+def load_trainer(info: TrainerInfo) -> Trainer:
     """Import a trainer, and its framework with it, and make it. Only a worker does this.
-
-    Args:
-        path: `module:Class`.
 
     Raises:
         TrialError: `environment`, when a package is missing; says how to get it.
     """
     try:
-        trainer: Trainer = resolve_name(path)()
+        trainer: Trainer = resolve_name(info.path)()
     except ImportError as error:
-        cures = [info.install for info in _TRAINERS.values() if info.path == path]
-        raise TrialError(
-            "environment", "; ".join([f"{error}", *(f"get it with: {each}" for each in cures)])
-        ) from error
+        raise TrialError("environment", f"{error}; get it with: {info.install}") from error
     return trainer

@@ -8,6 +8,9 @@ from orchestrator.core.trainer import Seat
 
 _PJRT_DEVICES: Mapping[DeviceKind, str] = {"cpu": "CPU", "gpu": "CUDA", "tpu": "TPU"}
 
+_SLICE_BUILDER_PORT = 8070  # torch_tpu's own first port; a trial has the TPU host to itself
+_CHIP_GRIDS = {1: "1,1,1", 4: "2,2,1", 8: "2,4,1"}  # of one host, v4 to v6e, as torch_tpu 0.2 has them
+
 
 def alone(seat: Seat) -> Mapping[str, str]:
     """Processes that do not talk to each other: threads, and no GPU where none is asked for."""
@@ -29,6 +32,23 @@ def torch_distributed(seat: Seat) -> Mapping[str, str]:
         "LOCAL_RANK": str(seat.local_rank),
         "GLOO_SOCKET_IFNAME": seat.interface,
         **_nccl(seat),
+    }
+
+
+def torch_tpu(seat: Seat) -> Mapping[str, str]:
+    """Those of `torch.distributed`, and where the ranks, a chip each, build their slice of one host.
+
+    What torch_tpu 0.2's `set_tpu_launch_env` sets in the parent of all ranks. Written from its source and
+    never run on a TPU.
+    """
+    ranks = range(len(seat.addresses))
+    builders = [f"{_host_and_port(seat.addresses[0])[0]}:{_SLICE_BUILDER_PORT + rank}" for rank in ranks]
+    return {
+        **torch_distributed(seat),
+        "LOCAL_WORLD_SIZE": str(len(seat.addresses)),
+        "TORCH_TPU_SLICEBUILDER_ADDRESSES": ",".join(builders),
+        "TORCH_TPU_TOPOLOGY": _CHIP_GRIDS[len(seat.addresses)],
+        "TORCH_TPU_XPROF_SESSION_ID": _host_and_port(seat.addresses[0])[1],  # any that all ranks agree on
     }
 
 

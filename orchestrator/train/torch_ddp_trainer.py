@@ -29,16 +29,17 @@ from workloads.with_torch.recurrent import fused_recurrent
 from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _KINDS: Mapping[str, DeviceKind] = {"cpu": "cpu", "cuda": "gpu", "tpu": "tpu"}
-
+_BACKENDS: Mapping[DeviceKind, str] = {"cpu": "gloo", "gpu": "nccl", "tpu": "tpu_dist"}
 
 _KEPT_ALIVE: list["TorchDdpTrainer"] = []
 """torch 2.13 frees a gloo group with the GIL held and joins its threads; one may wait for the GIL."""
 
 
 class TorchDdpTrainer:
-    """gloo between CPUs, nccl between GPUs, no process group at all for a single replica.
+    """gloo between CPUs, nccl between GPUs, tpu_dist between TPU chips; one replica has no process group.
 
-    Run on CPUs; the path of GPUs follows the documentation and has not been run.
+    Run on CPUs; the path of GPUs follows the documentation and has not been run, nor has that of TPUs, which
+    follows the source of torch_tpu 0.2. There, operations outside `compile` are compiled too and not counted.
     """
 
     def __init__(self) -> None:
@@ -50,11 +51,11 @@ class TorchDdpTrainer:
         precision = PRECISIONS[job.precision]
         torch.set_num_threads(job.threads)
         torch.manual_seed(job.trial.seed)
-        _set_float32_rounding(precision)
         self._job = job
         self._is_compiled = job.trial.trainer_options.get("compile") == "on"
         self._workload = workload
         self._device = _device_of(job)
+        _set_float32_rounding(precision, self._device)
         self._networks = Networks(workload, job.trial.seed)
         self._networks.to(self._device)
         self._first_product = FirstProduct(self._networks)
@@ -127,9 +128,10 @@ class TorchDdpTrainer:
             name=cpu_model() if kind == "cpu" else torch.get_device_module(device).get_device_name(device),
             count=1,
             precision=label_of(
-                kind, str(self._first_product.dtype), float32_is_rounded=_float32_is_rounded()
+                kind, str(self._first_product.dtype), float32_is_rounded=_float32_is_rounded(device)
             ),
-            peak_memory_bytes=None if kind == "cpu" else torch.accelerator.max_memory_allocated(device),
+            # torch_tpu 0.2 does not count what it has allocated
+            peak_memory_bytes=torch.accelerator.max_memory_allocated(device) if kind == "gpu" else None,
             fused_recurrent=self._fused_recurrent(),
         )
 
@@ -196,12 +198,14 @@ def _device_of(job: WorkerJob) -> torch.device:
         raise TrialError(
             "device_mismatch", f"trial asks for a {job.kind}; torch {torch.__version__} sees no accelerator"
         )
-    index = int(job.variables["LOCAL_RANK"]) % torch.accelerator.device_count()
-    torch.accelerator.set_device_index(index)
-    torch.backends.cudnn.benchmark = True  # shapes never change, so the search for the fastest kernel pays
     accelerator = torch.accelerator.current_accelerator()
     assert accelerator is not None
-    return torch.device(accelerator.type, index)
+    if accelerator.type != "tpu":  # where a process has one chip for good
+        torch.accelerator.set_device_index(
+            int(job.variables["LOCAL_RANK"]) % torch.accelerator.device_count()
+        )
+        torch.backends.cudnn.benchmark = True  # shapes never change: the search for the fastest kernel pays
+    return torch.device(accelerator.type, torch.accelerator.current_device_index())
 
 
 def _rounding_switches() -> tuple[Any, ...]:
@@ -210,13 +214,18 @@ def _rounding_switches() -> tuple[Any, ...]:
     return torch.backends.cuda.matmul, cudnn.conv, cudnn.rnn
 
 
-def _set_float32_rounding(precision: Precision) -> None:
-    """Say it either way: by default torch rounds in convolutions but not in matrix products."""
+def _set_float32_rounding(precision: Precision, device: torch.device) -> None:
+    """Say it either way: by default torch rounds in convolutions alone, and on a TPU in every product."""
+    if device.type == "tpu":
+        torch.set_float32_matmul_precision("highest" if precision.xla_matmul == "highest" else "medium")
+        return
     for switch in _rounding_switches():
         switch.fp32_precision = "tf32" if precision.tf32 else "ieee"
 
 
-def _float32_is_rounded() -> bool:
+def _float32_is_rounded(device: torch.device) -> bool:
+    if device.type == "tpu":
+        return torch.get_float32_matmul_precision() != "highest"
     return any(switch.fp32_precision != "ieee" for switch in _rounding_switches())
 
 
@@ -242,7 +251,7 @@ def _join(job: WorkerJob, *, device: torch.device, listener: socket.socket | Non
         is_master=listener is not None,
         master_listen_fd=listener.detach() if listener is not None else None,
     )
-    backend = dist.get_default_backend_for_device(device)
+    backend = _BACKENDS[_KINDS[device.type]]
     dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.world_size)
 
 

@@ -60,7 +60,7 @@ def main(connection: socket.socket) -> int:
 def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     started = time.perf_counter()
     info = trainer_info(job.trial.trainer)
-    trainer = load_trainer(info.path)
+    trainer = load_trainer(info)
     spec = workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
     batch_size = job.trial.global_batch_size
     data = batches.load(

@@ -1,5 +1,7 @@
 """Which trainer, device and precision go together, and what is said where they do not."""
 
+from dataclasses import replace
+
 import pytest
 from plan_values import A100, T4, TPU, point, tensorflow_like, torch_like
 
@@ -28,6 +30,8 @@ SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replic
         (tensorflow_like(), {"device": TPU, "precision": "tpu_default"}),
         (tensorflow_like(), {"device": TPU, "precision": "bf16"}),
         (XLA, {"device": TPU, "precision": "fp32"}),
+        (replace(XLA, generations=("v3", "v4")), {"device": TPU}),
+        (replace(XLA, generations=("v4",)), {}),
         (torch_like(), {"device": T4, "precision": "fp16", "num_workers": 2}),
         (SCALES_ALONE, {"device": T4, "precision": "fp16"}),
         (SCALES_ALONE, {"device": T4, "precision": "fp32", "num_workers": 2}),
@@ -72,6 +76,11 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             "torch_ddp cannot compile there; leave trainer.compile=on out on a GPU",
         ),
         (torch_like(), {"device": TPU}, "torch_ddp needs torch_tpu; it trains on: CPU, GPU"),
+        (
+            torch_like(name="torch_tpu", precisions={"tpu": ("bf16",)}, generations=("v4", "v6e")),
+            {"device": TPU},
+            "torch_tpu knows no TPU v3; it trains on: v4, v6e",
+        ),
         (XLA, {"device": T4}, "torch_xla has no path to a GPU; it trains on: CPU, TPU"),
         (
             torch_like(precisions={"cpu": ("fp32",)}),

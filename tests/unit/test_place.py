@@ -128,6 +128,23 @@ def test_the_user_may_choose_how_workers_start(start_method, expected):
     assert placed(point(), start_method=start_method).start_method == expected
 
 
+def test_a_trainer_that_knows_no_cpu_is_not_rehearsed():
+    found = placed(point(device=TPU), trainer=torch_like(name="torch_tpu", precisions={"tpu": ("fp32",)}))
+    assert isinstance(found, Skipped)
+    assert found.reason == (
+        "1 x tpu_v3_8 is not here: here has no accelerator; torch_tpu has no rehearsal, for it knows no CPU"
+    )
+
+
+def test_a_device_that_a_trainer_was_never_run_on_is_a_warning():
+    here = node(devices={"t4": held(1)})
+    assert placed(point(device=T4), here=here).warnings == (
+        "torch_ddp was never run on a GPU by those who wrote it",
+    )
+    assert placed(point(device=T4), here=here, trainer=torch_like(run_on=("cpu", "gpu"))).warnings == ()
+    assert placed(point(device=T4)).warnings == ()  # rehearsed on a CPU
+
+
 def test_a_missing_device_is_skipped_with_what_is_here():
     found = placed(point(device=T4), missing_device="skip", here=node(devices={"l4": held(2)}))
     assert isinstance(found, Skipped)

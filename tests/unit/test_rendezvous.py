@@ -12,6 +12,7 @@ TWO_HOSTS = ("10.0.0.1:4001", "10.0.0.1:4002", "10.0.0.2:4001", "10.0.0.2:4002")
 ALL = [
     rendezvous.alone,
     rendezvous.torch_distributed,
+    rendezvous.torch_tpu,
     rendezvous.tensorflow_cluster,
     rendezvous.xla_spmd,
 ]
@@ -58,6 +59,18 @@ def test_nccl_is_told_the_interface_where_it_needs_a_network(variables) -> None:
     far = seat(2, TWO_HOSTS, kind="gpu", num_hosts=2, interface="eth0")
     assert variables(far)["NCCL_SOCKET_IFNAME"] == "eth0"
     assert "NCCL_SOCKET_IFNAME" not in variables(seat(1, TWO_HERE, kind="gpu"))
+
+
+@pytest.mark.parametrize(("chips", "grid"), [(1, "1,1,1"), (4, "2,2,1"), (8, "2,4,1")])
+def test_the_chips_of_a_tpu_build_their_slice_at_ports_that_every_rank_knows(chips, grid) -> None:
+    addresses = tuple(f"10.0.0.1:{4001 + rank}" for rank in range(chips))
+    ranks = [rendezvous.torch_tpu(seat(rank, addresses, kind="tpu")) for rank in range(chips)]
+    shared = ("TORCH_TPU_SLICEBUILDER_ADDRESSES", "TORCH_TPU_TOPOLOGY", "TORCH_TPU_XPROF_SESSION_ID")
+    assert {tuple(each[name] for name in shared) for each in ranks} == {
+        (",".join(f"10.0.0.1:{8070 + rank}" for rank in range(chips)), grid, "4001")
+    }
+    assert [each["LOCAL_RANK"] for each in ranks] == [str(rank) for rank in range(chips)]
+    assert {each["LOCAL_WORLD_SIZE"] for each in ranks} == {str(chips)}
 
 
 def test_tf_config_names_every_worker_and_this_one() -> None:

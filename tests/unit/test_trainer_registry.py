@@ -19,6 +19,7 @@ FILES = {
     "noop": ("noop_trainer.py",),
     "tensorflow": ("tensorflow_trainer.py", "tensorflow_strategy.py", "precision.py", "evaluation.py"),
     "torch_ddp": ("torch_ddp_trainer.py", "precision.py", "evaluation.py"),
+    "torch_tpu": ("torch_ddp_trainer.py", "precision.py", "evaluation.py"),
     "torch_xla": ("torch_xla_trainer.py", "precision.py", "evaluation.py"),
 }
 """The code that decides what a trainer computes."""
@@ -54,7 +55,7 @@ def test_a_trainer_whose_package_is_missing_says_how_to_get_it(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "torch_xla", None)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(TrialError, match=r"torch.*; get it with: make xla") as raised:
-        load_trainer(trainer_info("torch_xla").path)
+        load_trainer(trainer_info("torch_xla"))
     assert raised.value.kind == "environment"
 
 
@@ -107,12 +108,22 @@ def test_a_rehearsal_names_only_the_stand_ins_that_it_has(
     assert found == stand_ins
 
 
+def test_torch_tpu_alone_cannot_be_rehearsed() -> None:
+    assert [name for name, info in trainers().items() if not info.rehearses] == ["torch_tpu"]
+
+
 def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
     assert set(trainer_info("tensorflow").single_replica) == {"fp16"}
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"), [("torch_ddp", "torch"), ("tensorflow", "tensorflow"), ("torch_xla", "xla")]
+    ("name", "extra"),
+    [
+        ("torch_ddp", "torch"),
+        ("tensorflow", "tensorflow"),
+        ("torch_tpu", "torch-tpu"),
+        ("torch_xla", "xla"),
+    ],
 )
 def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, extra: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
