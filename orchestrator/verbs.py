@@ -95,6 +95,12 @@ def _look(settings: Settings, console: Console, *, download: bool) -> pipeline.S
         situation = pipeline.look(settings, download=download, progress=progress)
     for ref in situation.data.values():
         say(console, f"data: {ref.description}")
+    if settings.keeps_checkpoints_here:
+        say(
+            console,
+            "checkpoints: in a folder, so a lost trial begins anew on another node unless nodes share it; "
+            "checkpoint.path=gs://BUCKET/FOLDER is seen by all",
+        )
     return situation
 
 

@@ -26,9 +26,14 @@ _SMALL = {"filters": (4, 8), "dense_units": 16, "learning_rate": 0.02, "momentum
 _NODE: Mapping[str, Any] = {"pool": "cpu", "node": "cpu", "cpus": 8}
 
 
+def one_process(trainer: str, **changes: Any) -> Placement:
+    """A measured trial of one; `changes` are those of its spec."""
+    return placement(_spec(trainer, **changes), threads=1, **_NODE)
+
+
 def long_trial() -> Placement:
     """A measured trial of one process under torch_ddp."""
-    return placement(_spec("torch_ddp", steps=LONG), threads=1, **_NODE)
+    return one_process("torch_ddp", steps=LONG)
 
 
 def two_workers(trainer: str, *, num_hosts: int, steps: int = 120, **changes: Any) -> Placement:

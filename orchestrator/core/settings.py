@@ -126,6 +126,12 @@ class Settings:
         """Whether the nodes are processes of this machine."""
         return self.cluster_address == "fake"
 
+    @property
+    def keeps_checkpoints_here(self) -> bool:
+        """Whether nodes of a cluster see its trials' checkpoints only if they share the driver's folders."""
+        is_url = self.checkpointing is None or "://" in self.checkpointing.url
+        return self.cluster is not None and not self.is_fake and not is_url
+
     def _check_cluster(self) -> None:
         if self.executor == "inline" and self.cluster_address != "local":
             raise ConfigError(

@@ -64,6 +64,7 @@ class TrainerInfo:
         packages: distributions that its environment must have.
         install: the command that gets them.
         environment: of the image that has them, on the nodes of a cluster.
+        python_variable: that names the image's interpreter where it is not that of Ray; None: it is.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
         process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
         variables: seat -> environment variables of its process, in place before the framework is used. Pure.
@@ -95,6 +96,7 @@ class TrainerInfo:
     fork_proven: tuple[DeviceKind, ...]
     spans_hosts: tuple[DeviceKind, ...] = ()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    python_variable: str | None = None
     run_on: tuple[DeviceKind, ...] = ("cpu",)
     generations: tuple[str, ...] = ()
     refusals: Mapping[DeviceKind, str] = field(default_factory=dict)

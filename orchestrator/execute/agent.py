@@ -21,7 +21,7 @@ from orchestrator.train.channel import Channel
 from orchestrator.train.variables import without_hidden_settings
 
 OWN_PYTHON = ""
-"""Stands for the interpreter that the agent itself runs in."""
+"""Stands for the one that the host names for a trainer, or else that of the agent itself."""
 
 _ANSWER_SECONDS = 5.0  # a nursery forks in milliseconds; a busy host may take longer
 _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
@@ -77,7 +77,9 @@ class Agent:
         address = NurseryAddress(path=str(self._folder / name), token=secrets.token_hex(16))
         log = self._folder / f"{name}.log"
         try:
-            process = _popen(python, address, modules=info.preload, code=self._folder / "code", log=log)
+            process = _popen(
+                _interpreter(info, python), address, modules=info.preload, code=self._folder / "code", log=log
+            )
         except OSError as error:
             message = f"trainer {info.name!r}: {error}; get it with: {info.install}"
             raise TrialError("environment", message) from error
@@ -104,13 +106,19 @@ class Agent:
         self.close()
 
 
+def _interpreter(info: TrainerInfo, python: str) -> str:
+    """The one that is named, or of this host's image, or our own."""
+    of_image = os.environ.get(info.python_variable) if info.python_variable else None
+    return python or of_image or sys.executable
+
+
 def _popen(
     python: str, address: NurseryAddress, *, modules: tuple[str, ...], code: Path, log: Path
 ) -> "subprocess.Popen[str]":
     with log.open("wb") as stderr:
         return subprocess.Popen(
             [
-                python or sys.executable,
+                python,
                 "-P",
                 "-m",
                 "orchestrator.train.nursery",

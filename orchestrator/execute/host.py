@@ -1,19 +1,17 @@
 """One host of a trial: what a supervisor needs of it, and the host that the supervisor itself runs on."""
 
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.core.errors import TrialError
-from orchestrator.core.placement import Placement
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.execute.agent import NurseryAddress
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.checkpoints import Shelf, shelf_of
 from orchestrator.execute.memory import num_oom_kills
+from orchestrator.execute.outcome import log_of
 from orchestrator.execute.ports import LOOPBACK, interface_of, reserved_addresses
 from orchestrator.train.base import Keeping
 from orchestrator.train.registry import trainer_info
@@ -28,6 +26,7 @@ class Seats:
         interface: of the network by which they reach the workers of other hosts.
         device_ids: accelerators of the host that they may use, as their framework numbers them.
         keeping: what they are told of checkpoints; None: there are none.
+        logs: a folder there, for a file of each of them.
     """
 
     nursery: NurseryAddress
@@ -35,6 +34,7 @@ class Seats:
     interface: str
     device_ids: tuple[str, ...]
     keeping: Keeping | None
+    logs: Path
 
 
 class NurseryOf(Protocol):
@@ -80,6 +80,7 @@ class LocalHost:
     ) -> None:
         self._placement = attempt.placement
         self._mission = mission
+        self._logs = mission.folder / log_of(attempt)
         self._nursery_of = nursery_of
         self._device_ids = tuple(device_ids)
         self._ip = ip
@@ -91,10 +92,10 @@ class LocalHost:
         """As `Host.opened`."""
         placement, mission = self._placement, self._mission
         info = trainer_info(placement.trial.trainer)
-        _require_files(placement, mission)
         nursery = self._nursery_of(
             info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
         )
+        self._logs.mkdir(parents=True, exist_ok=True)
         with (
             shelf_of(placement, mission.checkpointing) as self._shelf,
             reserved_addresses(placement.processes_per_host, ip=self._ip) as addresses,
@@ -105,6 +106,7 @@ class LocalHost:
                 interface=interface_of(self._ip),
                 device_ids=self._device_ids,
                 keeping=self._shelf.keeping,
+                logs=self._logs,
             )
 
     def take(self, folder: Path) -> tuple[str, ...]:
@@ -118,16 +120,3 @@ class LocalHost:
     def num_oom_kills(self) -> int:
         """As `Host.num_oom_kills`."""
         return num_oom_kills()
-
-
-def _require_files(placement: Placement, mission: Mission) -> None:
-    """Refuse a pool's node that does not see what the driver sees, in words that say what to share."""
-    if placement.pool is None:
-        return
-    for path in (str(mission.folder), mission.data_paths[placement.trial.data]):
-        if not Path(path).exists():
-            raise TrialError(
-                "environment",
-                f"{platform.node()}, a node of pool {placement.pool}, does not see the driver's {path}; "
-                f"nodes must share its folders",
-            )

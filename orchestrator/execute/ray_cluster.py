@@ -7,14 +7,17 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import ray
 
 # ray 2.60: a driver that joins a cluster has no public way to be told its token late
 from ray._raylet import Config  # type: ignore[attr-defined] # it is compiled
 
+import orchestrator
+import workloads
 from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory
@@ -35,15 +38,20 @@ _SETTINGS = {
     "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
 }
 
+_NOT_SHIPPED = ["**/__pycache__/**"]
+
 _ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster that is not there
 
 
 @contextlib.contextmanager
-def connected(inventory: Inventory, *, address: str, cluster: Cluster | None = None) -> Iterator[None]:
+def connected(
+    inventory: Inventory, *, address: str, cluster: Cluster | None = None, packages: Iterable[Path] = ()
+) -> Iterator[None]:
     """Connect to the cluster at `address`, or start one whose processes end with this one.
 
     Args:
         address: `local` embeds one of this host; `fake` starts one with the pools of `cluster`.
+        packages: folders of Python packages that nodes of pools get, beside our own.
 
     Raises:
         ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared.
@@ -58,6 +66,7 @@ def connected(inventory: Inventory, *, address: str, cluster: Cluster | None = N
     logging.getLogger("ray").setLevel(logging.ERROR)
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the error of a trial is in its record
     on_sigterm = signal.getsignal(signal.SIGTERM)
+    shipped = {"py_modules": _modules(packages), "excludes": _NOT_SHIPPED} if cluster else None
     with temporary_folder("ray-") as folder, contextlib.ExitStack() as held:
         try:
             if address == "local":
@@ -65,9 +74,9 @@ def connected(inventory: Inventory, *, address: str, cluster: Cluster | None = N
             elif address == "fake":
                 assert cluster is not None, "pools are declared for it"
                 _share_a_token()
-                _join(held.enter_context(fake_cluster(cluster, folder=folder)))
+                _join(held.enter_context(fake_cluster(cluster, folder=folder)), shipped)
             else:
-                _join(address)
+                _join(address, shipped)
             # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
             if threading.current_thread() is threading.main_thread():  # in no other one it can
                 signal.signal(signal.SIGTERM, on_sigterm)
@@ -120,12 +129,18 @@ def _visible(gpu_ids: Sequence[str]) -> Iterator[None]:
             os.environ[gpus.VARIABLE] = before
 
 
-def _join(address: str) -> None:
+def _modules(packages: Iterable[Path]) -> list[str]:
+    """Of our code and of users'. Nodes need not have seen it, and what they have seen may be older."""
+    ours = [Path(str(each.__file__)).parent for each in (orchestrator, workloads)]
+    return [str(each) for each in dict.fromkeys([*ours, *packages])]
+
+
+def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:
     try:
         if address != "auto":
             host, _, port = address.removeprefix("ray://").rpartition(":")
             socket.create_connection((host, port), _ANSWER_SECONDS).close()
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=runtime_env)
     except OSError as error:
         cause = error.strerror or str(error).partition(".")[0]  # Ray goes on to tell of its own flags
         raise PlacementError(

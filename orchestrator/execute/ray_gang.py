@@ -11,6 +11,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.host import Host, NurseryOf
+from orchestrator.execute.ray_depot import Depot
 from orchestrator.execute.ray_host import Bundle, RayHost, local_host
 
 _ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
@@ -43,7 +44,13 @@ def spread_of(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
 
 
 def gang_of(
-    attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, resources: Mapping[str, float]
+    attempt: Attempt,
+    mission: Mission,
+    *,
+    here: Mission,
+    depot: Depot | None,
+    nursery_of: NurseryOf,
+    resources: Mapping[str, float],
 ) -> tuple[Attempt, list[Host]]:
     """The attempt with the nodes that really have it, and its hosts, those of the first ranks first.
 
@@ -51,20 +58,22 @@ def gang_of(
     in it, which their ranks have to be in; others in that of their bundles.
 
     Args:
+        here: the mission as this node carries it out.
+        depot: supplies the others.
         resources: what each bundle holds.
     """
     if attempt.placement.num_hosts == 1:
-        return _on_this_node(attempt), [local_host(attempt, mission, nursery_of=nursery_of)]
+        return _on_this_node(attempt), [local_host(attempt, here, nursery_of=nursery_of)]
     group = ray.util.get_current_placement_group()
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
     bundles = sorted(_bundles_of(group), key=lambda each: (int(each.labels.get(_PLACE_LABEL, 0)), each.index))
     for each in bundles:
         if each.index == 0:
-            hosts.append(local_host(attempt, mission, nursery_of=nursery_of))
+            hosts.append(local_host(attempt, here, nursery_of=nursery_of))
         else:
             where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=resources)
-            hosts.append(RayHost(attempt, mission, bundle=where))
+            hosts.append(RayHost(attempt, mission, depot=depot, bundle=where))
     return _placed(attempt, bundles), hosts
 
 

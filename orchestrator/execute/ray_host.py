@@ -21,6 +21,8 @@ from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.host import LocalHost, NurseryOf, Seats
 from orchestrator.execute.ports import LOOPBACK
 from orchestrator.execute.ray_agent import end_own_agent, own_agent
+from orchestrator.execute.ray_depot import Depot
+from orchestrator.execute.ray_supplies import supplied
 from orchestrator.execute.tunnel import Exit, Piece, Tunnel
 
 _ANSWER_SECONDS = 30.0  # for what takes milliseconds there
@@ -46,7 +48,7 @@ class Bundle:
 class RayHost:
     """Prepares itself from the moment it is made, while others do."""
 
-    def __init__(self, attempt: Attempt, mission: Mission, *, bundle: Bundle) -> None:
+    def __init__(self, attempt: Attempt, mission: Mission, *, depot: Depot | None, bundle: Bundle) -> None:
         self._node_id = bundle.node_id
         resources = bundle.resources
         others = {name: amount for name, amount in resources.items() if name not in ("CPU", "GPU")}
@@ -60,7 +62,7 @@ class RayHost:
             scheduling_strategy=there,
         ).remote()
         self._start_seconds = mission.deadlines.start_seconds
-        self._seats = self._actor.open.remote(attempt, mission)
+        self._seats = self._actor.open.remote(attempt, mission, depot)
 
     @contextmanager
     def opened(self) -> Iterator[Seats]:
@@ -157,10 +159,11 @@ class _Part:
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
 
-    def open(self, attempt: Attempt, mission: Mission) -> Seats | Failure:
+    def open(self, attempt: Attempt, mission: Mission, depot: Depot | None) -> Seats | Failure:
         """An error travels as a value: Ray would wrap it."""
-        self._host = local_host(attempt, mission, nursery_of=own_agent().nursery)
         try:
+            here = self._held.enter_context(supplied(attempt, mission, depot=depot))
+            self._host = local_host(attempt, here, nursery_of=own_agent().nursery)
             seats = self._held.enter_context(self._host.opened())
         except TrialError as error:
             return Failure(kind=error.kind, message=str(error))

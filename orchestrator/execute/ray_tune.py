@@ -4,6 +4,7 @@ Ray holds the resources and starts the actors; what runs next is our `Queue`, ha
 what is done is our ledger, so Tune keeps no state worth restoring.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
 from orchestrator.core import codec
+from orchestrator.core.errors import TrialError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
 from orchestrator.core.pool import Cluster
@@ -27,7 +29,9 @@ from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.ray_agent import RayAgent
+from orchestrator.execute.ray_depot import Depot
 from orchestrator.execute.ray_gang import gang_of, spread_of
+from orchestrator.execute.ray_supplies import supplied
 from orchestrator.execute.supervisor import record_of
 
 _NODE_LABEL = "ray.io/node-id"
@@ -68,14 +72,19 @@ class RayTuneExecutor:
             retry_limits=mission.retry_limits,
         )
         searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
+        packages = [Path(each.folder) for each in mission.origins.values() if each.folder]
         by_id = {placement.trial_id: placement for placement in placements}
         with (
-            ray_cluster.connected(self._inventory, address=self._address, cluster=self._cluster),
+            ray_cluster.connected(
+                self._inventory, address=self._address, cluster=self._cluster, packages=packages
+            ),
             temporary_folder("orchestrator-") as storage,
+            contextlib.ExitStack() as held,
         ):
+            depot = held.enter_context(Depot(mission.folder)) if self._cluster else None
             agent = RayAgent()
             tuner = tune.Tuner(
-                _trainable(by_id, mission, agent=agent, slices=self._slices()),
+                _trainable(by_id, mission, agent=agent, depot=depot, slices=self._slices()),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
                     scheduler=_Watch(mission.deadlines, on_failure=searcher.hear_failure),
@@ -234,20 +243,34 @@ class _Watch(FIFOScheduler):
 
 
 def _trainable(
-    placements: Mapping[str, Placement], mission: Mission, *, agent: RayAgent, slices: Collection[str]
+    placements: Mapping[str, Placement],
+    mission: Mission,
+    *,
+    agent: RayAgent,
+    depot: Depot | None,
+    slices: Collection[str],
 ) -> Any:
     """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's first bundle.
 
     Args:
+        depot: None where all trials run on the driver's host.
         slices: pools whose nodes are hosts of slices.
     """
 
     def supervise(config: Mapping[str, Any]) -> None:
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
         resources = _bundle_of(attempt.placement, mission)
-        placed, hosts = gang_of(attempt, mission, nursery_of=agent.nursery, resources=resources)
         device_ids = [str(each) for each in ray.get_gpu_ids()]
-        record = record_of(placed, mission, hosts=hosts, device_ids=device_ids)
+        started_at = time.time()
+        try:
+            with supplied(attempt, mission, depot=depot) as here:
+                placed, hosts = gang_of(
+                    attempt, mission, here=here, depot=depot, nursery_of=agent.nursery, resources=resources
+                )
+                record = record_of(placed, here, hosts=hosts, device_ids=device_ids)
+        except TrialError as error:
+            failure = Failure(kind=error.kind, message=str(error))
+            record = outcome_of(attempt, mission, started_at=started_at, ended_with=failure, versions={})
         tune.report({"record": codec.to_json(record)})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:

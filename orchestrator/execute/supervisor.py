@@ -16,7 +16,7 @@ from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.host import Host, Seats
 from orchestrator.execute.host_use import Looks, gpus_of, host_use
 from orchestrator.execute.notices import Notices
-from orchestrator.execute.outcome import log_of, outcome_of
+from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train import agreement, gates
@@ -87,10 +87,13 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
             until=until,
             num_hosts=placement.num_hosts,
         )
-        nurseries = [seats[_host_of(job.rank, placement)].nursery for job in jobs]
-        logs = _logs_of(attempt, mission)
+        of_jobs = [seats[_host_of(job.rank, placement)] for job in jobs]
         with WorkerGroup(
-            nurseries, jobs, start_method=placement.start_method, logs=logs, until=until
+            [each.nursery for each in of_jobs],
+            jobs,
+            start_method=placement.start_method,
+            logs=[each.logs / f"rank{job.rank}.log" for each, job in zip(of_jobs, jobs, strict=True)],
+            until=until,
         ) as group:
             of_ranks = [hosts[_host_of(job.rank, placement)] for job in jobs]
             _hear_out(story, group, looks=looks, notices=_notices_of(hosts), hosts=of_ranks)
@@ -110,13 +113,6 @@ def _notices_of(hosts: Sequence[Host]) -> Notices:
 
 def _num_oom_kills(hosts: Sequence[Host]) -> int:
     return sum(each.num_oom_kills() for each in hosts)
-
-
-def _logs_of(attempt: Attempt, mission: Mission) -> list[Path]:
-    """One file a rank, in a folder that is there."""
-    folder = mission.folder / log_of(attempt)
-    folder.mkdir(parents=True, exist_ok=True)
-    return [folder / f"rank{rank}.log" for rank in range(attempt.placement.num_processes)]
 
 
 def _hear_out(

@@ -136,6 +136,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3' 'pillow>=12,<14'"
                 ),
                 environment="xla",
+                python_variable="ORCHESTRATOR_XLA_PYTHON",
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
                 process_model=_per_host,
                 variables=rendezvous.xla_spmd,

@@ -185,3 +185,18 @@ def test_a_file_of_another_kind_is_told(text, message, working_directory, capsys
     assert main(["cluster", "--check", str(path)]) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert message.replace("is no YAML", "not YAML") in told
+
+
+@pytest.mark.parametrize(
+    ("words", "is_said"),
+    [
+        (["cluster.address=auto"], True),
+        (["cluster.address=auto", "checkpoint.path=memory://there"], False),
+        (["cluster=fake"], False),
+    ],
+)
+def test_checkpoints_that_nodes_may_not_see_are_told(words, is_said, capsys):
+    """Planning asks no cluster."""
+    assert main(["plan", "+sweep=smoke", "pools=gcp", PROJECT, "data.source=synthetic", *words]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("checkpoint.path=gs://BUCKET/FOLDER is seen by all" in said) == is_said

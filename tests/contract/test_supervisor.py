@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -426,16 +425,3 @@ def test_the_host_is_looked_at_from_the_start_of_the_workers_to_their_end(tmp_pa
     assert record.started_at <= first.at <= last.at <= record.ended_at
     assert 0 < first.cpu_busy_seconds <= last.cpu_busy_seconds
     assert first.gpus == ()
-
-
-def test_a_pools_node_that_does_not_see_the_drivers_files_says_what_to_share(tmp_path: Path) -> None:
-    place = noop(pool="t4", node="t4-000001")
-    told = mission(tmp_path, data_paths={place.trial.data: "/nowhere/data.npz"})
-    with Agent() as agent:
-        record = recorded(Attempt(placement=place, number=1), told, nursery_of=agent.nursery)
-    assert record.failure is not None
-    assert (record.failure.kind, record.failure.message) == (
-        "environment",
-        f"{platform.node()}, a node of pool t4, does not see the driver's /nowhere/data.npz; "
-        "nodes must share its folders",
-    )

@@ -27,9 +27,9 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
         ValueError: what `make` gives is not a data set.
     """
     path = path_of(data_set, name, cache=cache)
-    if not _is_readable(path):
+    if not is_readable(path):
         with locked(cache / f".{data_set.name}.lock"):
-            if not _is_readable(path):
+            if not is_readable(path):
                 _write(_checked(make(), data_set.name), path)
     return path
 
@@ -37,6 +37,12 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
 def folder_of(arrays: Arrays, path: Path) -> Path:
     """Where the photographs lie that the prepared file at `path` names, if it names any."""
     return path.parent / os.fsdecode(arrays["folder"].item() if "folder" in arrays else b"")
+
+
+def folder_of_file(path: Path) -> Path:
+    """The same, of the prepared file at `path`."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return folder_of(arrays, path)
 
 
 def _write(arrays: Arrays, path: Path) -> None:
@@ -56,7 +62,7 @@ def _checked(arrays: Arrays, name: str) -> Arrays:
     return arrays
 
 
-def _is_readable(path: Path) -> bool:
+def is_readable(path: Path) -> bool:
     """Whether all arrays pass the checksums of the archive, and the folder is there that they may name."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:

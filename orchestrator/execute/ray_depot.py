@@ -1,0 +1,73 @@
+"""The driver's files, for nodes that do not see its folders, and a way back for the logs of their trials."""
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from orchestrator.core.errors import TrialError
+from workloads.data.parcel import packed
+
+_SENDERS = 4  # nodes that are served at a time
+
+
+class Depot:
+    """A handle that trials can be given. What it hands out is read on the driver's host.
+
+    Args:
+        folder: of the sweep. While the depot is open a file lies there that tells who sees it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._mark = folder / f".driver-{secrets.token_hex(8)}"
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_Counter)
+        self._actor: Any = counter.options(max_concurrency=_SENDERS, scheduling_strategy=here).remote()
+
+    def __enter__(self) -> "Depot":
+        self._mark.touch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._mark.unlink(missing_ok=True)
+
+    def is_seen(self) -> bool:
+        """Whether this host sees the sweep's folder, and so, it is taken, all folders of the driver."""
+        return self._mark.exists()
+
+    def parcel(self, path: str) -> bytes:
+        """A prepared data set of the driver's.
+
+        Raises:
+            TrialError: `environment`, when the driver's host does not give it.
+        """
+        try:
+            parcel: bytes = ray.get(self._actor.parcel.remote(path))
+        except ray.exceptions.RayError as error:
+            cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+            message = f"the driver's host did not send {path} ({type(cause).__name__})"
+            raise TrialError("environment", message) from error
+        return parcel
+
+    def keep_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
+        """Write them to a folder of the driver's. A driver that is gone has no use for them."""
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.get(self._actor.keep_logs.remote(folder, logs))
+
+
+class _Counter:
+    """What runs on the driver's host."""
+
+    def parcel(self, path: str) -> bytes:
+        """As `Depot.parcel`."""
+        return packed(Path(path))
+
+    def keep_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
+        """As `Depot.keep_logs`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, log in logs.items():
+            (folder / name).write_bytes(log)

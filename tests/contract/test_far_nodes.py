@@ -1,0 +1,119 @@
+"""Nodes with addresses of their own, that have never seen this project nor the driver's folders."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cluster_runs import POOL, one_process, run, told_of, two_workers
+from far_nodes import far_nodes, missing
+from noop_trials import Unwatched
+from own_workloads import SPEC, write
+from processes import family
+from trainer_runs import python_of
+
+from orchestrator.core.result import TrialRecord
+from orchestrator.execute.agent import OWN_PYTHON
+from workloads.origins import Origin
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+XLA = python_of("torch_xla")
+ASKED = {
+    **{
+        f"{trainer} on {hosts}": two_workers(trainer, num_hosts=hosts)
+        for trainer in ("torch_ddp", "tensorflow")
+        for hosts in (1, 2)
+    },
+    **({"torch_xla": one_process("torch_xla", steps=120)} if XLA.exists() else {}),
+    "a workload of one's own": one_process("noop", workload="mine", steps=120),
+}
+REFUSED = {
+    "data that is gone": one_process("noop", data="gone:1", steps=120),
+    "photographs of one's own": one_process("noop", data="mine:1", steps=120),
+}
+TOLERANCE = 1e-4  # of a loss: float32 sums in another order
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the driver, with its data, its records and its workloads."""
+    return tmp_path_factory.mktemp("driver")
+
+
+@pytest.fixture(scope="module")
+def records(folder: Path) -> Mapping[str, TrialRecord]:
+    """One sweep on two such nodes."""
+    if why := missing():
+        pytest.skip(f"no machines can be made of namespaces: {why}")
+    write(folder, {"mine/spec.py": SPEC})
+    told = told_of(
+        folder,
+        pythons=dict.fromkeys(("torch_ddp", "tensorflow", "torch_xla", "noop"), OWN_PYTHON),
+        origins={"mine": Origin(package="mine", folder=str(folder / "mine"))},
+        checkpointing=None,
+    )
+    data = {**told.data_paths, "gone:1": str(folder / "gone.npz"), "mine:1": str(_photographed(folder))}
+    told = replace(told, data_paths=data)
+    every = ASKED | REFUSED
+    variables = {"ORCHESTRATOR_XLA_PYTHON": str(XLA)}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        family(patch),
+        far_nodes(POOL, patch, hidden=[folder], count=2, variables=variables) as running,
+    ):
+        found = run(running, told, *every.values(), watcher=Unwatched())
+    return {
+        name: record for name, asked in every.items() for record in found if record.trial_id == asked.trial_id
+    }
+
+
+def _photographed(folder: Path) -> Path:
+    """A prepared file that names a folder of the driver's."""
+    (folder / "eyes").mkdir()
+    labels = np.zeros(3, np.uint8)
+    path = folder / "eyes.npz"
+    np.savez(
+        path,
+        x_train=labels,
+        y_train=labels,
+        x_test=labels,
+        y_test=labels,
+        folder=os.fsencode(folder / "eyes"),
+    )
+    return path
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_code_workload_and_data_reach_a_node_that_has_never_seen_them(records, name):
+    assert records[name].failure is None
+    assert records[name].result is not None
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_logs_come_back_to_the_driver(records, folder, name):
+    asked = ASKED[name]
+    ranks = {f"rank{rank}.log" for rank in range(asked.num_processes)}
+    assert {each.name for each in (folder / records[name].log_path).iterdir()} == ranks
+
+
+@pytest.mark.parametrize("trainer", ["torch_ddp", "tensorflow"])
+def test_two_machines_learn_what_one_learns(records, trainer):
+    one, two = (records[f"{trainer} on {hosts}"] for hosts in (1, 2))
+    assert len({two.placement.node, *two.placement.other_nodes}) == 2
+    assert [step for step, _ in two.result.losses] == [step for step, _ in one.result.losses]
+    assert [loss for _, loss in two.result.losses] == pytest.approx(
+        [loss for _, loss in one.result.losses], abs=TOLERANCE
+    )
+
+
+def test_data_that_a_node_cannot_have_is_said_in_one_line(records, folder):
+    gone, mine = (records[name].failure for name in REFUSED)
+    assert {gone.kind, mine.kind} == {"environment"}
+    assert gone.message == f"the driver's host did not send {folder / 'gone.npz'} (FileNotFoundError)"
+    assert mine.message == (
+        f"the photographs of eyes.npz are not here: {folder / 'eyes'}; "
+        "a node must see the folder of data_folder=…"
+    )
