@@ -26,6 +26,7 @@ from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute import ray_cluster
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.folders import temporary_folder
+from orchestrator.execute.head_watch import head_watched
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.ray_agent import RayAgent
@@ -81,6 +82,7 @@ class RayTuneExecutor:
             temporary_folder("orchestrator-") as storage,
             contextlib.ExitStack() as held,
         ):
+            held.enter_context(head_watched(ray.get_runtime_context().gcs_address))
             depot = held.enter_context(Depot(mission.folder)) if self._cluster else None
             agent = RayAgent()
             tuner = tune.Tuner(

@@ -1,12 +1,14 @@
 """A sweep on a cluster with a real autoscaler, whose nodes are processes of this machine."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from processes import Family, family
 from shell import ask, records_in, start
@@ -83,3 +85,30 @@ def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its
     assert len(nodes) == 2
     assert {(each["provenance"], each["failure"] is None) for each in records} == {("rehearsed", True)}
     relatives.wait_until_gone()
+
+
+def test_a_killed_head_ends_the_command_in_one_line_and_the_same_command_goes_on_under_another(
+    tmp_path: Path, relatives: Family
+):
+    words = (*WORDS, "device=t4,v100", "seed=0,1,2,3", "pools.max_nodes=1")
+    with start(*words, cwd=tmp_path) as driver:
+        while not records_in(tmp_path):
+            assert driver.poll() is None
+            time.sleep(0.05)
+        (head,) = [pid for pid in relatives.pids() if psutil.Process(pid).name() == "gcs_server"]
+        os.kill(head, signal.SIGKILL)
+        said, _ = driver.communicate(timeout=120)
+    relatives.wait_until_gone(seconds=60)
+    *_, last = said.strip().splitlines()
+    assert driver.returncode == 1
+    assert re.fullmatch(
+        r"error: the head of the cluster at \S+ is gone; what has finished is kept, "
+        r"and the same command runs the rest on a cluster that answers",
+        last,
+    )
+    before = records_in(tmp_path)
+    assert 0 < len(before) < 8
+    answer = ask(*words, cwd=tmp_path)
+    assert (answer.code, f"{len(before)} cached" in answer.out) == (0, True), answer.err
+    assert records_in(tmp_path)[: len(before)] == before
+    assert len(records_in(tmp_path)) == 8
