@@ -13,7 +13,7 @@ export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test check fix notebook
+.PHONY: install xla sweep smoke test test-all check fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -45,6 +45,10 @@ TESTS := tests/learning tests/integration tests/contract tests/equivalence tests
 # The files are taken in this order, the longest first. A third process makes it no faster on two cores.
 test: $(ENVIRONMENTS) check
 	$(PYTEST) --no-loadscope-reorder $(TESTS)
+
+# What clusters take too: nodes that come, go and die, each a process of this machine or a namespace of it.
+test-all: test
+	$(PYTEST) tests/cluster
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .

@@ -27,7 +27,7 @@ from orchestrator.deploy.nodes import labels_of_pool
 
 _SPACES = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 _OUR_CODE = [Path(package.__path__[0]) for package in (orchestrator, workloads)]
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0  # of a busy host
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from trainer_runs import RUNS, WORKLOADS, do_all, jobs_of, python_of, set_up
+from trainer_runs import COMPILED_SOON, RUNS, WORKLOADS, do_all, jobs_of, python_of, set_up
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.spec import trial_id
@@ -63,7 +63,7 @@ def ends_of(trainer: str, task: str) -> dict[str, list[Ends]]:
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
         subprocess.run(
             [python_of(trainer), __file__, folder],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2", **COMPILED_SOON},
             check=True,
             timeout=240,
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from trainer_runs import python_of
+from trainer_runs import COMPILED_SOON, python_of
 
 from workloads.flops import forward_flops
 from workloads.initial import State, initial_weights
@@ -245,7 +245,7 @@ def on_xla(*arguments: str) -> dict[str, Any]:
         pytest.skip(f"{python} is absent; get it with: make xla")
     said = subprocess.run(
         [python, ROOT / "tests/recurrent_on_xla.py", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **COMPILED_SOON},
         check=True,
         timeout=120,
         stdout=subprocess.PIPE,

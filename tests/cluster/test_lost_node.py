@@ -6,28 +6,16 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster_runs import LONG, POOL, long_trial, run, told_of
+from cluster_runs import LONG, long_trial, run, told_of
 from noop_trials import Unwatched
-from processes import Family, family
-from static_cluster import raylet_above, static_cluster
+from processes import Family
+from static_cluster import raylet_above
 
 from orchestrator.core.settings import Checkpointing
 from orchestrator.execute.base import Attempt
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("ray", reason="Ray is not installed")
-
-
-@pytest.fixture
-def relatives(monkeypatch: pytest.MonkeyPatch):
-    with family(monkeypatch) as started:
-        yield started
-
-
-@pytest.fixture
-def two_nodes(relatives: Family, monkeypatch: pytest.MonkeyPatch):
-    with static_cluster(POOL, monkeypatch, num_nodes=2) as running:
-        yield running
 
 
 class NodeKiller(Unwatched):
@@ -47,14 +35,14 @@ class NodeKiller(Unwatched):
         raylet_above(psutil.Process(max(self._relatives.workers()))).kill()
 
 
-def test_a_trial_goes_on_from_its_checkpoint_on_another_node(two_nodes, relatives, tmp_path):
+def test_a_trial_goes_on_from_its_checkpoint_on_another_node(nodes, relatives, tmp_path):
     often = Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
     told = told_of(tmp_path, checkpointing=often)
     killer = NodeKiller(relatives, tmp_path / "checkpoints")
-    lost, resumed = run(two_nodes, told, long_trial(), watcher=killer)
+    lost, resumed = run(nodes, told, long_trial(), watcher=killer)
     assert (lost.failure.kind, lost.placement.node) == ("worker_lost", "cpu")
     assert (resumed.failure, resumed.attempt, resumed.provenance) == (None, 2, "measured")
     assert resumed.result.resumed_from_step > 0
     assert resumed.result.steps == LONG
-    (survivor,) = [each for each in two_nodes.worker_nodes if not each.dead_processes()]
+    (survivor,) = [each for each in nodes.worker_nodes if not each.dead_processes()]
     assert resumed.placement.node == f"cpu-{survivor.node_id[-6:]}"

@@ -15,6 +15,7 @@ from processes import family
 from trainer_runs import python_of
 
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Deadlines
 from orchestrator.execute.agent import OWN_PYTHON
 from workloads.origins import Origin
 
@@ -54,6 +55,7 @@ def records(folder: Path) -> Mapping[str, TrialRecord]:
         pythons=dict.fromkeys(("torch_ddp", "tensorflow", "torch_xla", "noop"), OWN_PYTHON),
         origins={"mine": Origin(package="mine", folder=str(folder / "mine"))},
         checkpointing=None,
+        deadlines=Deadlines(resources_seconds=180.0, start_seconds=180.0, run_seconds=300.0),
     )
     data = {**told.data_paths, "gone:1": str(folder / "gone.npz"), "mine:1": str(_photographed(folder))}
     told = replace(told, data_paths=data)

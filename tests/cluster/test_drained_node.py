@@ -5,10 +5,10 @@ import time
 
 import psutil
 import pytest
-from cluster_runs import POOL, long_trial, run, told_of
+from cluster_runs import long_trial, run, told_of
 from noop_trials import Unwatched
-from processes import Family, family, heeds_sigterm
-from static_cluster import node_id_of, raylet_above, static_cluster
+from processes import Family, heeds_sigterm
+from static_cluster import node_id_of, raylet_above
 
 from orchestrator.core.settings import Checkpointing
 from orchestrator.execute.base import Attempt
@@ -17,18 +17,6 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("ray", reason="Ray is not installed")
 
 GRACE_SECONDS = 60.0
-
-
-@pytest.fixture
-def relatives(monkeypatch: pytest.MonkeyPatch):
-    with family(monkeypatch) as started:
-        yield started
-
-
-@pytest.fixture
-def two_nodes(relatives: Family, monkeypatch: pytest.MonkeyPatch):
-    with static_cluster(POOL, monkeypatch, num_nodes=2) as running:
-        yield running
 
 
 class Drainer(Unwatched):
@@ -58,11 +46,11 @@ class Drainer(Unwatched):
         client.drain_node(self.drained, DRAIN_NODE_REASON_PREEMPTION, "wanted back", goes_at_ms)
 
 
-def test_a_trial_leaves_a_checkpoint_in_time_and_goes_on_on_another_node(two_nodes, relatives, tmp_path):
+def test_a_trial_leaves_a_checkpoint_in_time_and_goes_on_on_another_node(nodes, relatives, tmp_path):
     seldom = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
     told = told_of(tmp_path, checkpointing=seldom, retry_limits={"preempted": 1})
-    drainer = Drainer(relatives, two_nodes.address)
-    left, resumed = run(two_nodes, told, long_trial(), watcher=drainer)
+    drainer = Drainer(relatives, nodes.address)
+    left, resumed = run(nodes, told, long_trial(), watcher=drainer)
     assert (left.failure.kind, left.provenance) == ("preempted", "measured")
     assert left.ended_at < drainer.goes_at
     assert left.placement.node == f"cpu-{drainer.drained[-6:]}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from processes import Family, family
+from processes import Family
 from shell import ask, records_in, start
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -26,12 +26,6 @@ WORDS = (
 )
 POOL_OF = {"cpu": "cpu", "t4": "t4-spot", "tpu_v3_8": "tpu-v3-8", "v100": "v100"}
 DEVICES = f"device={','.join(POOL_OF)}"
-
-
-@pytest.fixture
-def relatives(monkeypatch: pytest.MonkeyPatch):
-    with family(monkeypatch) as started:
-        yield started
 
 
 def place_of(record: Mapping[str, Any]) -> tuple[str, str]:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from cluster_runs import LONG, POOL, run, told_of, two_workers
+from cluster_runs import LONG, run, told_of, two_workers
 from noop_trials import Unwatched
-from processes import Family, family
-from static_cluster import node_id_of, raylet_above, static_cluster
+from processes import Family
+from static_cluster import node_id_of, raylet_above
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
@@ -19,19 +19,6 @@ from orchestrator.execute.base import Attempt
 pytest.importorskip("ray", reason="Ray is not installed")
 
 TOLERANCE = 1e-5  # float32 sums in another order
-
-
-@pytest.fixture
-def relatives(monkeypatch: pytest.MonkeyPatch):
-    with family(monkeypatch) as started:
-        yield started
-
-
-@pytest.fixture
-def nodes(request: pytest.FixtureRequest, relatives: Family, monkeypatch: pytest.MonkeyPatch):
-    """As many as the test says."""
-    with static_cluster(POOL, monkeypatch, num_nodes=request.param) as running:
-        yield running
 
 
 class FarNodeKiller(Unwatched):
