@@ -54,7 +54,8 @@ def connected(
         packages: folders of Python packages that nodes of pools get, beside our own.
 
     Raises:
-        ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared.
+        ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared; or a
+            package that is too large to be sent.
         PlacementError: there is no cluster at `address`, or this process uses Ray already.
     """
     if ray.is_initialized():  # by the user of a notebook, whose cluster must not be shut down
@@ -146,6 +147,11 @@ def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:
         raise PlacementError(
             f"no Ray cluster answers at cluster.address={address!r} ({cause}); "
             "it may be local, auto, or HOST:PORT of one that runs"
+        ) from error
+    except ray.exceptions.RuntimeEnvSetupError as error:
+        cause = str(error.__cause__ or error).partition(". ")[0]
+        raise ConfigError(
+            f"code cannot be sent to the nodes of the cluster: {cause}; keep data out of workloads' folders"
         ) from error
 
 

@@ -1,6 +1,7 @@
 """What Ray is told of this host, and which clusters trials may run on."""
 
 import os
+import re
 import secrets
 import socket
 import tempfile
@@ -8,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from builders import placement, trial_spec
+from cluster_values import cluster as cluster_of_pools
 from noop_trials import Unwatched, mission, noop
 from plan_values import TPU, held, here
 from processes import family
@@ -42,6 +44,22 @@ def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
         ids = ray.remote(num_cpus=0, num_gpus=2)(ray.get_gpu_ids)
         assert sorted(ray.get(ids.remote())) == ["id-0", "id-1"]
+
+
+def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
+    from orchestrator.execute import ray_cluster
+
+    monkeypatch.setattr("ray._private.runtime_env.packaging.GCS_STORAGE_MAX_SIZE", 1000)
+    with (
+        pytest.raises(ConfigError) as caught,
+        ray_cluster.connected(here(cpus=2), address=cluster.address, cluster=cluster_of_pools()),
+    ):
+        pytest.fail("it was sent")
+    assert re.fullmatch(
+        r"code cannot be sent to the nodes of the cluster: Package size \(\S+MiB\) exceeds the maximum size "
+        r"of 0\.00MiB; keep data out of workloads' folders",
+        str(caught.value),
+    )
 
 
 def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster, tmp_path):
