@@ -12,6 +12,9 @@ from typing import Any
 
 import ray
 from ray import tune
+
+# ray 2.60: Tune adds one of its own where there is none
+from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
@@ -98,6 +101,7 @@ class RayTuneExecutor:
                     name="sweep",
                     verbose=0,
                     progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
+                    callbacks=[_Silent()],
                 ),
             )
             try:
@@ -206,6 +210,12 @@ class _QueueSearcher(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Restore nothing, for nothing is kept."""
+
+
+class _Silent(TrialProgressCallback):
+    """In the place of one that tells, at any verbosity, of a trial that was ended while it waited."""
+
+    def _print(self, msg: str) -> None: ...
 
 
 class _Watch(FIFOScheduler):

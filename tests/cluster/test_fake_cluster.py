@@ -39,6 +39,7 @@ def test_a_pool_whose_nodes_never_come_fails_its_trials_in_time_and_no_others(tm
     answer = ask(*words, cwd=tmp_path)
     records = records_in(tmp_path)
     assert answer.code == 1
+    assert "supervise" not in answer.out + answer.err, "Tune's own words"
     failures = [each["failure"] for each in records if each["spec"]["device"] == "t4"]
     assert [each["failure"] for each in records if each["spec"]["device"] == "cpu"] == [None] * 4
     assert {each["kind"] for each in failures} == {"infeasible"}
