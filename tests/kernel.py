@@ -36,6 +36,7 @@ class Kernel:
                 case "stream":
                     self.said += content["text"]
                     if interrupt_at and interrupt_at in content["text"]:
+                        interrupt_at = ""  # once: what is written may come twice where it is interrupted
                         self._manager.interrupt_kernel()
                 case "execute_result":
                     shown = content["data"]["text/plain"]
