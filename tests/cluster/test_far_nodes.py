@@ -21,7 +21,7 @@ from workloads.origins import Origin
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-XLA = python_of("torch_xla")
+XLA = python_of("torch_xla").absolute()
 ASKED = {
     **{
         f"{trainer} on {hosts}": two_workers(trainer, num_hosts=hosts)
