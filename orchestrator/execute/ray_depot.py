@@ -13,6 +13,7 @@ from orchestrator.core.errors import TrialError
 from workloads.data.parcel import packed
 
 _SENDERS = 4  # nodes that are served at a time
+_MARK = ".driver-"
 
 
 class Depot:
@@ -23,12 +24,14 @@ class Depot:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._mark = folder / f".driver-{secrets.token_hex(8)}"
+        self._mark = folder / f"{_MARK}{secrets.token_hex(8)}"
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_Counter)
         self._actor: Any = counter.options(max_concurrency=_SENDERS, scheduling_strategy=here).remote()
 
     def __enter__(self) -> "Depot":
+        for left in self._mark.parent.glob(f"{_MARK}*"):  # by a driver that was killed
+            left.unlink()
         self._mark.touch()
         return self
 
@@ -36,7 +39,7 @@ class Depot:
         self._mark.unlink(missing_ok=True)
 
     def is_seen(self) -> bool:
-        """Whether this host sees the sweep's folder, and so, it is taken, all folders of the driver."""
+        """Whether this host sees the sweep's folder, and so, it is taken, those of its workloads."""
         return self._mark.exists()
 
     def parcel(self, path: str) -> bytes:

@@ -30,17 +30,19 @@ def supplied(attempt: Attempt, mission: Mission, *, depot: Depot | None) -> Iter
     Raises:
         TrialError: `environment`, when the node cannot have the trial's data.
     """
-    if depot is None or depot.is_seen():
+    if depot is None:
         yield mission
         return
     data_id = attempt.placement.trial.data
-    data_path = _data_here(mission.data_paths[data_id], depot)
+    mission = replace(mission, data_paths={data_id: _data_here(mission.data_paths[data_id], depot)})
+    if depot.is_seen():
+        yield mission
+        return
     with temporary_folder("orchestrator-") as folder:
         try:
             yield replace(
                 mission,
                 folder=folder,
-                data_paths={data_id: str(data_path)},
                 origins={name: _origin_here(origin) for name, origin in mission.origins.items()},
             )
         finally:
@@ -48,14 +50,16 @@ def supplied(attempt: Attempt, mission: Mission, *, depot: Depot | None) -> Iter
             depot.keep_logs(mission.folder / log, _logs_in(folder / log))
 
 
-def _data_here(path: str, depot: Depot) -> Path:
-    """In this node's cache, where it stays for other trials."""
+def _data_here(path: str, depot: Depot) -> str:
+    """Where the driver has it, or in this node's cache, where it stays for other trials."""
+    if Path(path).exists():
+        return path
     cache = default_cache()
     known = cache / Path(path).name
     if is_readable(known):
-        return known
+        return str(known)
     try:
-        return unpacked(depot.parcel(path), cache=cache)
+        return str(unpacked(depot.parcel(path), cache=cache))
     except (OSError, ValueError) as error:
         raise TrialError("environment", f"{error}; a node must see the folder of data_folder=…") from error
 

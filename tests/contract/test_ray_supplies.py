@@ -1,0 +1,68 @@
+"""What a node is given depends on what it sees of the driver's folders."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from noop_trials import mission, noop
+
+from orchestrator.execute.base import Attempt, Mission
+from workloads.data.parcel import packed
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+from orchestrator.execute.ray_supplies import supplied
+
+
+class NearDepot:
+    """Hands out one file from the driver's folder, of which the node sees as much as it is told."""
+
+    def __init__(self, file: Path, *, is_seen: bool) -> None:
+        self._file = file
+        self._is_seen = is_seen
+        self.logs: dict[Path, dict[str, bytes]] = {}
+
+    def is_seen(self) -> bool:
+        return self._is_seen
+
+    def parcel(self, _path: str) -> bytes:
+        return packed(self._file)
+
+    def keep_logs(self, folder: Path, logs: dict[str, bytes]) -> None:
+        self.logs[folder] = logs
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mission:
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    return mission(tmp_path)
+
+
+ATTEMPT = Attempt(placement=noop(), number=1)
+
+
+def test_who_sees_all_is_given_nothing(told, tmp_path):
+    with supplied(ATTEMPT, told, depot=NearDepot(tmp_path / "data.npz", is_seen=True)) as here:
+        assert here == told
+
+
+def test_who_sees_the_sweeps_folder_and_not_the_cache_is_sent_the_data_alone(told, tmp_path):
+    hidden = replace(told, data_paths={"synthetic:1": "/nowhere/data.npz"})
+    depot = NearDepot(tmp_path / "data.npz", is_seen=True)
+    with supplied(ATTEMPT, hidden, depot=depot) as here:
+        assert here == replace(told, data_paths={"synthetic:1": str(tmp_path / "cache/data.npz")})
+    assert (tmp_path / "cache/data.npz").read_bytes() == (tmp_path / "data.npz").read_bytes()
+    assert depot.logs == {}
+
+
+def test_who_sees_nothing_keeps_logs_for_itself_and_gives_them_back(told, tmp_path):
+    hidden = replace(told, folder=Path("/nowhere/example"))
+    depot = NearDepot(tmp_path / "data.npz", is_seen=False)
+    with supplied(ATTEMPT, hidden, depot=depot) as here:
+        log = here.folder / "logs" / f"{ATTEMPT.placement.trial_id}-1" / "rank0.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("it trains")
+    assert not here.folder.exists()
+    assert depot.logs == {
+        Path(f"/nowhere/example/logs/{ATTEMPT.placement.trial_id}-1"): {"rank0.log": b"it trains"}
+    }
