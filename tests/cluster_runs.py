@@ -1,5 +1,7 @@
 """Measured trials on the nodes of a real cluster of this host."""
 
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.spec import TimingSpec, TrialSpec
-from orchestrator.execute.base import Mission
+from orchestrator.execute.base import Attempt, Mission
 from workloads.data.sources import resolve
 
 POOL = pool("cpu", device=CPU)
@@ -51,6 +53,25 @@ def _spec(trainer: str, **changes: Any) -> TrialSpec:
         timing=TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
         **changes,
     )
+
+
+class Striker(Unwatched):
+    """Strikes once the first attempt has kept a checkpoint in a folder."""
+
+    def __init__(self, checkpoints: Path) -> None:
+        self._checkpoints = checkpoints
+
+    def started(self, attempt: Attempt) -> None:
+        if attempt.number == 1:
+            threading.Thread(target=self._wait).start()
+
+    def _wait(self) -> None:
+        while not list(self._checkpoints.glob("*/*/meta.json")):
+            time.sleep(0.01)
+        self.strike()
+
+    def strike(self) -> None:
+        raise NotImplementedError
 
 
 def told_of(folder: Path, **changes: Any) -> Mission:

@@ -51,7 +51,7 @@ COMPILED, TWO_COMPILED = "compiled", "two compiled processes"
 """Runs like `fp32` and `two processes` with compiled steps, where compiling is a choice."""
 
 COMPILED_SOON = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
-"""Variables under which XLA compiles for a CPU in a third of the time. A GAN's last losses stayed."""
+"""XLA compiles for a CPU in a third of the time under these; the last losses of a GAN stayed the same."""
 
 STEPS = 12
 BATCH = 64

@@ -1,37 +1,27 @@
 """A node of a cluster is killed in the middle of a trial, which goes on elsewhere from its checkpoint."""
 
-import threading
-import time
 from pathlib import Path
 
 import psutil
 import pytest
-from cluster_runs import LONG, long_trial, run, told_of
-from noop_trials import Unwatched
+from cluster_runs import LONG, Striker, long_trial, run, told_of
 from processes import Family
 from static_cluster import raylet_above
 
 from orchestrator.core.settings import Checkpointing
-from orchestrator.execute.base import Attempt
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("ray", reason="Ray is not installed")
 
 
-class NodeKiller(Unwatched):
-    """Kills the raylet from which the first attempt's worker descends, once a checkpoint is kept."""
+class NodeKiller(Striker):
+    """Kills the raylet from which the first attempt's worker descends."""
 
     def __init__(self, relatives: Family, checkpoints: Path) -> None:
+        super().__init__(checkpoints)
         self._relatives = relatives
-        self._checkpoints = checkpoints
 
-    def started(self, attempt: Attempt) -> None:
-        if attempt.number == 1:
-            threading.Thread(target=self._strike).start()
-
-    def _strike(self) -> None:
-        while not list(self._checkpoints.glob("*/*/meta.json")):
-            time.sleep(0.01)
+    def strike(self) -> None:
         raylet_above(psutil.Process(max(self._relatives.workers()))).kill()
 
 

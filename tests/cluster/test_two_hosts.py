@@ -1,42 +1,33 @@
 """A trial on two nodes of a cluster: it has both or none, and trains what it trains on one."""
 
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-from cluster_runs import LONG, run, told_of, two_workers
+from cluster_runs import LONG, Striker, run, told_of, two_workers
 from noop_trials import Unwatched
 from processes import Family
 from static_cluster import node_id_of, raylet_above
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.execute.base import Attempt
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
 TOLERANCE = 1e-5  # float32 sums in another order
 
 
-class FarNodeKiller(Unwatched):
-    """Kills the raylet from which the first attempt's rank 1 descends, once a checkpoint is kept."""
+class FarNodeKiller(Striker):
+    """Kills the raylet from which the first attempt's rank 1 descends."""
 
     def __init__(self, relatives: Family, checkpoints: Path) -> None:
+        super().__init__(checkpoints)
         self._relatives = relatives
-        self._checkpoints = checkpoints
         self.url = str(checkpoints)
         self.killed = ""
 
-    def started(self, attempt: Attempt) -> None:
-        if attempt.number == 1:
-            threading.Thread(target=self._strike).start()
-
-    def _strike(self) -> None:
-        while not list(self._checkpoints.glob("*/*/meta.json")):
-            time.sleep(0.01)
+    def strike(self) -> None:
         processes = [psutil.Process(pid) for pid in self._relatives.pids()]
         (far,) = [each for each in processes if each.environ().get("RANK") == "1"]
         raylet = raylet_above(far)
