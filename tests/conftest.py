@@ -1,8 +1,10 @@
 """Puts the shared builders and the benchmarks on the path of every test; none has a time limit of its own.
 
-Test processes that run side by side have a core each.
+Test processes that run side by side have a core each. What was collected stays until the end, so the garbage
+collector does not look through it: a tenth of the unit tests' time.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -17,7 +19,13 @@ hypothesis.settings.load_profile("any_host")
 
 def pytest_configure() -> None:
     """Keep a test's threads to one core: on one that others use too they wait for each other all the time."""
+    gc.disable()
     process = os.environ.get("PYTEST_XDIST_WORKER", "")
     if process:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(process.removeprefix("gw")) % len(cores)]})
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
