@@ -29,7 +29,7 @@ from orchestrator.analysis.plan_table import plan_frame, plan_table
 from orchestrator.analysis.tables import cut
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
-from orchestrator.core.settings import Settings
+from orchestrator.core.settings import Rerun, Settings
 from orchestrator.reporting import Outcome
 from orchestrator.screen.html import html_of
 from orchestrator.screen.printing import say, shown, totals_of
@@ -52,7 +52,7 @@ class Planned:
 
     @property
     def points(self) -> pd.DataFrame:
-        """One row a point; `state` is `measure`, `rehearse`, `cached` or `skip`; `note` says where or why."""
+        """One row a point; `state` is `measure`, `rehearse`, `cached`, `failed` or `skip`; `note` says why."""
         return plan_frame(self.plan)
 
     def __repr__(self) -> str:
@@ -111,32 +111,37 @@ class Report:
         return f'{drawn}{_paragraphs(self.headline)}<p>report: <a href="{where}">{where}</a></p>'
 
 
-def plan(*words: str) -> Planned:
+def plan(*words: str, rerun_failed: bool = False, rerun: Iterable[str] = ()) -> Planned:
     """Decide what becomes of every point; nothing is started.
 
     Args:
         words: as after `python -m orchestrator plan`: `"+sweep=smoke", "sweep.repeats=1"`.
+        rerun_failed, rerun: as `run` has them.
 
     Raises:
         OrchestratorError: the request cannot be understood or carried out.
     """
+    asked = Rerun(failed=rerun_failed, trial_ids=frozenset(rerun))
     with _asked(words) as (settings, console):
-        return Planned(verbs.plan(settings, console=console))
+        return Planned(verbs.plan(replace(settings, rerun=asked), console=console))
 
 
-def run(*words: str) -> Report:
+def run(*words: str, rerun_failed: bool = False, rerun: Iterable[str] = ()) -> Report:
     """Run what is missing of a sweep, keep every record, and report. A trial that fails is in the report.
 
     Args:
         words: as after `python -m orchestrator run`.
+        rerun_failed: whether trials that failed by their own doing are run again.
+        rerun: ids of trials that are run again whatever the records say.
 
     Raises:
         OrchestratorError: the request cannot be understood or carried out.
         KeyboardInterrupt: the cell was interrupted.
     """
+    asked = Rerun(failed=rerun_failed, trial_ids=frozenset(rerun))
     with _asked(words) as (settings, console):
         try:
-            return Report(verbs.run(settings, console=console))
+            return Report(verbs.run(replace(settings, rerun=asked), console=console))
         except KeyboardInterrupt:
             say(console, "interrupted; what has finished is kept, and the same call runs the rest")
             raise

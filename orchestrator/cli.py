@@ -4,7 +4,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,7 +20,7 @@ from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
-from orchestrator.core.settings import Settings
+from orchestrator.core.settings import Rerun, Settings
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.reporting import Outcome
@@ -30,11 +30,12 @@ DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is
+_RERUN = "--rerun"
 _MOST_ROWS = 100  # of one table; files have the others
 _USAGE = """\
 python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
 
-  run      run what is missing of the sweep (the default)
+  run      run what is missing of the sweep (the default); --rerun-failed, --rerun TRIAL_ID: that again
   plan     every point: to run, cached, or skipped and why; --all lists a long plan, --json is for programs
   report   tables, and a page for a browser, of what is recorded
   sync     send the tracking server the records that it lacks
@@ -51,10 +52,15 @@ console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A command line taken apart: our verb and flags, and the overrides, which are Hydra's."""
+    """A command line taken apart: our verb and flags, and the overrides, which are Hydra's.
+
+    Attributes:
+        rerun: the ids that follow a `--rerun`.
+    """
 
     verb: str
     flags: frozenset[str]
+    rerun: frozenset[str]
     overrides: tuple[str, ...]
 
 
@@ -87,7 +93,8 @@ def _answer(words: Sequence[str]) -> int:
         show = partial(print_table, console)
         return predict_verb.answer(words, say=partial(say, console), show=show, note=_note)
     line = parse(words)
-    return _VERBS[line.verb].act(verbs.settings_of(line.overrides), line.flags)
+    rerun = Rerun(failed="--rerun-failed" in line.flags, trial_ids=line.rerun)
+    return _VERBS[line.verb].act(replace(verbs.settings_of(line.overrides), rerun=rerun), line.flags)
 
 
 def parse(arguments: Sequence[str]) -> Line:
@@ -96,6 +103,7 @@ def parse(arguments: Sequence[str]) -> Line:
     Raises:
         ConfigError: a verb or a flag that does not exist, or two verbs.
     """
+    arguments, rerun = _without_rerun(arguments)
     flags = frozenset(word for word in arguments if word.startswith("--"))
     words = [word for word in arguments if "=" not in word and word[:1] not in ("-", "~", "+")]
     if len(words) > 1:
@@ -103,11 +111,27 @@ def parse(arguments: Sequence[str]) -> Line:
     verb = words[0] if words else "run"
     if verb not in _VERBS:
         raise UnknownNameError("verb", verb, known=(*_VERBS, cluster_verb.NAME, predict_verb.NAME))
-    unknown = sorted(flags - _VERBS[verb].flags)
+    asked = flags | ({_RERUN} if rerun else set())
+    unknown = sorted(asked - _VERBS[verb].flags)
     if unknown:
         raise UnknownNameError(f"flag of {verb!r}:", unknown[0], known=_VERBS[verb].flags)
     overrides = tuple(word for word in arguments if word not in flags and word not in words)
-    return Line(verb=verb, flags=flags, overrides=overrides)
+    return Line(verb=verb, flags=flags, rerun=rerun, overrides=overrides)
+
+
+def _without_rerun(arguments: Sequence[str]) -> tuple[list[str], frozenset[str]]:
+    """The words without each `--rerun` and the id that follows it, and these ids."""
+    rest, ids = [], set()
+    words = iter(arguments)
+    for word in words:
+        if word != _RERUN:
+            rest.append(word)
+            continue
+        trial_id = next(words, "")
+        if not trial_id.isalnum():
+            raise ConfigError(f"{_RERUN} needs the id of a trial after it; plan --all has them")
+        ids.add(trial_id)
+    return rest, frozenset(ids)
 
 
 def _run(settings: Settings, _flags: frozenset[str]) -> int:
@@ -167,9 +191,10 @@ class _Verb:
     flags: frozenset[str] = frozenset()
 
 
+_RERUNS = frozenset({_RERUN, "--rerun-failed"})
 _VERBS: Mapping[str, _Verb] = {
-    "run": _Verb(act=_run),
-    "plan": _Verb(act=_plan, flags=frozenset({"--all", "--json"})),
+    "run": _Verb(act=_run, flags=_RERUNS),
+    "plan": _Verb(act=_plan, flags=frozenset({"--all", "--json"}) | _RERUNS),
     "report": _Verb(act=_report),
     "sync": _Verb(act=_sync),
 }

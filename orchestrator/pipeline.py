@@ -38,6 +38,7 @@ from orchestrator.reporting import Outcome, files_in, write_report
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.download import Progress
 from workloads.data.sources import DataRef, default_cache, resolve
+from workloads.origins import Origin
 from workloads.registry import origin_of
 
 Say = Callable[[str], None]
@@ -54,6 +55,7 @@ class Situation:
     Attributes:
         data: (data set, source asked for) -> what it is here.
         ledgers: the records of every sweep under the outputs folder.
+        driver: what this process runs with; part of every record.
         today: the day on which prices are looked up.
     """
 
@@ -61,6 +63,7 @@ class Situation:
     environments: Mapping[str, TrainerEnvironment]
     data: Mapping[tuple[str, str], DataRef]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
+    driver: Mapping[str, str]
     today: str
 
 
@@ -85,6 +88,9 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
             for name, source in data_needed(settings.sweep)
         },
         ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
+        driver=driver_environment(
+            Path.cwd(), packages={Path(each.folder) for each in _origins_of(settings).values() if each.folder}
+        ),
         today=_today(),
     )
 
@@ -99,7 +105,9 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
         start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
         data_ids={wanted: ref.id for wanted, ref in situation.data.items()},
         records=[record for records in situation.ledgers.values() for record in records],
+        code_sha256=situation.driver["code_sha256"],
         missing_device=settings.missing_device,
+        rerun=settings.rerun,
     )
 
 
@@ -113,7 +121,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
         # Another driver may have ended between the look and the locks.
         situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, situation)
-        for record in adopted(todo.cached, situation.ledgers, sweep=ledger.sweep):
+        for record in adopted((*todo.cached, *todo.failed), situation.ledgers, sweep=ledger.sweep):
             ledger.append(record)
         if checkpoints:
             checkpoints.settle_all(ledger.records())
@@ -274,7 +282,6 @@ def _checkpoints_of(settings: Settings) -> Checkpoints | None:
 
 
 def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
-    origins = {point.workload: origin_of(point.workload) for point in settings.sweep.points}
     return Mission(
         sweep=settings.sweep.name,
         folder=folder.absolute(),
@@ -284,12 +291,15 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         devices=settings.sweep.devices,
         retry_limits=settings.retries,
         prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), folder),
-        environment=driver_environment(
-            Path.cwd(), packages={Path(each.folder) for each in origins.values() if each.folder}
-        ),
-        origins=origins,
+        environment=situation.driver,
+        versions={name: found.versions for name, found in situation.environments.items()},
+        origins=_origins_of(settings),
         checkpointing=settings.checkpointing,
     )
+
+
+def _origins_of(settings: Settings) -> dict[str, Origin]:
+    return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
 
 
 def _data_of(

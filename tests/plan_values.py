@@ -6,6 +6,7 @@ from typing import Any
 from orchestrator.core.device import Accelerators, Device, DeviceKind, Node
 from orchestrator.core.inventory import Inventory, of_host
 from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Rerun
 from orchestrator.core.spec import TimingSpec
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
@@ -126,7 +127,9 @@ def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **
         "start_methods": dict.fromkeys(trainers, "auto"),
         "data_ids": dict.fromkeys(data_needed(sweep), "synthetic:1"),
         "records": (),
+        "code_sha256": "the code of now",
         "missing_device": "rehearse",
+        "rerun": Rerun(),
         **changes,
     }
     return plan(sweep, **told)

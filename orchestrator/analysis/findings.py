@@ -82,9 +82,7 @@ class Findings:
 def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
-    trials = dict.fromkeys(
-        (*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements))
-    )
+    trials = dict.fromkeys(each.trial_id for each in plan.asked)
     asked = {trial: place for place, trial in enumerate(trials)}
     found = tuple(standing[each] for each in asked if each in standing)
     wanted = sorted(  # ledger and tracking server have them in other orders

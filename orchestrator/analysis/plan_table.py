@@ -6,7 +6,7 @@ import pandas as pd
 
 from orchestrator.analysis.setting import Namer, names_in
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.core.placement import Cached, Placement, Plan, Skipped
+from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.spec import AXES, TrialSpec
 
 PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
@@ -24,6 +24,7 @@ def plan_frame(plan: Plan) -> pd.DataFrame:
 def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
     yield from (each.trial for each in plan.placements)
     yield from (each.trial for each in plan.cached)
+    yield from (each.trial for each in plan.failed)
     yield from (each.trial for each in plan.skipped)
 
 
@@ -37,6 +38,7 @@ def plan_table(plan: Plan) -> Table:
     rows = [
         *(_placed_row(each, name_of) for each in plan.placements),
         *(_cached_row(each, name_of) for each in plan.cached),
+        *(_failed_row(each, name_of) for each in plan.failed),
         *(_skipped_row(each) for each in plan.skipped),
     ]
     headers = ("", "point", "where, or why not", "trial")
@@ -62,6 +64,11 @@ def _cached_row(cached: Cached, name_of: Namer) -> tuple[str, ...]:
     if cached.stale is not None:
         note += f", stale: {cached.stale}"
     return "cached", name_of(cached.trial), note, cached.trial_id
+
+
+def _failed_row(failed: Failed, name_of: Namer) -> tuple[str, ...]:
+    note = f"{failed.kind}: {failed.message}; --rerun-failed runs it again"
+    return "failed", name_of(failed.trial), note, failed.trial_id
 
 
 def _skipped_row(skipped: Skipped) -> tuple[str, ...]:

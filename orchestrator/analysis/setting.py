@@ -146,7 +146,7 @@ def label_of(setting: Setting, names: Iterable[str]) -> str:
 
 def names_in(plan: Plan) -> Namer:
     """Names of all trials of a plan."""
-    return namer([*(each.trial for each in plan.placements), *(each.trial for each in plan.cached)])
+    return namer(each.trial for each in plan.asked)
 
 
 def namer(trials: Iterable[TrialSpec]) -> Namer:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.core.device import DeviceKind
+from orchestrator.core.errors import FailureKind
 from orchestrator.core.spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -72,6 +73,17 @@ class Cached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A point that failed by its own doing, and would again: nothing that it ran with has changed since."""
+
+    trial: TrialSpec
+    trial_id: str
+    provenance: Provenance
+    kind: FailureKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """A point that cannot run here. The reason is one sentence that a user understands.
 
@@ -110,6 +122,7 @@ class Plan:
 
     Attributes:
         baseline: None where the sweep names none.
+        failed: not run again unless that is asked for.
         aims: of every workload that has a trial.
     """
 
@@ -117,5 +130,11 @@ class Plan:
     placements: tuple[Placement, ...]
     cached: tuple[Cached, ...]
     skipped: tuple[Skipped, ...]
+    failed: tuple[Failed, ...] = ()
     baseline: Baseline | None = None
     aims: Mapping[str, Aim] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> tuple[Cached | Failed | Placement, ...]:
+        """Every trial that has a record, or is to have one."""
+        return (*self.cached, *self.failed, *self.placements)

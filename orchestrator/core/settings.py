@@ -72,6 +72,18 @@ class TrainerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rerun:
+    """Trials that are run although the records answer them.
+
+    Attributes:
+        failed: all that failed.
+    """
+
+    failed: bool = False
+    trial_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """A whole command, checked.
 
@@ -91,6 +103,7 @@ class Settings:
         images: whether a report's figures are written as images too.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
         checkpointing: None makes and reads no checkpoints.
+        rerun: trials that are run although the records answer them.
     """
 
     sweep: Sweep
@@ -110,6 +123,7 @@ class Settings:
     wish: Wish = FASTEST
     report_source: ReportSource = "ledger"
     images: bool = False
+    rerun: Rerun = Rerun()
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

@@ -25,6 +25,8 @@ class Mission:
         retry_limits: failure kind -> how often a trial that failed so is started again.
         prior_attempts: trial_id -> attempts that earlier commands made.
         environment: what the driver runs with; part of every record.
+        versions: trainer -> its packages as the driver found them; those of an attempt's workers are in the
+            place of these, once they have told them.
         origins: workload -> where a worker imports it from.
         checkpointing: None makes and reads no checkpoints.
     """
@@ -38,6 +40,7 @@ class Mission:
     retry_limits: Mapping[FailureKind, int]
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]
+    versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     checkpointing: Checkpointing | None = None
 

@@ -49,7 +49,10 @@ def outcome_of(
         placement=placement,
         started_at=started_at,
         ended_at=time.time(),
-        environment={**mission.environment, **versions},
+        environment={
+            **mission.environment,
+            **(versions or mission.versions.get(placement.trial.trainer, {})),
+        },
         log_path=str(log) if (mission.folder / log).is_dir() else None,
         result=ended_with if isinstance(ended_with, TrainResult) else None,
         failure=ended_with if isinstance(ended_with, Failure) else None,

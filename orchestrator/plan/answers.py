@@ -1,50 +1,81 @@
 """Which records answer a trial, and what has changed since they were made. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.core.placement import Cached, Provenance
+from orchestrator.core.errors import FailureKind
+from orchestrator.core.placement import Cached, Failed, Provenance
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trainer import TrainerEnvironment
 
 Answers = Mapping[tuple[str, Provenance], TrialRecord]
-"""(trial_id, provenance) -> the newest record that has a result."""
+"""(trial_id, provenance) -> the newest record that has a result, or of those that have none."""
+
+_OWN_DOING: tuple[FailureKind, ...] = (
+    "oom",
+    "diverged",
+    "device_mismatch",
+    "invalid_measurement",
+    "error",
+)
+"""Kinds that the same trial would come to again; the others are the host's doing."""
 
 
 def answers_of(records: Iterable[TrialRecord]) -> Answers:
-    """The records that have a result; a failure answers nothing."""
-    finished = (each for each in records if each.result is not None)
-    return {(each.trial_id, each.provenance): each for each in sorted(finished, key=_ended_at)}
+    """The records that have a result."""
+    return _newest(each for each in records if each.result is not None)
+
+
+def failures_of(records: Iterable[TrialRecord]) -> Answers:
+    """The records of failures."""
+    return _newest(each for each in records if each.failure is not None)
+
+
+def _newest(records: Iterable[TrialRecord]) -> Answers:
+    return {(each.trial_id, each.provenance): each for each in sorted(records, key=_ended_at)}
 
 
 def adopted(
-    cached: Iterable[Cached], ledgers: Mapping[str, Iterable[TrialRecord]], *, sweep: str
+    answered: Iterable[Cached | Failed], ledgers: Mapping[str, Sequence[TrialRecord]], *, sweep: str
 ) -> tuple[TrialRecord, ...]:
     """What a sweep's ledger needs of the others, so that a report needs this ledger alone.
 
-    Each result that another sweep has, after the attempts at it that failed there: they cost too.
+    Each result that another sweep has, and all attempts that failed there: they cost too.
 
     Args:
-        cached: trials that the ledgers answer.
+        answered: trials that the ledgers answer.
         ledgers: records of every sweep, by its name.
     """
     every = [record for records in ledgers.values() for record in records]
-    own, known = answers_of(ledgers.get(sweep, ())), answers_of(every)
+    own = ledgers.get(sweep, ())
+    had = {Cached: answers_of(own), Failed: failures_of(own)}
+    known = {Cached: answers_of(every), Failed: failures_of(every)}
     failed: dict[tuple[str, str, Provenance], list[TrialRecord]] = defaultdict(list)
     for record in every:
         if record.failure is not None:
             failed[record.sweep, record.trial_id, record.provenance].append(record)
     found = []
-    for each in cached:
+    for each in answered:
         answer = (each.trial_id, each.provenance)
-        if answer not in own:
-            found += [*failed[known[answer].sweep, *answer], known[answer]]
+        if answer in had[type(each)]:
+            continue
+        record = known[type(each)][answer]
+        found += failed[record.sweep, *answer]
+        if record.result is not None:
+            found.append(record)
     return tuple(_taken_over(record, sweep=sweep) for record in found)
 
 
 def _taken_over(record: TrialRecord, *, sweep: str) -> TrialRecord:
     return replace(record, sweep=sweep, reused_from=record.reused_from or record.sweep, log_path=None)
+
+
+def would_fail_again(record: TrialRecord, environment: TrainerEnvironment, *, code_sha256: str) -> bool:
+    """Whether a failure was the trial's own doing, and neither the code nor a version has changed since."""
+    if record.failure is None or record.failure.kind not in _OWN_DOING:
+        return False
+    return record.environment.get("code_sha256") == code_sha256 and stale(record, environment) is None
 
 
 def stale(record: TrialRecord, environment: TrainerEnvironment) -> str | None:

@@ -1,23 +1,23 @@
 """(sweep, what is here, what is recorded) -> plan: every point placed, cached or skipped. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Aim, Baseline, Cached, Placement, Plan, Provenance, Skipped
+from orchestrator.core.placement import Aim, Baseline, Cached, Failed, Placement, Plan, Provenance, Skipped
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.settings import MissingDevice, StartMethodChoice
+from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
 from orchestrator.core.spec import trial_id
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.plan.answers import Answers, answers_of, stale
+from orchestrator.plan.answers import Answers, answers_of, failures_of, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, place
 from orchestrator.plan.sites import hosts_on, site_of
 from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
 
-Outcome = Placement | Cached | Skipped
+Outcome = Placement | Cached | Failed | Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,10 @@ class _Known:
     start_methods: Mapping[str, StartMethodChoice]
     data_ids: DataIds
     answers: Answers
+    failures: Answers
+    code_sha256: str
     missing_device: MissingDevice
+    rerun: Rerun
 
 
 def plan(
@@ -41,8 +44,10 @@ def plan(
     environments: Mapping[str, TrainerEnvironment],
     start_methods: Mapping[str, StartMethodChoice],
     data_ids: DataIds,
-    records: Iterable[TrialRecord],
+    records: Sequence[TrialRecord],
+    code_sha256: str,
     missing_device: MissingDevice,
+    rerun: Rerun,
 ) -> Plan:
     """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
 
@@ -51,9 +56,12 @@ def plan(
         start_methods: of every trainer in the sweep, as the user wants them.
         data_ids: has every key that `data_needed(sweep)` names.
         records: of this sweep and of all others.
+        code_sha256: of our code and the user's, as it is now.
+        rerun: which trials are run whatever the records say.
 
     Raises:
-        ConfigError: a point with values that no trial can have, or an unknown trainer.
+        ConfigError: a point with values that no trial can have, an unknown trainer, or a trial to be run
+            again that this sweep does not have.
         PlacementError: a device is not here and `missing_device` is `fail`.
     """
     known = _Known(
@@ -63,15 +71,20 @@ def plan(
         start_methods=start_methods,
         data_ids=data_ids,
         answers=answers_of(records),
+        failures=failures_of(records),
+        code_sha256=code_sha256,
         missing_device=missing_device,
+        rerun=rerun,
     )
     decided = [each for point in sweep.points for each in _decide(point, sweep.repeats, known=known)]
     outcomes = _each_trial_once(decided)
+    _check_rerun(rerun, outcomes, sweep=sweep.name)
     return Plan(
         sweep=sweep.name,
         placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
         cached=tuple(each for each in outcomes if isinstance(each, Cached)),
         skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
+        failed=tuple(each for each in outcomes if isinstance(each, Failed)),
         baseline=_baseline(sweep, known=known),
         aims=_aims_of(sweep.points),
     )
@@ -83,6 +96,13 @@ def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
     points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
     firsts = (next(_asked(each, 1, known=known)) for each in points)
     return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
+
+
+def _check_rerun(rerun: Rerun, outcomes: Iterable[Outcome], *, sweep: str) -> None:
+    known = {each.trial_id for each in outcomes if not isinstance(each, Skipped)}
+    unknown = sorted(rerun.trial_ids - known)
+    if unknown:
+        raise ConfigError(f"--rerun {unknown[0]}: sweep {sweep!r} has no such trial; plan --all has all ids")
 
 
 def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
@@ -111,7 +131,7 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
         return
     unanswered = []
     for asked in _asked(point, repeats, known=known):
-        answer = _cached(asked, "measured", known=known)
+        answer = _answer(asked, "measured", known=known)
         if answer:
             yield answer
         else:
@@ -152,22 +172,38 @@ def _placed(asked: Asked, *, known: _Known) -> Outcome:
     return place(asked, inventory=known.inventory, missing_device=known.missing_device)
 
 
-def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | None:
+def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | Failed | None:
     """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
     site = asked.site
     if site is None and known.missing_device != "rehearse":
         return None
-    record = known.answers.get((asked.trial_id, "rehearsed"))
+    asks = (asked.trial_id, "rehearsed")
+    record = known.answers.get(asks) or known.failures.get(asks)
     pool = site.pool_name if site else None
-    return _cached(asked, "rehearsed", known=known) if record and record.placement.pool == pool else None
+    return _answer(asked, "rehearsed", known=known) if record and record.placement.pool == pool else None
 
 
-def _cached(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | None:
-    record = known.answers.get((asked.trial_id, provenance))
-    if record is None:
+def _answer(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | Failed | None:
+    """What the records say of a trial, unless it is to be run again."""
+    if asked.trial_id in known.rerun.trial_ids:
         return None
-    changed = stale(record, known.environments[asked.trial.trainer])
-    return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
+    asks = (asked.trial_id, provenance)
+    environment = known.environments[asked.trial.trainer]
+    if record := known.answers.get(asks):
+        changed = stale(record, environment)
+        return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
+    failed = known.failures.get(asks)
+    if failed is None or failed.failure is None or known.rerun.failed:
+        return None
+    if not would_fail_again(failed, environment, code_sha256=known.code_sha256):
+        return None
+    return Failed(
+        trial=asked.trial,
+        trial_id=asked.trial_id,
+        provenance=provenance,
+        kind=failed.failure.kind,
+        message=failed.failure.message,
+    )
 
 
 def _trainer(point: Point, known: _Known) -> TrainerInfo:

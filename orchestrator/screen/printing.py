@@ -53,7 +53,7 @@ def print_plan(
     Args:
         prices: of every trial that would run.
     """
-    num_rows = len(plan.placements) + len(plan.cached) + len(plan.skipped)
+    num_rows = len(plan.asked) + len(plan.skipped)
     if num_rows <= _MOST_ROWS or list_all:
         print_table(console, plan_table(plan))
     else:
@@ -70,7 +70,8 @@ def totals_of(plan: Plan) -> str:
     kinds = Counter(placement.provenance for placement in plan.placements)
     num_stale = sum(cached.stale is not None for cached in plan.cached)
     stale = f" ({num_stale:,} stale)" if num_stale else ""
+    failed = f", {len(plan.failed):,} failed before (--rerun-failed runs them)" if plan.failed else ""
     return (
         f"to run: {kinds['measured']:,} to measure, {kinds['rehearsed']:,} to rehearse; "
-        f"{len(plan.cached):,} cached{stale}, {len(plan.skipped):,} skipped"
+        f"{len(plan.cached):,} cached{stale}{failed}, {len(plan.skipped):,} skipped"
     )

@@ -31,8 +31,8 @@ def working_directory(tmp_path, monkeypatch):
     logging.root.handlers[:] = handlers
 
 
-def line(verb="run", *, flags=(), overrides=()):
-    return Line(verb=verb, flags=frozenset(flags), overrides=tuple(overrides))
+def line(verb="run", *, flags=(), rerun=(), overrides=()):
+    return Line(verb=verb, flags=frozenset(flags), rerun=frozenset(rerun), overrides=tuple(overrides))
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,8 @@ def line(verb="run", *, flags=(), overrides=()):
         (["+sweep=smoke"], line(overrides=["+sweep=smoke"])),
         (["run", "+sweep=smoke"], line(overrides=["+sweep=smoke"])),
         (["+sweep=smoke", "plan", "--all"], line("plan", flags=["--all"], overrides=["+sweep=smoke"])),
+        (["--rerun-failed", "+sweep=smoke"], line(flags=["--rerun-failed"], overrides=["+sweep=smoke"])),
+        (["--rerun", "a1", "plan", "--rerun", "b2"], line("plan", rerun=["a1", "b2"])),
         (["plan", "--json", "--all"], line("plan", flags=["--json", "--all"])),
         (
             ["~sweep.grid.seed", "a=b=c", "++steps=3"],
@@ -61,10 +63,14 @@ def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
             r"^unknown verb 'pln'; did you mean 'plan'\? known: cluster, plan, predict, report, run, sync$",
         ),
         (["plan", "report"], r"^one verb at a time: 'plan' and 'report' were given$"),
-        (["--all"], r"^unknown flag of 'run': '--all'; known: none$"),
+        (["--all"], r"^unknown flag of 'run': '--all'; known: --rerun, --rerun-failed$"),
+        (["report", "--rerun", "a1"], r"^unknown flag of 'report': '--rerun'; known: none$"),
+        (["--rerun"], r"^--rerun needs the id of a trial after it; plan --all has them$"),
+        (["--rerun", "seed=1"], r"^--rerun needs the id of a trial after it; plan --all has them$"),
         (
             ["plan", "--jsn"],
-            r"^unknown flag of 'plan': '--jsn'; did you mean '--json'\? known: --all, --json$",
+            r"^unknown flag of 'plan': '--jsn'; did you mean '--json'\? "
+            r"known: --all, --json, --rerun, --rerun-failed$",
         ),
     ],
 )
@@ -136,6 +142,24 @@ def test_a_plan_says_what_a_run_would_download(source, working_directory, monkey
     *_, totals, last = capsys.readouterr().out.splitlines()
     assert totals.startswith("to run: 1 to measure")
     assert last == ("run would first try to download: MNIST, 60,000 digits to train on and 10,000 to test")
+
+
+def test_a_trial_that_failed_by_its_own_doing_is_run_again_only_when_that_is_asked_for(
+    working_directory, monkeypatch, capsys
+):
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    diverges = (*NOOP, "trainer.fault=nan")
+    ledger = working_directory / "outputs" / "smoke" / "records.jsonl"
+    told = []
+    for flags in ((), (), ("--rerun-failed",)):
+        assert main([*flags, *diverges]) == 1
+        told.append(capsys.readouterr().out)
+    attempts = [json.loads(each) for each in ledger.read_text().splitlines()]
+    assert [each["failure"]["kind"] for each in attempts] == ["diverged", "diverged"]
+    assert "to run: 0 to measure, 0 to rehearse; 0 cached, 1 failed before" in told[1]
+    assert "Failed: 1 diverged." in told[1]
+    assert main(["--rerun", attempts[0]["trial_id"], *diverges]) == 1
+    assert len(ledger.read_text().splitlines()) == 3
 
 
 def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeypatch, capsys):

@@ -2,7 +2,7 @@
 
 from builders import placement, record, trial_spec
 
-from orchestrator.core.placement import Cached
+from orchestrator.core.placement import Cached, Failed
 from orchestrator.core.result import Failure
 from orchestrator.plan.answers import adopted
 
@@ -18,6 +18,19 @@ def test_a_result_of_another_sweep_is_taken_over_with_its_source_and_without_its
     (found,) = adopted([cached(done)], {"other": [done]}, sweep="mine")
     assert (found.sweep, found.reused_from, found.log_path) == ("mine", "other", None)
     assert found.result == done.result
+
+
+def test_a_failure_of_another_sweep_is_taken_over_once_for_it_would_come_again():
+    attempts = [record(sweep="other", attempt=number, failure=FAILED) for number in (1, 2)]
+    known = Failed(
+        trial=attempts[0].spec, trial_id=attempts[0].trial_id, provenance="measured", kind="oom", message=""
+    )
+    taken = adopted([known], {"other": attempts}, sweep="mine")
+    assert [(each.attempt, each.failure, each.reused_from) for each in taken] == [
+        (1, FAILED, "other"),
+        (2, FAILED, "other"),
+    ]
+    assert adopted([known], {"other": attempts, "mine": taken}, sweep="mine") == ()
 
 
 def test_what_the_sweep_has_itself_is_not_taken_over():

@@ -1,12 +1,13 @@
-"""Every point of a sweep is placed, cached or skipped."""
+"""Every point of a sweep is placed, cached, failed before or skipped."""
 
 import pytest
 from builders import record
 from plan_values import T4, environment, held, here, planned, point
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.placement import Aim
+from orchestrator.core.placement import Aim, Failed
 from orchestrator.core.result import Failure
+from orchestrator.core.settings import Rerun
 
 
 def finished(placement, **changes):
@@ -52,10 +53,84 @@ def test_what_is_recorded_with_a_result_is_not_run_again():
     assert (cached.trial_id, cached.provenance, cached.stale) == (first.trial_id, "measured", None)
 
 
-def test_a_failed_trial_is_placed_again():
+AS_NOW = {"torch": "2.13.0", "code_sha256": "the code of now"}
+
+
+def failed(placement, *, kind="oom", **changes):
+    environment = changes.pop("environment", AS_NOW)
+    failure = Failure(kind=kind, message="so it was")
+    return finished(placement, failure=failure, environment=environment, **changes)
+
+
+@pytest.mark.parametrize("kind", ["oom", "diverged", "device_mismatch", "invalid_measurement", "error"])
+def test_a_trial_that_failed_by_its_own_doing_is_not_run_again(kind):
     (first,) = planned(point()).placements
-    failed = finished(first, failure=Failure(kind="oom", message="out of memory"))
-    assert planned(point(), records=[failed]).placements == (first,)
+    found = planned(point(), records=[failed(first, kind=kind)])
+    assert not found.placements
+    assert found.failed == (
+        Failed(
+            trial=first.trial,
+            trial_id=first.trial_id,
+            provenance="measured",
+            kind=kind,
+            message="so it was",
+        ),
+    )
+
+
+@pytest.mark.parametrize("kind", ["preempted", "worker_lost", "timeout", "environment", "infeasible"])
+def test_a_trial_that_failed_by_its_hosts_doing_is_placed_again(kind):
+    (first,) = planned(point()).placements
+    assert planned(point(), records=[failed(first, kind=kind)]).placements == (first,)
+
+
+@pytest.mark.parametrize("changed", [{"torch": "2.12.0"}, {"code_sha256": "other"}])
+def test_a_trial_that_failed_is_placed_again_once_what_it_ran_with_has_changed(changed):
+    (first,) = planned(point()).placements
+    assert planned(point(), records=[failed(first, environment=AS_NOW | changed)]).placements == (first,)
+
+
+def test_of_two_failures_the_newer_one_says_whose_doing_it_was():
+    (first,) = planned(point()).placements
+    old = failed(first)
+    new = failed(first, kind="preempted", ended_at=old.ended_at + 1)
+    assert planned(point(), records=[new, old]).placements == (first,)
+
+
+def test_a_result_stands_whatever_failed_after_it():
+    (first,) = planned(point()).placements
+    done = finished(first)
+    found = planned(point(), records=[done, failed(first, ended_at=done.ended_at + 1)])
+    assert len(found.cached) == 1
+    assert not found.failed
+
+
+def test_a_rehearsal_that_failed_is_not_run_again_while_the_device_is_missing():
+    (rehearsal,) = planned(point(device=T4)).placements
+    known = [failed(rehearsal)]
+    assert [each.provenance for each in planned(point(device=T4), records=known).failed] == ["rehearsed"]
+    found = planned(point(device=T4), records=known, inventory=here(devices={"t4": held(1)}))
+    assert [each.provenance for each in found.placements] == ["measured"]
+
+
+def test_what_failed_is_run_again_when_that_is_asked_for_and_what_has_a_result_is_not():
+    first, second = planned(point(), repeats=2).placements
+    known = [finished(first), failed(second)]
+    found = planned(point(), repeats=2, records=known, rerun=Rerun(failed=True))
+    assert found.placements == (second,)
+    assert len(found.cached) == 1
+
+
+def test_a_trial_is_run_again_by_its_id_whatever_the_records_say():
+    first, second = planned(point(), repeats=2).placements
+    known = [finished(first), finished(second)]
+    asked = Rerun(trial_ids=frozenset({first.trial_id}))
+    assert planned(point(), repeats=2, records=known, rerun=asked).placements == (first,)
+
+
+def test_a_trial_that_the_sweep_does_not_have_cannot_be_run_again():
+    with pytest.raises(ConfigError, match="--rerun 0ff: sweep 'example' has no such trial; plan --all has"):
+        planned(point(), rerun=Rerun(trial_ids=frozenset({"0ff"})))
 
 
 def test_a_record_made_with_other_versions_is_cached_and_called_stale():

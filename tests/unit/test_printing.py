@@ -9,7 +9,7 @@ from rich.console import Console
 
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN
-from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.placement import Cached, Failed, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.screen.printing import print_plan, print_table, totals_of
 
@@ -100,6 +100,18 @@ def test_what_an_hour_of_the_hardware_costs_stands_above_the_totals():
     ]
     assert unknown == ["t4", "1", *[UNKNOWN] * 4, "no row", UNKNOWN]
     assert lines[-1].startswith("to run: 1 to measure")
+
+
+def test_what_failed_before_is_told_with_the_way_to_run_it_again():
+    failed = Failed(
+        trial=trial_spec(), trial_id="f00", provenance="measured", kind="oom", message="out of memory"
+    )
+    told = plan(failed=(failed,))
+    row = next(line for line in shown(print_plan, told, prices=(), list_all=False) if "f00" in line)
+    assert "oom: out of memory; --rerun-failed runs it again" in row
+    assert totals_of(told) == (
+        "to run: 0 to measure, 0 to rehearse; 0 cached, 1 failed before (--rerun-failed runs them), 0 skipped"
+    )
 
 
 def test_thousands_are_counted_readably():
