@@ -23,7 +23,13 @@ class Silent:
     def started(self, attempt: Attempt) -> None:
         """Nothing."""
 
+    def placed(self, attempt: Attempt) -> None:
+        """Nothing."""
+
     def ended(self, record: TrialRecord) -> None:
+        """Nothing."""
+
+    def withdrawn(self, attempt: Attempt) -> None:
         """Nothing."""
 
 

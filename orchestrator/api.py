@@ -52,7 +52,7 @@ class Planned:
 
     @property
     def points(self) -> pd.DataFrame:
-        """One row a point; `state` is `measure`, `rehearse`, `cached`, `failed` or `skip`; `note` says why."""
+        """One row a point; `state` is `measure`, `rehearse`, `cached`, `failed` or `skip`; `note` why."""
         return plan_frame(self.plan)
 
     def __repr__(self) -> str:

@@ -21,10 +21,12 @@ from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.core.settings import Rerun, Settings
+from orchestrator.execute.halt import Halt
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.reporting import Outcome
 from orchestrator.screen.printing import print_plan, print_table, say, shown
+from orchestrator.screen.status import print_status
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
@@ -38,6 +40,8 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
   run      run what is missing of the sweep (the default); --rerun-failed, --rerun TRIAL_ID: that again
   plan     every point: to run, cached, or skipped and why; --all lists a long plan, --json is for programs
   report   tables, and a page for a browser, of what is recorded
+  status   what is under way of the sweep, and how much is left
+  pause    have the sweep that another terminal runs start nothing more; cancel: also have what runs leave
   sync     send the tracking server the records that it lacks
   cluster  the file that makes a cluster of declared pools: cluster pools=gcp pools.project=ID > cluster.yaml
            --check [FILE] tells all that is wrong with it or with FILE, --diff FILE what FILE has otherwise
@@ -154,6 +158,22 @@ def _report(settings: Settings, _flags: frozenset[str]) -> int:
     return _conclude(verbs.report(settings, console=console))
 
 
+def _status(settings: Settings, _flags: frozenset[str]) -> int:
+    found = verbs.status(settings, console=console)
+    print_status(console, found.plan, found.records, found.steps, holder=found.holder)
+    return DONE
+
+
+def _halt(settings: Settings, _flags: frozenset[str], *, halt: Halt) -> int:
+    holder = pipeline.halt_sweep(settings, halt)
+    then = {
+        "pause": "starts nothing more and ends when nothing runs",
+        "cancel": "ends when what runs has left",
+    }
+    say(console, f"{holder} {then[halt]}; the same command goes on")
+    return DONE
+
+
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:
     sent = pipeline.sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "nobody: tracking=none")
@@ -196,5 +216,8 @@ _VERBS: Mapping[str, _Verb] = {
     "run": _Verb(act=_run, flags=_RERUNS),
     "plan": _Verb(act=_plan, flags=frozenset({"--all", "--json"}) | _RERUNS),
     "report": _Verb(act=_report),
+    "status": _Verb(act=_status),
+    "pause": _Verb(act=partial(_halt, halt="pause")),
+    "cancel": _Verb(act=partial(_halt, halt="cancel")),
     "sync": _Verb(act=_sync),
 }

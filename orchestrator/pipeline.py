@@ -2,7 +2,7 @@
 
 import importlib
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,14 +16,17 @@ from orchestrator.core.inventory import Inventory, of_cluster, of_host
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
+from orchestrator.core.stage import Step
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.agent import OWN_PYTHON
 from orchestrator.execute.base import Executor, Mission, Watcher
 from orchestrator.execute.checkpoints import Checkpoints
+from orchestrator.execute.halt import Halt, Halts, request
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
+from orchestrator.following import Followed
 from orchestrator.images import require_browser
 from orchestrator.plan.answers import adopted
 from orchestrator.plan.order import running_order, weight_of
@@ -32,6 +35,7 @@ from orchestrator.plan.prices import Market, priced, repriced
 from orchestrator.plan.trials import data_needed
 from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
+from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
 from orchestrator.reporting import Outcome, files_in, write_report
@@ -65,6 +69,21 @@ class Situation:
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
     driver: Mapping[str, str]
     today: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How far a sweep has come.
+
+    Attributes:
+        plan: what is still to run, and what is done.
+        holder: who runs it; None: nobody on this host.
+    """
+
+    plan: Plan
+    records: tuple[TrialRecord, ...]
+    steps: tuple[Step, ...]
+    holder: str | None
 
 
 def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
@@ -117,6 +136,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
     ledger = ledger_of(settings)
     tracker = _tracker_of(settings)
     checkpoints = _checkpoints_of(settings)
+    halts = Halts(ledger.path.parent, say=say)
     with ledger.lock(), _turn(settings, first, say=say):
         # Another driver may have ended between the look and the locks.
         situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
@@ -128,7 +148,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
         tracker.begin(settings.sweep.name)
         try:
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
-            with watch(todo) as watcher:
+            with watch(todo) as watcher, halts.heard():
                 _execute(
                     todo,
                     settings,
@@ -137,7 +157,10 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
                     tracker=tracker,
                     checkpoints=checkpoints,
                     watcher=watcher,
+                    halts=halts,
                 )
+            if halts.is_interrupted:
+                raise KeyboardInterrupt
             outcome = _written(settings, todo, ledger.records())
         except BaseException:
             tracker.finish(())
@@ -198,6 +221,36 @@ def ledger_of(settings: Settings) -> Ledger:
     return Ledger(settings.outputs / settings.sweep.name / FILE_NAME)
 
 
+def journal_of(settings: Settings) -> Journal:
+    """What the trials of a sweep have come to."""
+    return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
+
+
+def status_of(settings: Settings, situation: Situation) -> Status:
+    """How far the sweep has come."""
+    ledger = ledger_of(settings)
+    return Status(
+        plan=plan_sweep(settings, situation),
+        records=situation.ledgers.get(ledger.sweep, ()),
+        steps=journal_of(settings).steps(),
+        holder=ledger.holder(),
+    )
+
+
+def halt_sweep(settings: Settings, halt: Halt) -> str:
+    """Ask whoever runs the sweep to stop, and return who that is.
+
+    Raises:
+        RecordError: nobody runs it.
+    """
+    ledger = ledger_of(settings)
+    holder = ledger.holder()
+    if holder is None:
+        raise RecordError(f"sweep {ledger.sweep!r} is not being run here; there is nothing to {halt}")
+    request(ledger.path.parent, halt)
+    return holder
+
+
 def market_of(settings: Settings, *, today: str) -> Market:
     """What the command's trials are priced by."""
     pools = settings.cluster.pools if settings.cluster else ()
@@ -245,6 +298,7 @@ def _execute(
     tracker: Tracker,
     checkpoints: Checkpoints | None,
     watcher: Watcher,
+    halts: Halts,
 ) -> None:
     market = market_of(settings, today=situation.today)
 
@@ -256,11 +310,18 @@ def _execute(
         tracker.keep(record, metrics_of(record))
 
     if todo.placements:
-        mission = _mission_of(settings, situation, folder=ledger.path.parent)
+        journal = journal_of(settings)
+        mission = _mission_of(settings, situation, journal.steps(), folder=ledger.path.parent)
         sweep = settings.sweep
         weight = weight_of(sweep.order, market)
         order = running_order(todo.placements, seed=sweep.shuffle_seed, weight=weight)
-        _executor_of(settings, situation.inventory).run(order, mission, keep=keep, watcher=watcher)
+        journal.note(
+            "queued", [(each.trial_id, mission.prior_attempts.get(each.trial_id, 0)) for each in order]
+        )
+        followed = Followed(watcher, journal)
+        _executor_of(settings, situation.inventory).run(
+            order, mission, keep=keep, watcher=followed, wished=halts.wished
+        )
 
 
 def _inventory_of(settings: Settings) -> Inventory:
@@ -281,7 +342,7 @@ def _checkpoints_of(settings: Settings) -> Checkpoints | None:
     return Checkpoints(settings.checkpointing.url) if settings.checkpointing else None
 
 
-def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mission:
+def _mission_of(settings: Settings, situation: Situation, steps: Iterable[Step], *, folder: Path) -> Mission:
     return Mission(
         sweep=settings.sweep.name,
         folder=folder.absolute(),
@@ -290,7 +351,7 @@ def _mission_of(settings: Settings, situation: Situation, *, folder: Path) -> Mi
         pythons={name: found.python for name, found in situation.environments.items()},
         devices=settings.sweep.devices,
         retry_limits=settings.retries,
-        prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), folder),
+        prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), steps),
         environment=situation.driver,
         versions={name: found.versions for name, found in situation.environments.items()},
         origins=_origins_of(settings),

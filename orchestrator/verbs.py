@@ -83,6 +83,11 @@ def plan(settings: Settings, *, console: Console) -> Prospect:
     )
 
 
+def status(settings: Settings, *, console: Console) -> pipeline.Status:
+    """Look how far the sweep has come, whoever runs it."""
+    return pipeline.status_of(settings, _look(settings, console, download=False))
+
+
 def report(settings: Settings, *, console: Console) -> Outcome:
     """Write the report of what is recorded."""
     if settings.report_source == "mlflow":

@@ -4,10 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from orchestrator.record.journal import Journal
 
 REPOSITORY = Path(__file__).parent.parent
 NOOP = (
@@ -70,3 +73,12 @@ def records_in(folder: Path, sweep: str = "smoke") -> Sequence[Mapping[str, Any]
     """The lines of a sweep's ledger."""
     ledger = folder / "outputs" / sweep / "records.jsonl"
     return [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
+
+
+def wait_for_stage(folder: Path, stage: str, *, trials: int, sweep: str = "smoke") -> None:
+    """Until so many trials of the sweep have come to that stage, for a minute at most."""
+    journal = Journal(folder / "outputs" / sweep / "journal.jsonl")
+    until = time.monotonic() + 60
+    while sum(each.stage == stage for each in journal.steps()) < trials:
+        assert time.monotonic() < until, f"no {trials} trials came to be {stage}: {journal.steps()}"
+        time.sleep(0.05)

@@ -10,6 +10,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
+from orchestrator.execute.halt import Halt
 from workloads.origins import Origin
 
 
@@ -57,10 +58,16 @@ class Watcher(Protocol):
     """Who wants to see a sweep while it runs."""
 
     def started(self, attempt: Attempt) -> None:
-        """An attempt was handed to its host."""
+        """An attempt is about to be handed to its host, where it may wait for hardware."""
+
+    def placed(self, attempt: Attempt) -> None:
+        """It has its hardware."""
 
     def ended(self, record: TrialRecord) -> None:
         """An attempt ended, and its record is durable."""
+
+    def withdrawn(self, attempt: Attempt) -> None:
+        """It did not get its hardware before nothing more was to be started: there was no attempt."""
 
 
 class Executor(Protocol):
@@ -73,5 +80,11 @@ class Executor(Protocol):
         *,
         keep: Callable[[TrialRecord], None],
         watcher: Watcher,
+        wished: Callable[[], Halt | None],
     ) -> None:
-        """Run every placement. `keep` makes a record durable before the trial counts as done."""
+        """Run every placement, unless another wish comes.
+
+        Args:
+            keep: makes a record durable before the trial counts as done.
+            wished: what is wished of the sweep by now.
+        """

@@ -8,6 +8,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.agent import Agent
 from orchestrator.execute.base import Attempt, Mission, Watcher
+from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.host import LocalHost
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
@@ -29,6 +30,7 @@ class InlineExecutor:
         *,
         keep: Callable[[TrialRecord], None],
         watcher: Watcher,
+        wished: Callable[[], Halt | None] = unwished,
     ) -> None:
         """Run every placement in this process's own time; workers are processes all the same."""
         queue = Queue(
@@ -40,16 +42,27 @@ class InlineExecutor:
         with Agent() as agent:
             while (attempt := queue.take()) is not None:
                 watcher.started(attempt)
-                record = self._record_of(attempt, mission, agent=agent)
+                watcher.placed(attempt)
+                record = self._record_of(attempt, mission, agent=agent, wished=wished)
+                if wished():
+                    queue.stop()
                 keep(record)
                 queue.end(record)
                 watcher.ended(record)
 
-    def _record_of(self, attempt: Attempt, mission: Mission, *, agent: Agent) -> TrialRecord:
+    def _record_of(
+        self, attempt: Attempt, mission: Mission, *, agent: Agent, wished: Callable[[], Halt | None]
+    ) -> TrialRecord:
         placement = attempt.placement
         if fits(placement, self._node):
             device_ids = self._device_ids_of(placement)
-            here = LocalHost(attempt, mission, nursery_of=agent.nursery, device_ids=device_ids)
+            here = LocalHost(
+                attempt,
+                mission,
+                nursery_of=agent.nursery,
+                device_ids=device_ids,
+                is_leaving=lambda: wished() == "cancel",
+            )
             return record_of(attempt, mission, hosts=[here], device_ids=device_ids)
         asked = f"{placement.cpus} cores and {placement.devices} x {placement.trial.device}"
         there = f"{self._node.cpus} cores and {self._node.holdings}"

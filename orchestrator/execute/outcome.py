@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
+from orchestrator.core.stage import Step
 from orchestrator.execute.base import Attempt, Mission
 
 _LOGS = "logs"
@@ -15,17 +16,12 @@ def log_of(attempt: Attempt) -> Path:
     return Path(_LOGS) / f"{attempt.placement.trial_id}-{attempt.number}"
 
 
-def attempts_made(records: Iterable[TrialRecord], folder: Path) -> Mapping[str, int]:
-    """trial_id -> the number of its latest attempt, of which a driver that was killed leaves the logs alone.
-
-    Args:
-        folder: the sweep's.
-    """
-    recorded = [(record.trial_id, record.attempt) for record in records]
-    names = [each.name.rpartition("-") for each in (folder / _LOGS).glob("*-*")]
-    begun = [(trial_id, int(number)) for trial_id, _, number in names if number.isdecimal()]
+def attempts_made(records: Iterable[TrialRecord], steps: Iterable[Step]) -> Mapping[str, int]:
+    """trial_id -> the number of its latest attempt, of which a driver that was killed leaves steps alone."""
+    made = [(each.trial_id, each.attempt) for each in records]
+    made += [(each.trial_id, each.attempt) for each in steps]
     latest: dict[str, int] = {}
-    for trial_id, number in recorded + begun:
+    for trial_id, number in made:
         latest[trial_id] = max(number, latest.get(trial_id, 0))
     return latest
 

@@ -49,6 +49,7 @@ class Queue:
         self._running: dict[str, Attempt] = {}
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
+        self._is_stopped = False
 
     @property
     def is_drained(self) -> bool:
@@ -90,10 +91,22 @@ class Queue:
 
     def _start_again(self, attempt: Attempt, failure: Failure) -> None:
         """Let the trial wait again, if it may."""
+        if self._is_stopped:
+            return
         trial_id = attempt.placement.trial_id
         self._failed[trial_id, failure.kind] += 1
         if starts_again(failure.kind, times=self._failed[trial_id, failure.kind], limits=self._retry_limits):
             self._waiting.add_in_front(Attempt(placement=attempt.placement, number=attempt.number + 1))
+
+    def stop(self) -> None:
+        """Start nothing more, and nothing again."""
+        self._waiting = _Waiting()
+        self._is_stopped = True
+
+    def drop(self, attempt: Attempt) -> None:
+        """Take note that an attempt was never begun."""
+        self._running.pop(attempt.placement.trial_id)
+        self._keep_nodes(site_name(attempt.placement, self._inventory))
 
     def withdraw(self, pool: str) -> tuple[Attempt, ...]:
         """Those that wait for a pool which brings no node. They wait no longer."""

@@ -26,9 +26,10 @@ from orchestrator.core.pool import Cluster
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.deploy.nodes import POOL_LABEL
-from orchestrator.execute import ray_cluster
+from orchestrator.execute import ray_cluster, ray_halt
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.folders import temporary_folder
+from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.head_watch import head_watched
 from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.queue import Queue
@@ -67,6 +68,7 @@ class RayTuneExecutor:
         *,
         keep: Callable[[TrialRecord], None],
         watcher: Watcher,
+        wished: Callable[[], Halt | None] = unwished,
     ) -> None:
         """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
         queue = Queue(
@@ -75,7 +77,7 @@ class RayTuneExecutor:
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
         )
-        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
+        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher, wished=wished)
         packages = [Path(each.folder) for each in mission.origins.values() if each.folder]
         by_id = {placement.trial_id: placement for placement in placements}
         with (
@@ -92,7 +94,9 @@ class RayTuneExecutor:
                 _trainable(by_id, mission, agent=agent, depot=depot, slices=self._slices()),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
-                    scheduler=_Watch(mission.deadlines, on_failure=searcher.hear_failure),
+                    scheduler=_Watch(
+                        mission.deadlines, on_failure=searcher.hear_failure, is_stopped=searcher.is_stopped
+                    ),
                     num_samples=-1,
                     reuse_actors=True,
                 ),
@@ -101,7 +105,7 @@ class RayTuneExecutor:
                     name="sweep",
                     verbose=0,
                     progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
-                    callbacks=[_Silent()],
+                    callbacks=[_Silent(), _Placed(searcher.hear_placed)],
                 ),
             )
             try:
@@ -109,6 +113,7 @@ class RayTuneExecutor:
             except _PastTune as carrier:
                 raise carrier.error from None
             finally:
+                ray_halt.forget()
                 agent.close()
 
     def _slices(self) -> Collection[str]:
@@ -129,10 +134,18 @@ class _QueueSearcher(Searcher):
     """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
 
     def __init__(
-        self, queue: Queue, mission: Mission, *, keep: Callable[[TrialRecord], None], watcher: Watcher
+        self,
+        queue: Queue,
+        mission: Mission,
+        *,
+        keep: Callable[[TrialRecord], None],
+        watcher: Watcher,
+        wished: Callable[[], Halt | None],
     ) -> None:
         super().__init__()
         self._queue = queue
+        self._wished = wished
+        self._heard: Halt | None = None
         self._mission = mission
         self._keep = keep
         self._watcher = watcher
@@ -147,6 +160,21 @@ class _QueueSearcher(Searcher):
         self._started[trial_id] = attempt, time.time()
         self._watcher.started(attempt)
         return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
+
+    def is_stopped(self) -> bool:
+        """Whether nothing more is to be started. Asked at each turn of Tune's, so that the wish is heard."""
+        halt = self._wished()
+        if halt != self._heard:
+            self._heard = halt
+            self._queue.stop()
+            if halt == "cancel":
+                ray_halt.tell_to_leave()
+        return halt is not None
+
+    def hear_placed(self, trial_id: str) -> None:
+        """Take note that a Tune trial has its hardware."""
+        attempt, _ = self._started[trial_id]
+        self._watcher.placed(attempt)
 
     def hear_failure(self, trial_id: str, failure: Failure) -> None:
         """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
@@ -165,6 +193,9 @@ class _QueueSearcher(Searcher):
                 self._end(codec.from_json(TrialRecord, result["record"]))
             elif failure := self._failures.pop(trial_id, None):
                 self._end(self._failed(attempt, failure, started_at=started_at))
+            elif self._heard:
+                self._queue.drop(attempt)
+                self._watcher.withdrawn(attempt)
             else:
                 self._end_of_waiting(attempt, started_at=started_at)
         except Exception as error:
@@ -218,17 +249,35 @@ class _Silent(TrialProgressCallback):
     def _print(self, msg: str) -> None: ...
 
 
+class _Placed(tune.Callback):
+    """Tells when a Tune trial has got its hardware, and its actor has answered."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def on_trial_start(self, *_: Any, trial: Any = None, **__: Any) -> None:
+        """As Tune calls it."""
+        self._tell(trial.trial_id)
+
+
 class _Watch(FIFOScheduler):
     """Ends the Tune trials whose time is up, for Tune itself would wait for ever.
 
     It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
     """
 
-    def __init__(self, deadlines: Deadlines, *, on_failure: Callable[[str, Failure], None]) -> None:
+    def __init__(
+        self,
+        deadlines: Deadlines,
+        *,
+        on_failure: Callable[[str, Failure], None],
+        is_stopped: Callable[[], bool],
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
         self._resources_seconds = deadlines.resources_seconds
         self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
         self._on_failure = on_failure
+        self._is_stopped = is_stopped
         self._since: dict[str, tuple[str, float]] = {}
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
@@ -236,10 +285,12 @@ class _Watch(FIFOScheduler):
         self._on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
-        """First come, first served, after those that took too long are ended."""
+        """First come, first served, after those that took too long, or that wait in vain, are ended."""
+        is_stopped = self._is_stopped()
         for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
             seconds = self._seconds_in_status(trial)
-            if trial.status == trial.PENDING and seconds > self._resources_seconds:
+            if trial.status == trial.PENDING and (is_stopped or seconds > self._resources_seconds):
+                trial.init_local_path()  # ray 2.60 asks in the end for that of every trial
                 tune_controller.stop_trial(trial)
             elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
                 self._on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))

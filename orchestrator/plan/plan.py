@@ -177,7 +177,7 @@ def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | Failed | None:
     site = asked.site
     if site is None and known.missing_device != "rehearse":
         return None
-    asks = (asked.trial_id, "rehearsed")
+    asks: tuple[str, Provenance] = (asked.trial_id, "rehearsed")
     record = known.answers.get(asks) or known.failures.get(asks)
     pool = site.pool_name if site else None
     return _answer(asked, "rehearsed", known=known) if record and record.placement.pool == pool else None

@@ -12,7 +12,7 @@ from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.lines import Lines, lines_of
-from orchestrator.record.lock import exclusive
+from orchestrator.record.lock import exclusive, holder_of
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +64,17 @@ class Ledger:
         with ExitStack() as held:
             with self._refusal():
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                held.enter_context(exclusive(self.path.with_name("driver.lock"), sweep=self.sweep))
+                held.enter_context(exclusive(self._lock_path, sweep=self.sweep))
                 self._prepare()
             yield
+
+    def holder(self) -> str | None:
+        """Who drives the sweep, `process 4711`; None if nobody does."""
+        return holder_of(self._lock_path)
+
+    @property
+    def _lock_path(self) -> Path:
+        return self.path.with_name("driver.lock")
 
     def _lines(self) -> Lines:
         try:

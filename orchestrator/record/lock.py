@@ -26,6 +26,20 @@ def exclusive(path: Path, *, sweep: str) -> Iterator[None]:
         yield
 
 
+def holder_of(path: Path) -> str | None:
+    """Who holds `path`, a lock that `exclusive` takes: `process 4711`; None if nobody does."""
+    try:
+        file = path.open()
+    except OSError:  # nobody ever took it
+        return None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return f"process {file.read() or '(that has just begun)'}"
+    return None
+
+
 @contextmanager
 def own_turn(path: Path, *, sweep: str, say: Callable[[str], None]) -> Iterator[None]:
     """Hold `path`, and wait for that as long as others do.

@@ -13,6 +13,7 @@ from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.setting import namer
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.stage import Stage
 from orchestrator.execute.base import Attempt, Watcher
 from orchestrator.screen.progress import Progress, state_of
 
@@ -33,6 +34,13 @@ class PlainWatcher:
         """Nothing is said yet."""
         self._progress.start(attempt)
 
+    def placed(self, attempt: Attempt) -> None:
+        """Nothing is said yet."""
+
+    def withdrawn(self, attempt: Attempt) -> None:
+        """It waits again."""
+        self._progress.withdraw(attempt)
+
     def ended(self, record: TrialRecord) -> None:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
@@ -50,19 +58,31 @@ class LiveWatcher:
         self._progress = Progress(placements)
         self._name_of = namer(each.trial for each in placements)
         self._ended: list[TrialRecord] = []
-        self._since: dict[str, str] = {}
+        self._stages: dict[str, tuple[Stage, str]] = {}
         self._draw()
 
     def started(self, attempt: Attempt) -> None:
         """Add a row."""
         self._progress.start(attempt)
-        self._since[attempt.placement.trial_id] = time.strftime("%H:%M:%S")
+        self._tell("starting", attempt)
+
+    def placed(self, attempt: Attempt) -> None:
+        """Tell in its row that it runs."""
+        self._tell("running", attempt)
+
+    def withdrawn(self, attempt: Attempt) -> None:
+        """Take its row away."""
+        self._progress.withdraw(attempt)
         self._draw()
 
     def ended(self, record: TrialRecord) -> None:
         """Move its row to the ended ones."""
         self._progress.end(record)
         self._ended = [*self._ended, record][-_ENDED_ROWS:]
+        self._draw()
+
+    def _tell(self, stage: Stage, attempt: Attempt) -> None:
+        self._stages[attempt.placement.trial_id] = stage, time.strftime("%H:%M:%S")
         self._draw()
 
     def _draw(self) -> None:
@@ -80,9 +100,9 @@ class LiveWatcher:
             took = f"{record.ended_at - record.started_at:.1f} s"
             _add_row(table, state_of(record), self._name_of(record.spec), took, _told(record))
         for attempt in running:
-            since = f"since {self._since[attempt.placement.trial_id]}"
+            stage, since = self._stages[attempt.placement.trial_id]
             again = f"attempt {attempt.number}" if attempt.number > 1 else ""
-            _add_row(table, "running", self._name_of(attempt.placement.trial), since, again)
+            _add_row(table, stage, self._name_of(attempt.placement.trial), f"since {since}", again)
         self._live.update(Group(table, Text(self._progress.line())), refresh=True)
 
 

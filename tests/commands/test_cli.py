@@ -60,7 +60,8 @@ def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
     [
         (
             ["pln"],
-            r"^unknown verb 'pln'; did you mean 'plan'\? known: cluster, plan, predict, report, run, sync$",
+            r"^unknown verb 'pln'; did you mean 'plan'\? "
+            r"known: cancel, cluster, pause, plan, predict, report, run, status, sync$",
         ),
         (["plan", "report"], r"^one verb at a time: 'plan' and 'report' were given$"),
         (["--all"], r"^unknown flag of 'run': '--all'; known: --rerun, --rerun-failed$"),
@@ -160,6 +161,22 @@ def test_a_trial_that_failed_by_its_own_doing_is_run_again_only_when_that_is_ask
     assert "Failed: 1 diverged." in told[1]
     assert main(["--rerun", attempts[0]["trial_id"], *diverges]) == 1
     assert len(ledger.read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel"])
+def test_a_sweep_that_nobody_runs_cannot_be_stopped(verb, capsys):
+    assert main([verb, *NOOP]) == 2
+    assert capsys.readouterr().err == (
+        f"error: sweep 'smoke' is not being run here; there is nothing to {verb}\n"
+    )
+
+
+def test_each_trial_has_its_life_in_the_journal(working_directory, monkeypatch):
+    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(working_directory / "cache"))
+    assert main([*NOOP, "trainer.fault=none,nan", "sweep.shuffle_seed=null"]) == 1
+    lines = (working_directory / "outputs" / "smoke" / "journal.jsonl").read_text().splitlines()
+    stages = [json.loads(line)["stage"] for line in lines]
+    assert stages == ["queued"] * 2 + ["starting", "running", "finished"] + ["starting", "running", "failed"]
 
 
 def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeypatch, capsys):

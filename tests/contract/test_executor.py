@@ -103,7 +103,7 @@ def test_what_never_fits_is_infeasible_and_says_what_there_is(
     assert "has 2" in by_seed[1].failure.message
 
 
-class Killer:
+class Killer(Unwatched):
     """Kills the process in which Ray supervises a trial, as soon as that trial hangs."""
 
     def __init__(self, seed: int) -> None:
@@ -119,8 +119,6 @@ class Killer:
             assert supervisors, "the first trial's actor is reused for this one"
             for each in supervisors:
                 os.kill(each.pid, signal.SIGKILL)
-
-    def ended(self, record: TrialRecord) -> None: ...
 
 
 def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(

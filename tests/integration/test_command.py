@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from shell import NOOP, ask, command, environment, records_in, start
+from shell import NOOP, ask, command, environment, records_in, start, wait_for_stage
 
 
 def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_outputs_that_cannot_be_written_are_refused_before_anything_runs(tmp_pat
 def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what_is_finished(
     tmp_path: Path,
 ) -> None:
-    words = (*NOOP, "trainer.fault=none,hang")
+    words = (*NOOP, "trainer.fault=none,hang", "checkpoint.grace_seconds=1")
     driver = subprocess.Popen(
         command(*words),
         cwd=tmp_path,
@@ -167,8 +167,7 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert driver.stdout is not None
-    assert any(line.startswith("measured") for line in driver.stdout), "the first trial finishes"
+    wait_for_stage(tmp_path, "running", trials=2)
     second = ask(*words, cwd=tmp_path)
     assert second.code == 2
     assert f"is being run by process {driver.pid}" in second.err
@@ -176,7 +175,10 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
     _, err = driver.communicate(timeout=30)
     assert driver.returncode == 130
     assert err.strip() == "error: interrupted; what has finished is kept, and the same command runs the rest"
-    assert len(records_in(tmp_path)) == 1
+    assert [each["failure"] and each["failure"]["kind"] for each in records_in(tmp_path)] == [
+        None,
+        "preempted",
+    ]
 
 
 def test_a_second_sweep_waits_for_its_turn_on_the_host_and_gets_it_when_the_first_is_killed(

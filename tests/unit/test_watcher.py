@@ -69,6 +69,7 @@ def test_a_terminal_shows_what_ended_what_runs_and_how_much_is_left():
         watcher.started(Attempt(placement=PLACES[0], number=1))
         watcher.ended(record(placement=PLACES[0]))
         watcher.started(Attempt(placement=PLACES[1], number=2))
+        watcher.placed(Attempt(placement=PLACES[1], number=2))
     ended, running, progress = on_screen(console)
     assert ended.split() == [
         "measured",
@@ -86,6 +87,17 @@ def test_a_terminal_shows_what_ended_what_runs_and_how_much_is_left():
     assert running.startswith("running   mnist_cnn cpu torch_ddp fp32 seed 1  since ")
     assert running.endswith("attempt 2")
     assert progress == "1 of 3 done: 1 measured; about 6 s left"
+
+
+def test_a_terminal_tells_what_waits_for_hardware_from_what_runs():
+    console = in_a_terminal(width=100, height=20)
+    with watching(console, PLACES[:3]) as watcher:
+        for place in PLACES[:2]:
+            watcher.started(Attempt(placement=place, number=1))
+        watcher.withdrawn(Attempt(placement=PLACES[0], number=1))
+    starting, progress = on_screen(console)
+    assert starting.startswith("starting  mnist_cnn cpu torch_ddp fp32 seed 1  since ")
+    assert progress == "0 of 3 done"
 
 
 def test_a_terminal_shows_at_once_that_nothing_is_done_yet():

@@ -1,0 +1,53 @@
+"""What an attempt at a trial is at, and what may follow. `docs/objects.md` draws it. Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from orchestrator.core.errors import RecordError
+
+Stage = Literal["queued", "starting", "running", "finished", "failed", "withdrawn"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+
+FOLLOWING: Mapping[Stage | None, tuple[Stage, ...]] = {
+    None: ("queued",),
+    "queued": ("queued", "starting"),
+    "starting": ("running", "failed", "withdrawn", "queued"),
+    "running": ("finished", "failed", "queued"),
+    "finished": ("queued",),
+    "failed": ("queued", "starting"),
+    "withdrawn": ("queued",),
+}
+"""Stage -> those that may come next. A command queues what is to run, whatever its last one left."""
+
+UNDER_WAY: tuple[Stage, ...] = ("starting", "running")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A trial has come to a stage.
+
+    Attributes:
+        attempt: the one that it is at; 0 where none has begun.
+        at: seconds since the epoch.
+    """
+
+    trial_id: str
+    attempt: int
+    stage: Stage
+    at: float
+
+    def __post_init__(self) -> None:
+        if self.stage not in STAGES:
+            raise RecordError(f"unknown stage {self.stage!r}; known: {', '.join(STAGES)}")
+
+
+def check(step: Step, *, after: Stage | None) -> None:
+    """Raises RecordError for a step that cannot be: it would tell of a fault of ours."""
+    if step.stage not in FOLLOWING[after]:
+        raise RecordError(f"trial {step.trial_id} cannot be {step.stage} after it was {after}")
+
+
+def latest_steps(steps: Iterable[Step]) -> dict[str, Step]:
+    """The last step of each trial, by trial_id."""
+    return {step.trial_id: step for step in steps}

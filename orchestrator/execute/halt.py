@@ -1,0 +1,81 @@
+"""What stops a sweep before it is through: another terminal, Ctrl-C, SIGTERM."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Literal, cast, get_args
+
+Halt = Literal["pause", "cancel"]
+"""`pause`: nothing more is started, and what runs comes to its end. `cancel`: what runs leaves too, with a
+checkpoint where it makes any."""
+
+FILE_NAME = "halt"
+
+_SAID = {
+    "pause": "pausing: nothing more is started, and what runs comes to its end",
+    "cancel": "stopping: what runs leaves, with a checkpoint if it makes any; Ctrl-C ends it at once",
+}
+
+
+def unwished() -> Halt | None:
+    """Nobody wishes anything."""
+    return None
+
+
+def request(folder: Path, halt: Halt) -> None:
+    """Leave the wish for whoever drives the sweep of that folder."""
+    made = folder / f".{FILE_NAME}"
+    made.write_text(halt)
+    made.replace(folder / FILE_NAME)
+
+
+class Halts:
+    """What is wished of the sweep that this process drives.
+
+    Args:
+        folder: the sweep's, where other terminals leave their wish.
+        say: told once that it was heard.
+    """
+
+    def __init__(self, folder: Path, *, say: Callable[[str], None]) -> None:
+        self._path = folder / FILE_NAME
+        self._say = say
+        self._said: set[Halt] = set()
+        self.is_interrupted = False
+
+    def wished(self) -> Halt | None:
+        """The wish so far."""
+        halt = "cancel" if self.is_interrupted else self._written()
+        if halt and halt not in self._said:
+            self._said.add(halt)
+            self._say(_SAID[halt])
+        return halt
+
+    @contextlib.contextmanager
+    def heard(self) -> Iterator[None]:
+        """Within it a first Ctrl-C or SIGTERM cancels, and a second one raises KeyboardInterrupt."""
+        self._path.unlink(missing_ok=True)  # of a command that was killed
+        before = {}
+        if threading.current_thread() is threading.main_thread():  # signals are heard in no other
+            before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            self._path.unlink(missing_ok=True)
+
+    def _hear(self, _number: int, _frame: FrameType | None) -> None:
+        if self.is_interrupted:
+            raise KeyboardInterrupt
+        self.is_interrupted = True
+
+    def _written(self) -> Halt | None:
+        with contextlib.suppress(OSError):
+            written = self._path.read_text()
+            if written in get_args(Halt):
+                return cast(Halt, written)
+        return None

@@ -1,0 +1,75 @@
+"""The append-only file of what a sweep's trials come to: a step is on disk before it is taken."""
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.core.codec import from_json, to_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.stage import Stage, Step, check, latest_steps
+
+JOURNAL_NAME = "journal.jsonl"
+
+
+class Journal:
+    """The steps of one sweep, one JSON object a line. Anybody may read; only its driver writes.
+
+    It says what was under way when a driver was killed, and how often a trial was begun. What is done the
+    ledger says alone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at: dict[str, Stage] | None = None
+
+    def steps(self) -> tuple[Step, ...]:
+        """All steps. A line that is none was being written when its driver was killed.
+
+        Raises:
+            RecordError: the file cannot be read.
+        """
+        try:
+            lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+        except OSError as error:
+            raise RecordError(f"{self._path} cannot be read: {error.strerror or error}") from error
+        return tuple(step for step in map(_step_or_none, lines) if step)
+
+    def note(self, stage: Stage, trials: Iterable[tuple[str, int]]) -> None:
+        """Keep that trials have come to a stage, each with the number of its attempt.
+
+        Raises:
+            RecordError: they cannot have, or it cannot be kept.
+        """
+        if self._at is None:
+            self._at = {step.trial_id: step.stage for step in latest_steps(self.steps()).values()}
+        now = time.time()
+        steps = [Step(trial_id=each, attempt=number, stage=stage, at=now) for each, number in trials]
+        for step in steps:
+            check(step, after=self._at.get(step.trial_id))
+        self._write("".join(f"{to_json(step)}\n" for step in steps))
+        self._at.update((step.trial_id, step.stage) for step in steps)
+
+    def _write(self, text: str) -> None:
+        """A line that a killed driver left torn stays so: the next one begins anew."""
+        try:
+            with self._path.open("ab+") as file:
+                is_torn = file.tell() > 0 and _last_byte(self._path) != b"\n"
+                file.write((b"\n" if is_torn else b"") + text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise RecordError(f"{self._path} cannot be written: {error.strerror or error}") from error
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)
+
+
+def _step_or_none(line: bytes) -> Step | None:
+    try:
+        return from_json(Step, line.decode(errors="replace"))
+    except RecordError:
+        return None
