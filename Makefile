@@ -13,7 +13,7 @@ export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test test-all check fix notebook
+.PHONY: install xla sweep smoke test test-all chaos check fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -49,6 +49,10 @@ test: $(ENVIRONMENTS) check
 # What clusters take too: nodes that come, go and die, each a process of this machine or a namespace of it.
 test-all: test
 	$(PYTEST) tests/cluster
+
+# Strike a sweep at every step of its way, type the command again, and count what that cost; about a quarter of an hour.
+chaos: $(VENV)/.installed
+	$(VENV)/bin/python tests/chaos.py
 
 check: $(VENV)/.installed
 	$(VENV)/bin/ruff format --check .
