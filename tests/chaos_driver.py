@@ -57,9 +57,24 @@ def kill_raylet() -> None:
             each.kill()
 
 
+def lose_ledger() -> None:
+    """What must never happen: to show that it is noticed."""
+    Path("outputs/smoke/records.jsonl").unlink()
+    kill_driver()
+
+
 STRIKES: dict[str, Callable[[], None]] = {
     each.__name__: each
-    for each in (hang_up, kill_driver, kill_nursery, kill_raylet, kill_supervisor, kill_worker, terminate)
+    for each in (
+        lose_ledger,
+        hang_up,
+        kill_driver,
+        kill_nursery,
+        kill_raylet,
+        kill_supervisor,
+        kill_worker,
+        terminate,
+    )
 }
 
 
