@@ -1,6 +1,5 @@
 """Records -> what trials cost and what for: billed node-seconds times their price. Pure."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -55,11 +54,9 @@ def bill_of(record: TrialRecord) -> Bill | None:
     if record.failure and record.failure.kind == "infeasible":
         return Bill()
     parts = parts_of(record.result) if record.result else {}
-    # Of two clocks the one that saw more counts: the parts are of monotonic ones, and wall clocks are set.
-    seconds = max(record.ended_at - record.started_at, sum(parts.values()))
-    billed = math.ceil(seconds / price.billing_seconds) * price.billing_seconds
+    billed = price.billed_seconds(record.seconds)
     rest = "other_seconds" if record.result else "failed_seconds"
-    parts[rest] = billed - sum(parts.values())
+    parts[rest] = max(0.0, billed - sum(parts.values()))
     usd = billed * price.usd_per_hour / _SECONDS_PER_HOUR
     return Bill(**{name: price.nodes * value for name, value in parts.items()}, usd=usd)
 

@@ -16,6 +16,7 @@ from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
 from orchestrator.config.used import differing_keys, knobs_of, options_of, refuse_references, settle
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.config.words import read
+from orchestrator.core.budget import Budget
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
 from orchestrator.core.pool import Cluster
 from orchestrator.core.settings import Checkpointing, Deadlines, Settings, TrainerSettings
@@ -130,7 +131,7 @@ def _settings(
         cluster=cluster,
         missing_device=reached["missing_device"],
         tracking_uri=plain["tracking"]["uri"],
-        retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS},
+        retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind != "budget"},
         trainers=trainers,
         outputs=outputs,
         prices=price_list_of(plain["prices"], option=prices),
@@ -140,4 +141,5 @@ def _settings(
         report_source=plain["report"].pop("source"),
         images=plain["report"].pop("images"),
         wish=Wish(**plain["report"]),
+        budget=Budget(**plain["budget"]),
     )

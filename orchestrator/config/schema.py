@@ -32,7 +32,7 @@ KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
-SETTINGS_GROUPS = ("executor", "cluster", "pools", "tracking", "retry", "checkpoint", "prices")
+SETTINGS_GROUPS = ("executor", "cluster", "pools", "tracking", "retry", "checkpoint", "prices", "budget")
 """Groups that hold for a whole command."""
 
 ROOT_SCHEMA = "orchestrator_schema"
@@ -73,6 +73,7 @@ class RootConf:
     retry: Any = MISSING
     checkpoint: Any = MISSING
     prices: Any = MISSING
+    budget: Any = MISSING
     sweep: Any = None
     report: ReportConf = field(default_factory=ReportConf)  # type: ignore[valid-type]  # made at run time
     num_workers: int = 1
@@ -151,7 +152,10 @@ class TrackingConf:
 
 @dataclass
 class RetryConf:
-    """More attempts after a failure of each kind; only a lost machine is no fault of the trial's own."""
+    """More attempts after a failure of each kind; only a lost machine is no fault of the trial's own.
+
+    What the budget has stopped gets none.
+    """
 
     oom: int = 0
     preempted: int = 10
@@ -175,6 +179,16 @@ class CheckpointConf:
     every_seconds: float | None = 300
     grace_seconds: float = 20
     path: str | None = None
+
+
+@dataclass
+class BudgetConf:
+    """Caps of a sweep over all its commands, and from where on a plan is asked about; null is no cap."""
+
+    usd: float | None = None
+    hours: float | None = None
+    usd_per_trial: float | None = None
+    confirm_usd: float | None = 10
 
 
 @dataclass
@@ -279,6 +293,7 @@ def register(folders: Sequence[Path]) -> None:
         "retry": RetryConf,
         "checkpoint": CheckpointConf,
         "prices": PricesConf,
+        "budget": BudgetConf,
         "pools": PoolsConf,
     }
     for group, schema in schemas.items():

@@ -23,6 +23,7 @@ FailureKind = Literal[
     "device_mismatch",
     "invalid_measurement",
     "error",
+    "budget",
 ]
 FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 

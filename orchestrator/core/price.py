@@ -144,6 +144,10 @@ class Price:
         """Of all nodes."""
         return self.nodes * self.node_usd_per_hour
 
+    def billed_seconds(self, seconds: float) -> float:
+        """So many, rounded up to what is billed."""
+        return math.ceil(seconds / self.billing_seconds) * self.billing_seconds
+
     @property
     def age_days(self) -> int:
         """How old the figure was when it was looked up."""

@@ -132,6 +132,13 @@ class TrainResult:
     checkpoint_seconds: float = 0.0
     checkpoint_notes: tuple[str, ...] = ()
 
+    @property
+    def seconds(self) -> float:
+        """Launch, training and all evaluations: the least that the attempt took, by monotonic clocks."""
+        on_the_way = self.pursuit.evaluation_seconds if self.pursuit else 0.0
+        training = max(self.training_seconds, self.first_step_seconds + self.warmup_seconds)
+        return self.launch_seconds + training + self.evaluation_seconds + on_the_way
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -181,6 +188,11 @@ class TrialRecord:
     def __post_init__(self) -> None:
         if (self.result is None) == (self.failure is None):
             raise RecordError(f"record of trial {self.trial_id} needs exactly one of result and failure")
+
+    @property
+    def seconds(self) -> float:
+        """From its start to its end. Of two clocks the one that saw more counts: wall clocks are set."""
+        return max(self.ended_at - self.started_at, self.result.seconds if self.result else 0.0)
 
 
 def versions_of(record: TrialRecord) -> dict[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from orchestrator.core.budget import UNCAPPED, Budget
 from orchestrator.core.errors import ConfigError, FailureKind
 from orchestrator.core.pool import Cluster
 from orchestrator.core.price import PriceList
@@ -100,6 +101,7 @@ class Settings:
         reprices: whether the command line says anything of prices, so that a report takes these.
         wish: which setting a report recommends.
         report_source: where a report takes its records from.
+        budget: what the sweep may cost.
         images: whether a report's figures are written as images too.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
         checkpointing: None makes and reads no checkpoints.
@@ -124,6 +126,7 @@ class Settings:
     report_source: ReportSource = "ledger"
     images: bool = False
     rerun: Rerun = Rerun()
+    budget: Budget = UNCAPPED
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():
@@ -139,6 +142,11 @@ class Settings:
     def is_fake(self) -> bool:
         """Whether the nodes are processes of this machine."""
         return self.cluster_address == "fake"
+
+    @property
+    def may_be_rented(self) -> bool:
+        """Whether anybody may have to pay for what trials run on; all other prices are hypothetical."""
+        return (self.cluster is not None and not self.is_fake) or self.prices.this_host is not None
 
     @property
     def keeps_checkpoints_here(self) -> bool:

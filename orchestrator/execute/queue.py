@@ -9,6 +9,7 @@ from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.base import Attempt
+from orchestrator.execute.purse import OPEN, Purse
 from orchestrator.execute.retry import starts_again
 from orchestrator.execute.room import has_room, nodes_of, site_name
 
@@ -31,7 +32,11 @@ def next_startable(
 
 
 class Queue:
-    """The attempts of a sweep that wait and run, in this process."""
+    """The attempts of a sweep that wait and run, in this process.
+
+    Args:
+        purse: what there is to spend.
+    """
 
     def __init__(
         self,
@@ -40,8 +45,10 @@ class Queue:
         inventory: Inventory,
         prior_attempts: Mapping[str, int],
         retry_limits: Mapping[FailureKind, int],
+        purse: Purse = OPEN,
     ) -> None:
         self._inventory = inventory
+        self._purse = purse
         self._retry_limits = retry_limits
         self._waiting = _Waiting()
         for each in placements:
@@ -62,15 +69,38 @@ class Queue:
         Where nothing runs the first that waits is taken even if it is too large: waiting makes no room.
         """
         running = [each.placement for each in self._running.values()]
-        first = self._waiting.first_of_each_demand()
+        if not running:
+            self._leave_out()
+        first = [each for each in self._waiting.first_of_each_demand() if self._purse.affords(each.placement)]
         attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:
             attempt = first[0]
         if attempt is not None:
             self._waiting.remove_first(attempt.placement)
             self._running[attempt.placement.trial_id] = attempt
+            self._purse.start(attempt.placement)
             self._keep_nodes(site_name(attempt.placement, self._inventory))
         return attempt
+
+    def _leave_out(self) -> None:
+        """What does not fit into the budget never will: nothing runs that may end cheaper than thought."""
+        while over := [
+            each.placement
+            for each in self._waiting.first_of_each_demand()
+            if not self._purse.affords(each.placement)
+        ]:
+            for placement in over:
+                self._waiting.remove_first(placement)
+                self._purse.leave_out(placement)
+
+    def leavers(self) -> tuple[Attempt, ...]:
+        """Those that run and must leave, for the budget is spent."""
+        leaving = self._purse.leavers()
+        return tuple(each for trial_id, each in self._running.items() if trial_id in leaving)
+
+    def explained(self, record: TrialRecord) -> TrialRecord:
+        """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
+        return self._purse.explained(record)
 
     def _keep_nodes(self, name: str) -> None:
         """A site keeps its nodes as long as trials wait for them."""
@@ -85,6 +115,7 @@ class Queue:
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial waits again at the front if its failure allows."""
         attempt = self._running.pop(record.trial_id)
+        self._purse.end(record)
         if record.failure is not None:
             self._start_again(attempt, record.failure)
         self._keep_nodes(site_name(attempt.placement, self._inventory))

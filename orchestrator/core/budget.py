@@ -1,0 +1,132 @@
+"""What a sweep may cost, what holding nodes costs, and which cap would be passed. Pure."""
+
+import math
+from dataclasses import dataclass
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.price import Price
+
+_SECONDS_PER_HOUR = 3600
+_ROUNDING = 1e-9
+"""Of a cap: sums of floats that are equal to it do not pass it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """Money, and hours of nodes: two nodes for an hour are two."""
+
+    usd: float = 0.0
+    node_hours: float = 0.0
+
+    def __add__(self, other: "Spend") -> "Spend":
+        return Spend(usd=self.usd + other.usd, node_hours=self.node_hours + other.node_hours)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """What an attempt costs for as long as it holds its nodes.
+
+    Attributes:
+        nodes: where no price says how many.
+        price: None: it costs no money that is known.
+    """
+
+    nodes: int
+    price: Price | None
+
+    def of(self, seconds: float) -> Spend:
+        """What so long costs."""
+        if self.price is None:
+            return Spend(node_hours=self.nodes * seconds / _SECONDS_PER_HOUR)
+        hours = self.price.billed_seconds(seconds) / _SECONDS_PER_HOUR
+        return Spend(usd=hours * self.price.usd_per_hour, node_hours=hours * self.price.nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Caps, each None where there is none.
+
+    Attributes:
+        usd: of the whole sweep, earlier commands and idle nodes included.
+        hours: likewise of node-hours.
+        usd_per_trial: of all attempts at one trial.
+        confirm_usd: a plan that likely costs more is asked about before it runs.
+    """
+
+    usd: float | None = None
+    hours: float | None = None
+    usd_per_trial: float | None = None
+    confirm_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise ConfigError(f"budget.{name}={value} must be 0 or more and finite, or null for no cap")
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether anything stops a sweep."""
+        return (self.usd, self.hours, self.usd_per_trial) != (None, None, None)
+
+    def passed_by(self, more: Spend, *, spent: Spend, of_trial: Spend) -> str | None:
+        """The cap that `more` passes, as `budget.usd=5`; None: it adds to none that would be.
+
+        Args:
+            more: of one attempt.
+            spent: what there is beside it, of all trials.
+            of_trial: likewise of its own trial.
+        """
+        sums = {
+            "usd": (more.usd, spent.usd),
+            "hours": (more.node_hours, spent.node_hours),
+            "usd_per_trial": (more.usd, of_trial.usd),
+        }
+        for name, (added, before) in sums.items():
+            cap = getattr(self, name)
+            if cap is not None and added > 0 and before + added > cap * (1 + _ROUNDING):
+                return f"budget.{name}={cap:g}"
+        return None
+
+
+UNCAPPED = Budget()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """What an attempt likely costs.
+
+    Attributes:
+        is_measured: it is what others of the same setting took; otherwise it runs to its deadlines.
+    """
+
+    rate: Rate
+    seconds: float
+    is_measured: bool
+
+    @property
+    def spend(self) -> Spend:
+        """Of all of it."""
+        return self.rate.of(self.seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balance:
+    """Where a sweep stands with its budget.
+
+    Attributes:
+        spent: by all attempts so far, and by nodes that idle.
+        quotes: of the trials that would run within it.
+        left_out: (cap, quote) of those that would pass one.
+        stopped: the caps at which attempts were told to leave.
+        is_hypothetical: whether a price in it is.
+        num_unpriced: measured attempts that cost no money that is known.
+    """
+
+    budget: Budget
+    spent: Spend
+    quotes: tuple[Quote, ...] = ()
+    left_out: tuple[tuple[str, Quote], ...] = ()
+    stopped: tuple[str, ...] = ()
+    num_unpriced: int = 0
+    is_hypothetical: bool = False
