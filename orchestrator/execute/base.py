@@ -11,6 +11,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.execute.halt import Halt
+from orchestrator.execute.purse import Purse
 from workloads.origins import Origin
 
 
@@ -81,8 +82,9 @@ class Executor(Protocol):
         keep: Callable[[TrialRecord], None],
         watcher: Watcher,
         wished: Callable[[], Halt | None],
+        purse: Purse,
     ) -> None:
-        """Run every placement, unless another wish comes.
+        """Run every placement for which there is money, unless another wish comes.
 
         Args:
             keep: makes a record durable before the trial counts as done.

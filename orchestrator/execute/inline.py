@@ -11,6 +11,7 @@ from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.host import LocalHost
 from orchestrator.execute.outcome import outcome_of
+from orchestrator.execute.purse import OPEN, Purse
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.room import fits
 from orchestrator.execute.supervisor import record_of
@@ -31,6 +32,7 @@ class InlineExecutor:
         keep: Callable[[TrialRecord], None],
         watcher: Watcher,
         wished: Callable[[], Halt | None] = unwished,
+        purse: Purse = OPEN,
     ) -> None:
         """Run every placement in this process's own time; workers are processes all the same."""
         queue = Queue(
@@ -38,30 +40,28 @@ class InlineExecutor:
             inventory=self._inventory,
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
+            purse=purse,
+            wished=wished,
         )
         with Agent() as agent:
             while (attempt := queue.take()) is not None:
                 watcher.started(attempt)
                 watcher.placed(attempt)
-                record = self._record_of(attempt, mission, agent=agent, wished=wished)
-                if wished():
-                    queue.stop()
+                record = queue.explained(
+                    self._record_of(attempt, mission, agent=agent, is_leaving=lambda: bool(queue.leavers()))
+                )
                 keep(record)
                 queue.end(record)
                 watcher.ended(record)
 
     def _record_of(
-        self, attempt: Attempt, mission: Mission, *, agent: Agent, wished: Callable[[], Halt | None]
+        self, attempt: Attempt, mission: Mission, *, agent: Agent, is_leaving: Callable[[], bool]
     ) -> TrialRecord:
         placement = attempt.placement
         if fits(placement, self._node):
             device_ids = self._device_ids_of(placement)
             here = LocalHost(
-                attempt,
-                mission,
-                nursery_of=agent.nursery,
-                device_ids=device_ids,
-                is_leaving=lambda: wished() == "cancel",
+                attempt, mission, nursery_of=agent.nursery, device_ids=device_ids, is_leaving=is_leaving
             )
             return record_of(attempt, mission, hosts=[here], device_ids=device_ids)
         asked = f"{placement.cpus} cores and {placement.devices} x {placement.trial.device}"

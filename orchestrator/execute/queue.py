@@ -1,7 +1,7 @@
 """Which trial starts next, and which starts again: the one place that decides it, for every executor."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from orchestrator.core.errors import FailureKind
@@ -9,6 +9,7 @@ from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.base import Attempt
+from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.purse import OPEN, Purse
 from orchestrator.execute.retry import starts_again
 from orchestrator.execute.room import has_room, nodes_of, site_name
@@ -36,6 +37,7 @@ class Queue:
 
     Args:
         purse: what there is to spend.
+        wished: what is wished of the sweep by now.
     """
 
     def __init__(
@@ -46,9 +48,11 @@ class Queue:
         prior_attempts: Mapping[str, int],
         retry_limits: Mapping[FailureKind, int],
         purse: Purse = OPEN,
+        wished: Callable[[], Halt | None] = unwished,
     ) -> None:
         self._inventory = inventory
         self._purse = purse
+        self._wished = wished
         self._retry_limits = retry_limits
         self._waiting = _Waiting()
         for each in placements:
@@ -56,18 +60,24 @@ class Queue:
         self._running: dict[str, Attempt] = {}
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
-        self._is_stopped = False
 
     @property
     def is_drained(self) -> bool:
         """Nothing waits and nothing runs."""
         return not self._waiting and not self._running
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is to be started, and nothing again."""
+        return self._wished() is not None
+
     def take(self) -> Attempt | None:
         """The next attempt to start, from here on running; None while there is no room or nothing waits.
 
         Where nothing runs the first that waits is taken even if it is too large: waiting makes no room.
         """
+        if self.is_stopped:
+            self._waiting = _Waiting()
         running = [each.placement for each in self._running.values()]
         if not running:
             self._leave_out()
@@ -94,7 +104,9 @@ class Queue:
                 self._purse.leave_out(placement)
 
     def leavers(self) -> tuple[Attempt, ...]:
-        """Those that run and must leave, for the budget is spent."""
+        """Those that run and must leave, for that is wished or the budget is spent."""
+        if self._wished() == "cancel":
+            return tuple(self._running.values())
         leaving = self._purse.leavers()
         return tuple(each for trial_id, each in self._running.items() if trial_id in leaving)
 
@@ -122,17 +134,12 @@ class Queue:
 
     def _start_again(self, attempt: Attempt, failure: Failure) -> None:
         """Let the trial wait again, if it may."""
-        if self._is_stopped:
+        if self.is_stopped:
             return
         trial_id = attempt.placement.trial_id
         self._failed[trial_id, failure.kind] += 1
         if starts_again(failure.kind, times=self._failed[trial_id, failure.kind], limits=self._retry_limits):
             self._waiting.add_in_front(Attempt(placement=attempt.placement, number=attempt.number + 1))
-
-    def stop(self) -> None:
-        """Start nothing more, and nothing again."""
-        self._waiting = _Waiting()
-        self._is_stopped = True
 
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""

@@ -16,13 +16,13 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import Failure
-from orchestrator.execute import ray_halt
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.host import LocalHost, NurseryOf, Seats
 from orchestrator.execute.ports import LOOPBACK
 from orchestrator.execute.ray_agent import end_own_agent, own_agent
 from orchestrator.execute.ray_depot import Depot
+from orchestrator.execute.ray_notices import is_told_to_leave
 from orchestrator.execute.ray_supplies import supplied
 from orchestrator.execute.tunnel import Exit, Piece, Tunnel
 
@@ -143,7 +143,7 @@ def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf) -> 
         nursery_of=nursery_of,
         device_ids=[str(each) for each in ray.get_gpu_ids()],
         ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
-        is_leaving=lambda: is_draining(node_id) or ray_halt.are_told_to_leave(),
+        is_leaving=lambda: is_draining(node_id) or is_told_to_leave(attempt),
     )
 
 

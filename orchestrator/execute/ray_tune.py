@@ -26,12 +26,13 @@ from orchestrator.core.pool import Cluster
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.deploy.nodes import POOL_LABEL
-from orchestrator.execute import ray_cluster, ray_halt
+from orchestrator.execute import ray_cluster, ray_notices
 from orchestrator.execute.base import Attempt, Mission, Watcher
 from orchestrator.execute.folders import temporary_folder
 from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.head_watch import head_watched
 from orchestrator.execute.outcome import outcome_of
+from orchestrator.execute.purse import OPEN, Purse
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.ray_agent import RayAgent
 from orchestrator.execute.ray_depot import Depot
@@ -69,6 +70,7 @@ class RayTuneExecutor:
         keep: Callable[[TrialRecord], None],
         watcher: Watcher,
         wished: Callable[[], Halt | None] = unwished,
+        purse: Purse = OPEN,
     ) -> None:
         """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
         queue = Queue(
@@ -76,8 +78,10 @@ class RayTuneExecutor:
             inventory=self._inventory,
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
+            purse=purse,
+            wished=wished,
         )
-        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher, wished=wished)
+        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
         packages = [Path(each.folder) for each in mission.origins.values() if each.folder]
         by_id = {placement.trial_id: placement for placement in placements}
         with (
@@ -88,15 +92,14 @@ class RayTuneExecutor:
             contextlib.ExitStack() as held,
         ):
             held.enter_context(head_watched(ray.get_runtime_context().gcs_address))
+            held.callback(ray_notices.take_back)
             depot = held.enter_context(Depot(mission.folder)) if self._cluster else None
             agent = RayAgent()
             tuner = tune.Tuner(
                 _trainable(by_id, mission, agent=agent, depot=depot, slices=self._slices()),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
-                    scheduler=_Watch(
-                        mission.deadlines, on_failure=searcher.hear_failure, is_stopped=searcher.is_stopped
-                    ),
+                    scheduler=_Watch(mission.deadlines, searcher),
                     num_samples=-1,
                     reuse_actors=True,
                 ),
@@ -113,7 +116,6 @@ class RayTuneExecutor:
             except _PastTune as carrier:
                 raise carrier.error from None
             finally:
-                ray_halt.forget()
                 agent.close()
 
     def _slices(self) -> Collection[str]:
@@ -134,18 +136,10 @@ class _QueueSearcher(Searcher):
     """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
 
     def __init__(
-        self,
-        queue: Queue,
-        mission: Mission,
-        *,
-        keep: Callable[[TrialRecord], None],
-        watcher: Watcher,
-        wished: Callable[[], Halt | None],
+        self, queue: Queue, mission: Mission, *, keep: Callable[[TrialRecord], None], watcher: Watcher
     ) -> None:
         super().__init__()
         self._queue = queue
-        self._wished = wished
-        self._heard: Halt | None = None
         self._mission = mission
         self._keep = keep
         self._watcher = watcher
@@ -161,20 +155,20 @@ class _QueueSearcher(Searcher):
         self._watcher.started(attempt)
         return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
 
+    @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is to be started. Asked at each turn of Tune's, so that the wish is heard."""
-        halt = self._wished()
-        if halt != self._heard:
-            self._heard = halt
-            self._queue.stop()
-            if halt == "cancel":
-                ray_halt.tell_to_leave()
-        return halt is not None
+        """Whether nothing more is to be started."""
+        return self._queue.is_stopped
 
     def hear_placed(self, trial_id: str) -> None:
         """Take note that a Tune trial has its hardware."""
         attempt, _ = self._started[trial_id]
         self._watcher.placed(attempt)
+
+    def tell_leavers(self) -> None:
+        """Tell those that must leave, which the queue knows."""
+        for attempt in self._queue.leavers():
+            ray_notices.tell_to_leave(attempt)
 
     def hear_failure(self, trial_id: str, failure: Failure) -> None:
         """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
@@ -193,7 +187,7 @@ class _QueueSearcher(Searcher):
                 self._end(codec.from_json(TrialRecord, result["record"]))
             elif failure := self._failures.pop(trial_id, None):
                 self._end(self._failed(attempt, failure, started_at=started_at))
-            elif self._heard:
+            elif self.is_stopped:
                 self._queue.drop(attempt)
                 self._watcher.withdrawn(attempt)
             else:
@@ -202,6 +196,7 @@ class _QueueSearcher(Searcher):
             raise _PastTune(error) from error
 
     def _end(self, record: TrialRecord) -> None:
+        record = self._queue.explained(record)
         self._keep(record)
         self._queue.end(record)
         self._watcher.ended(record)
@@ -266,34 +261,28 @@ class _Watch(FIFOScheduler):
     It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
     """
 
-    def __init__(
-        self,
-        deadlines: Deadlines,
-        *,
-        on_failure: Callable[[str, Failure], None],
-        is_stopped: Callable[[], bool],
-    ) -> None:
+    def __init__(self, deadlines: Deadlines, searcher: _QueueSearcher) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
         self._resources_seconds = deadlines.resources_seconds
         self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
-        self._on_failure = on_failure
-        self._is_stopped = is_stopped
+        self._searcher = searcher
         self._since: dict[str, tuple[str, float]] = {}
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
         """Classify what Tune has written down of the error."""
-        self._on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
+        self._searcher.hear_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
-        """First come, first served, after those that took too long, or that wait in vain, are ended."""
-        is_stopped = self._is_stopped()
+        """First come, first served, after leavers are told, and those that waited too long are ended."""
+        self._searcher.tell_leavers()
+        is_stopped = self._searcher.is_stopped
         for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
             seconds = self._seconds_in_status(trial)
             if trial.status == trial.PENDING and (is_stopped or seconds > self._resources_seconds):
                 trial.init_local_path()  # ray 2.60 asks in the end for that of every trial
                 tune_controller.stop_trial(trial)
             elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
-                self._on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
+                self._searcher.hear_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
                 ray.kill(trial.temporary_state.ray_actor)
         return super().choose_trial_to_run(tune_controller)
 
