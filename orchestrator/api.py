@@ -22,6 +22,7 @@ import pandas as pd
 from rich.console import Console
 
 from orchestrator import verbs
+from orchestrator.analysis.balance import prospect_line
 from orchestrator.analysis.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
@@ -49,6 +50,7 @@ class Planned:
     def __init__(self, prospect: verbs.Prospect) -> None:
         self.plan: Plan = prospect.plan
         self.downloads: tuple[str, ...] = prospect.downloads
+        self._balance = prospect.balance
 
     @property
     def points(self) -> pd.DataFrame:
@@ -56,8 +58,10 @@ class Planned:
         return plan_frame(self.plan)
 
     def __repr__(self) -> str:
+        is_capped = self._balance and self._balance.budget.is_capped
+        budget = [prospect_line(self._balance)] if self._balance and is_capped else []
         first = (f"run would first try to download: {each}" for each in self.downloads)
-        return "\n".join((totals_of(self.plan), *first))
+        return "\n".join((totals_of(self.plan), *budget, *first))
 
     def _repr_html_(self) -> str:
         table = plan_table(self.plan)
@@ -102,13 +106,13 @@ class Report:
         return headline_of(self.outcome.findings)
 
     def __repr__(self) -> str:
-        return "\n".join((*self.headline, f"report: {shown(self.page)}"))
+        return "\n".join((*self.headline, *self.outcome.remarks, f"report: {shown(self.page)}"))
 
     def _repr_html_(self) -> str:
         tables = tables_of(self.outcome.findings)[:1]  # the page has the others
         drawn = "".join(html_of(cut(each, most_rows=_MOST_ROWS)) for each in tables)
-        where = escape(shown(self.page))
-        return f'{drawn}{_paragraphs(self.headline)}<p>report: <a href="{where}">{where}</a></p>'
+        told, where = _paragraphs((*self.headline, *self.outcome.remarks)), escape(shown(self.page))
+        return f'{drawn}{told}<p>report: <a href="{where}">{where}</a></p>'
 
 
 def plan(*words: str, rerun_failed: bool = False, rerun: Iterable[str] = ()) -> Planned:

@@ -13,12 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator import cluster_verb, pipeline, predict_verb, verbs
+from orchestrator.analysis.balance import prospect_line, question
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.tables import cut
 from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.core import codec
+from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.halt import Halt
@@ -37,7 +39,8 @@ _MOST_ROWS = 100  # of one table; files have the others
 _USAGE = """\
 python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
 
-  run      run what is missing of the sweep (the default); --rerun-failed, --rerun TRIAL_ID: that again
+  run      run what is missing of the sweep (the default); --yes agrees to what it costs, for scripts
+           --rerun-failed, --rerun TRIAL_ID: what failed by its own doing, or one trial, again
   plan     every point: to run, cached, or skipped and why; --all lists a long plan, --json is for programs
   report   tables, and a page for a browser, of what is recorded
   status   what is under way of the sweep, and how much is left
@@ -138,8 +141,18 @@ def _without_rerun(arguments: Sequence[str]) -> tuple[list[str], frozenset[str]]
     return rest, frozenset(ids)
 
 
-def _run(settings: Settings, _flags: frozenset[str]) -> int:
-    return _conclude(verbs.run(settings, console=console))
+def _run(settings: Settings, flags: frozenset[str]) -> int:
+    if "--yes" in flags:
+        settings = replace(settings, budget=replace(settings.budget, confirm_usd=None))
+    is_watched = console.is_terminal and sys.stdin.isatty()
+    return _conclude(verbs.run(settings, console=console, ask=_ask if is_watched else None))
+
+
+def _ask(question: str) -> bool:
+    """Yes or no, and no where nothing is said."""
+    say(console, question)
+    console.print(Text("Run it? [y/N] "), end="")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _plan(settings: Settings, flags: frozenset[str]) -> int:
@@ -149,9 +162,18 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
         return DONE
     prospect = verbs.plan(settings, console=console)
     print_plan(console, prospect.plan, prices=prospect.prices, list_all="--all" in flags)
+    if prospect.balance:
+        _tell_budget(prospect.balance)
     for each in prospect.downloads:
         say(console, f"run would first try to download: {each}")
     return DONE
+
+
+def _tell_budget(balance: Balance) -> None:
+    if balance.budget.is_capped:
+        say(console, prospect_line(balance))
+    if asked := question(balance):
+        say(console, f"run would ask first: {asked}")
 
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
@@ -187,6 +209,8 @@ def _conclude(outcome: Outcome) -> int:
         print_table(console, cut(table, most_rows=_MOST_ROWS))
     for sentence in headline_of(outcome.findings):
         say(console, sentence)
+    for remark in outcome.remarks:
+        say(console, remark)
     say(console, f"report: {shown(outcome.report)}")
     return DONE if outcome.is_complete else NO_RESULT
 
@@ -213,7 +237,7 @@ class _Verb:
 
 _RERUNS = frozenset({_RERUN, "--rerun-failed"})
 _VERBS: Mapping[str, _Verb] = {
-    "run": _Verb(act=_run, flags=_RERUNS),
+    "run": _Verb(act=_run, flags=frozenset({"--yes"}) | _RERUNS),
     "plan": _Verb(act=_plan, flags=frozenset({"--all", "--json"}) | _RERUNS),
     "report": _Verb(act=_report),
     "status": _Verb(act=_status),

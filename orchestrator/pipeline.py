@@ -11,13 +11,16 @@ from typing import Any
 
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.wording import counted
+from orchestrator.budgeting import Ask, account_of, remarks_on, require_consent
+from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.inventory import Inventory, of_cluster, of_host
-from orchestrator.core.placement import Plan
+from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.stage import Step
 from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.execute.account import Account
 from orchestrator.execute.agent import OWN_PYTHON
 from orchestrator.execute.base import Executor, Mission, Watcher
 from orchestrator.execute.checkpoints import Checkpoints
@@ -26,6 +29,7 @@ from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
 from orchestrator.execute.probe import trainer_environment
+from orchestrator.execute.purse import OPEN
 from orchestrator.following import Followed
 from orchestrator.images import require_browser
 from orchestrator.plan.answers import adopted
@@ -130,9 +134,23 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
     )
 
 
-def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Say) -> Outcome:
-    """Run what is missing when it is this sweep's turn, keep each record as it arrives, and report."""
+def forecast_of(settings: Settings, situation: Situation, todo: Plan) -> Balance | None:
+    """What a plan's trials would likely cost within the budget; None where neither is of interest."""
+    market = market_of(settings, today=situation.today)
+    account = account_of(settings, situation.ledgers, market)
+    return account.forecast(_order_of(settings, todo, market)) if account else None
+
+
+def run_sweep(
+    settings: Settings, situation: Situation, *, watch: Watch, say: Say, ask: Ask | None
+) -> Outcome:
+    """Run what is missing when it is this sweep's turn, keep each record as it arrives, and report.
+
+    Args:
+        ask: None where nobody is there to answer.
+    """
     first = plan_sweep(settings, situation)  # what cannot be carried out is refused before anything is made
+    require_consent(forecast_of(settings, situation, first), ask)
     ledger = ledger_of(settings)
     tracker = _tracker_of(settings)
     checkpoints = _checkpoints_of(settings)
@@ -145,6 +163,7 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
             ledger.append(record)
         if checkpoints:
             checkpoints.settle_all(ledger.records())
+        account = account_of(settings, situation.ledgers, market_of(settings, today=situation.today))
         tracker.begin(settings.sweep.name)
         try:
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
@@ -158,10 +177,11 @@ def run_sweep(settings: Settings, situation: Situation, *, watch: Watch, say: Sa
                     checkpoints=checkpoints,
                     watcher=watcher,
                     halts=halts,
+                    account=account,
                 )
             if halts.is_interrupted:
                 raise KeyboardInterrupt
-            outcome = _written(settings, todo, ledger.records())
+            outcome = replace(_written(settings, todo, ledger.records()), remarks=remarks_on(account))
         except BaseException:
             tracker.finish(())
             raise
@@ -299,6 +319,7 @@ def _execute(
     checkpoints: Checkpoints | None,
     watcher: Watcher,
     halts: Halts,
+    account: Account | None,
 ) -> None:
     market = market_of(settings, today=situation.today)
 
@@ -312,16 +333,22 @@ def _execute(
     if todo.placements:
         journal = journal_of(settings)
         mission = _mission_of(settings, situation, journal.steps(), folder=ledger.path.parent)
-        sweep = settings.sweep
-        weight = weight_of(sweep.order, market)
-        order = running_order(todo.placements, seed=sweep.shuffle_seed, weight=weight)
-        journal.note(
-            "queued", [(each.trial_id, mission.prior_attempts.get(each.trial_id, 0)) for each in order]
-        )
-        followed = Followed(watcher, journal)
+        order = _order_of(settings, todo, market)
+        made = mission.prior_attempts
+        journal.note("queued", [(each.trial_id, made.get(each.trial_id, 0)) for each in order])
         _executor_of(settings, situation.inventory).run(
-            order, mission, keep=keep, watcher=followed, wished=halts.wished
+            order,
+            mission,
+            keep=keep,
+            watcher=Followed(watcher, journal),
+            wished=halts.wished,
+            purse=account or OPEN,
         )
+
+
+def _order_of(settings: Settings, todo: Plan, market: Market) -> tuple[Placement, ...]:
+    sweep = settings.sweep
+    return running_order(todo.placements, seed=sweep.shuffle_seed, weight=weight_of(sweep.order, market))
 
 
 def _inventory_of(settings: Settings) -> Inventory:

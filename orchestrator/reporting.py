@@ -28,12 +28,14 @@ class Outcome:
     Attributes:
         report: the page.
         files: the page, and all others.
+        remarks: what else a person must know of the command, in sentences.
     """
 
     records: tuple[TrialRecord, ...]
     findings: Findings
     report: Path
     files: tuple[Path, ...]
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:

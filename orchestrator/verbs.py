@@ -10,8 +10,10 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestrator import pipeline
+from orchestrator.budgeting import Ask
 from orchestrator.config.load import load
 from orchestrator.config.workload_path import taken_out
+from orchestrator.core.budget import Balance
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.settings import Settings
@@ -29,11 +31,12 @@ _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """What would be run, at what price, and what would be downloaded first."""
+    """What would be run, at what price, within which budget, and what would be downloaded first."""
 
     plan: Plan
     prices: tuple[tuple[TrialSpec, Price | Unpriced], ...]
     downloads: tuple[str, ...]
+    balance: Balance | None = None
 
 
 @contextmanager
@@ -63,13 +66,17 @@ def settings_of(overrides: Sequence[str]) -> Settings:
     return load(overrides, working_directory=Path.cwd())
 
 
-def run(settings: Settings, *, console: Console) -> Outcome:
-    """Run what is missing of the sweep, and report."""
+def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outcome:
+    """Run what is missing of the sweep, and report.
+
+    Args:
+        ask: whether to spend what is likely spent; None where nobody is there to answer.
+    """
     say(console, f"records: {shown(pipeline.ledger_of(settings).path)}")
     situation = _look(settings, console, download=True)
 
     watch, tell = partial(_watch, console), partial(say, console)
-    return pipeline.run_sweep(settings, situation, watch=watch, say=tell)
+    return pipeline.run_sweep(settings, situation, watch=watch, say=tell, ask=ask)
 
 
 def plan(settings: Settings, *, console: Console) -> Prospect:
@@ -80,6 +87,7 @@ def plan(settings: Settings, *, console: Console) -> Prospect:
         plan=decided,
         prices=prices_in(decided, pipeline.market_of(settings, today=situation.today)),
         downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
+        balance=pipeline.forecast_of(settings, situation, decided),
     )
 
 

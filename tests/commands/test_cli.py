@@ -64,7 +64,7 @@ def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
             r"known: cancel, cluster, pause, plan, predict, report, run, status, sync$",
         ),
         (["plan", "report"], r"^one verb at a time: 'plan' and 'report' were given$"),
-        (["--all"], r"^unknown flag of 'run': '--all'; known: --rerun, --rerun-failed$"),
+        (["--all"], r"^unknown flag of 'run': '--all'; known: --rerun, --rerun-failed, --yes$"),
         (["report", "--rerun", "a1"], r"^unknown flag of 'report': '--rerun'; known: none$"),
         (["--rerun"], r"^--rerun needs the id of a trial after it; plan --all has them$"),
         (["--rerun", "seed=1"], r"^--rerun needs the id of a trial after it; plan --all has them$"),

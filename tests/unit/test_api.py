@@ -1,18 +1,21 @@
 """What a notebook shows of a plan and of a report; `tests/integration/test_api.py` runs them in a kernel."""
 
+from dataclasses import replace
+
 import pytest
 from report_cases import hostile, plan_of, tpu_vs_gpu
 
 from orchestrator import api
 from orchestrator.analysis.findings import findings_of
+from orchestrator.core.budget import Balance, Budget, Spend
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.core.wish import FASTEST
 from orchestrator.reporting import write_report
 from orchestrator.verbs import Prospect
 
 
-def planned(plan, *, downloads=()):
-    return api.Planned(Prospect(plan=plan, prices=(), downloads=downloads))
+def planned(plan, *, downloads=(), balance=None):
+    return api.Planned(Prospect(plan=plan, prices=(), downloads=downloads, balance=balance))
 
 
 def test_a_plan_tells_its_totals_and_what_a_run_would_download():
@@ -20,6 +23,15 @@ def test_a_plan_tells_its_totals_and_what_a_run_would_download():
     assert repr(one) == (
         "to run: 0 to measure, 0 to rehearse; 0 cached, 0 skipped\nrun would first try to download: MNIST"
     )
+
+
+def test_a_budget_is_told_with_a_plan_and_what_remained_of_it_with_a_report(tmp_path):
+    one = planned(plan_of([]), balance=Balance(budget=Budget(usd=5), spent=Spend()))
+    assert repr(one).splitlines()[1].startswith("budget: $0 of $5 and 0 node-hours spent; ")
+    written = write_report(tmp_path, *tpu_vs_gpu(), FASTEST)
+    told = api.Report(replace(written, remarks=("budget: <all> of it",)))
+    assert repr(told).splitlines()[-2] == "budget: <all> of it"
+    assert "<p>budget: &lt;all&gt; of it</p>" in told._repr_html_()
 
 
 def test_a_long_plan_is_cut_on_the_page_and_whole_as_a_frame():
