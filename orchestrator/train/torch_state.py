@@ -40,18 +40,19 @@ def put_back(arrays: Arrays, networks: Networks, optimizers: Iterable[Optimizer]
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                kept = _under(f"{_SLOT}{names[parameter]}.", arrays)
+                kept = under(f"{_SLOT}{names[parameter]}.", arrays)
                 optimizer.state[parameter] = {
                     slot: _slot_like(parameter, array) for slot, array in kept.items()
                 }
 
 
+def under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def _names_in(networks: Networks) -> dict[Tensor, str]:
     return {parameter: name for name, parameter in networks.named_parameters()}
-
-
-def _under(prefix: str, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _slot_like(parameter: Tensor, array: npt.NDArray[Any]) -> Tensor:

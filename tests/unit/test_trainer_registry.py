@@ -15,11 +15,12 @@ from orchestrator.train.registry import load_trainer, trainer_info, trainers
 ROOT = Path(__file__).parents[2]
 TRAIN = ROOT / "orchestrator/train"
 VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
+_TORCH_DDP = ("torch_ddp_trainer.py", "torch_process.py", "precision.py", "evaluation.py")
 FILES = {
     "noop": ("noop_trainer.py",),
     "tensorflow": ("tensorflow_trainer.py", "tensorflow_strategy.py", "precision.py", "evaluation.py"),
-    "torch_ddp": ("torch_ddp_trainer.py", "precision.py", "evaluation.py"),
-    "torch_tpu": ("torch_ddp_trainer.py", "precision.py", "evaluation.py"),
+    "torch_ddp": _TORCH_DDP,
+    "torch_tpu": _TORCH_DDP,
     "torch_xla": ("torch_xla_trainer.py", "precision.py", "evaluation.py"),
 }
 """The code that decides what a trainer computes."""
