@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.host_use import HostUse
+from orchestrator.core.kernel_share import KernelShare
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
@@ -34,6 +35,7 @@ class DeviceFacts:
         precision: the precision its arithmetic really had.
         peak_memory_bytes: None where the framework cannot say.
         fused_recurrent: whether fused kernels computed the recurrent layers; None where there are none.
+        kernel_shares: what it held of each convolution, where they are split over the ranks by kernels.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class DeviceFacts:
     precision: str
     peak_memory_bytes: int | None = None
     fused_recurrent: bool | None = None
+    kernel_shares: tuple[KernelShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ def no_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerInfo:
-    """One framework's data-parallel training, described.
+    """One framework's parallel training, described.
 
     Attributes:
         version: raised when the trainer's code changes what it computes; part of every trial_id.
@@ -81,6 +81,7 @@ class TrainerInfo:
         single_replica: precisions in which it trains one replica only, and why, in the words that follow.
         single_replica_batch_norm: (knob, value) with which it trains one replica only of a network with
             batch normalisation, and why, in the words that follow.
+        splits_convolutions: over the workers by kernels, and trains nothing that has none to split.
     """
 
     name: str
@@ -105,6 +106,7 @@ class TrainerInfo:
     rehearsed_with: StandIns = no_stand_ins
     single_replica: Mapping[str, str] = field(default_factory=dict)
     single_replica_batch_norm: Mapping[tuple[str, Option], str] = field(default_factory=dict)
+    splits_convolutions: bool = False
 
     @property
     def rehearses(self) -> bool:

@@ -6,7 +6,7 @@ from orchestrator.core.sweep import Point
 from orchestrator.core.topology import generation_of
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.plan.trials import workload_of
-from workloads.layers import BatchNorm
+from workloads.layers import BatchNorm, Conv2d, ConvTranspose2d, DepthwiseConv2d, Layer
 
 Rule = Callable[[Point, TrainerInfo], str | None]
 
@@ -87,14 +87,26 @@ def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | N
 
 def _replicas_share_the_normalisation(point: Point, trainer: TrainerInfo) -> str | None:
     for (knob, value), why in trainer.single_replica_batch_norm.items():
-        if point.trainer_options.get(knob) == value and point.replicas > 1 and _normalises_batches(point):
+        if point.trainer_options.get(knob) == value and point.replicas > 1 and _has_a(point, BatchNorm):
             return f"{trainer.name} {why}; for {point.replicas} replicas leave trainer.{knob}={value} out"
     return None
 
 
-def _normalises_batches(point: Point) -> bool:
+def _has_a(point: Point, *layers: type[Layer]) -> bool:
     networks = workload_of(point).networks.values()
-    return any(isinstance(each.layer, BatchNorm) for network in networks for each in network.nodes)
+    return any(isinstance(each.layer, layers) for network in networks for each in network.nodes)
+
+
+def _there_is_something_to_split(point: Point, trainer: TrainerInfo) -> str | None:
+    if not trainer.splits_convolutions:
+        return None
+    if _has_a(point, ConvTranspose2d):
+        why = f"cannot split transposed convolutions, which {point.workload} has"
+    elif not _has_a(point, Conv2d, DepthwiseConv2d):
+        why = f"splits convolutions, and {point.workload} has none"
+    else:
+        return None
+    return f"{trainer.name} {why}; choose another trainer"
 
 
 def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
@@ -120,5 +132,6 @@ _RULES: tuple[Rule, ...] = (
     _trainer_sets_the_precision,
     _replicas_share_the_precision,
     _replicas_share_the_normalisation,
+    _there_is_something_to_split,
     _a_target_needs_training,
 )

@@ -64,7 +64,7 @@ class WorkerJob:
 
 
 class Trainer(Protocol):
-    """One framework's data-parallel training. It never measures: one loop holds the clock for all.
+    """One framework's parallel training. It times no step: one loop holds the clock for all.
 
     A network's loss in a step is the mean over the global batch, and its gradient that of the mean, so that
     N workers on a global batch give the weights of one worker on it.
@@ -114,10 +114,13 @@ class Trainer(Protocol):
         """
 
     def state(self) -> Mapping[str, Any]:
-        """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`)."""
+        """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`).
+
+        To be called on every rank. Rank 0's are whole; another one may give what it holds of them.
+        """
 
     def checkpoint(self) -> Mapping[str, Any]:
-        """All that a further identical step needs, as numpy arrays by name; the same on every rank.
+        """All that a further identical step needs, as numpy arrays by name; rank 0's is that of all ranks.
 
         Batches and noise are functions of seed and step, so that the step and the phase are not in it. To be
         called on every rank, with an idle device.

@@ -93,6 +93,27 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 options={"compile": ("off", "on")},
             ),
             TrainerInfo(
+                name="kernel_split",
+                version=1,
+                path="orchestrator.train.kernel_split_trainer:KernelSplitTrainer",
+                packages=("torch",),
+                install="pip install 'torch>=2.9,<2.14'",
+                environment="torch",
+                precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16")},
+                process_model=_per_replica,
+                variables=rendezvous.torch_distributed,
+                preload=(
+                    "orchestrator.train.kernel_split_trainer",
+                    "torch._dynamo",  # as for torch_ddp
+                    "numpy.random",
+                ),
+                fork_proven=("cpu",),
+                options={"shares": ("measured", "even")},
+                refusals={"tpu": "has no messages from one TPU to another"},
+                rehearsed_with=_torch_stand_ins,
+                splits_convolutions=True,
+            ),
+            TrainerInfo(
                 name="tensorflow",
                 version=1,
                 path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",

@@ -48,6 +48,9 @@ def training(trainer: str = "torch_ddp", *, workers: int = 1) -> Placement:
     """A small network, of which six blocks of five steps are timed."""
     trial = trial_spec(
         trainer=trainer,
+        trainer_options={"shares": "even"}
+        if trainer == "kernel_split"
+        else {},  # other shares round otherwise
         workload_options=SMALL,
         host_cpu=f"{cpu_model()} x2",
         num_workers=workers,
@@ -105,7 +108,7 @@ def told(tmp_path: Path) -> Mission:
         tmp_path,
         data_paths={"synthetic:1": str(data)},
         deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
-        pythons={trainer: str(python_of(trainer)) for trainer in RUNS},
+        pythons={trainer: str(python_of(trainer)) for trainer in (*RUNS, "kernel_split")},
         retry_limits={"worker_lost": 1, "preempted": 1},
         checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=url),
     )
@@ -135,12 +138,25 @@ def assert_same_training(resumed: TrialRecord, whole: TrialRecord) -> None:
     }
 
 
-@pytest.mark.parametrize("executor", [inline, on_ray])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    ("executor", "trainer", "workers"),
+    [
+        (inline, "torch_ddp", 1),
+        (inline, "torch_ddp", 2),
+        (inline, "kernel_split", 2),
+        (on_ray, "torch_ddp", 1),
+        (on_ray, "torch_ddp", 2),
+    ],
+)
 def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
-    told: Mission, tmp_path: Path, relatives: Family, executor: Callable[[], Executor], workers: int
+    told: Mission,
+    tmp_path: Path,
+    relatives: Family,
+    executor: Callable[[], Executor],
+    trainer: str,
+    workers: int,
 ) -> None:
-    trial = training(workers=workers)
+    trial = training(trainer, workers=workers)
     [whole] = run(inline(), told, trial, Unwatched())
     assert whole.failure is None
     assert whole.result.resumed_from_step == 0

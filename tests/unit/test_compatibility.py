@@ -15,6 +15,7 @@ XLA = torch_like(
 )
 NORMALISES_ALONE = torch_like(single_replica_batch_norm={("compile", "on"): "cannot sum batch normalisation"})
 COMPILED_GAN = {"workload": "mnist_gan", "trainer_options": {"compile": "on"}}
+SPLITS = torch_like(name="kernel_split", splits_convolutions=True)
 SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replica only"})
 
 
@@ -38,6 +39,8 @@ SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replic
         (NORMALISES_ALONE, COMPILED_GAN),
         (NORMALISES_ALONE, {"workload": "mnist_gan", "num_workers": 2}),
         (NORMALISES_ALONE, {**COMPILED_GAN, "workload": "mnist_cnn", "num_workers": 2}),
+        (SPLITS, {"num_workers": 8}),
+        (SPLITS, {"workload": "mobilenet_v2", "workload_options": {"width": 0.25}}),
     ],
 )
 def test_what_goes_together_has_no_reason_against_it(trainer, changes):
@@ -101,6 +104,16 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             torch_like(name="noop", trains=False),
             {"timing": TimingSpec(target=0.9)},
             "noop trains nothing, so it comes to no quality; leave out measure.target",
+        ),
+        (
+            SPLITS,
+            {"workload": "mnist_gan"},
+            "kernel_split cannot split transposed convolutions, which mnist_gan has; choose another trainer",
+        ),
+        (
+            SPLITS,
+            {"workload": "imdb_bigru"},
+            "kernel_split splits convolutions, and imdb_bigru has none; choose another trainer",
         ),
     ],
 )

@@ -17,6 +17,16 @@ TRAIN = ROOT / "orchestrator/train"
 VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
 _TORCH_DDP = ("torch_ddp_trainer.py", "torch_process.py", "precision.py", "evaluation.py")
 FILES = {
+    "kernel_split": (
+        "kernel_split_trainer.py",
+        "kernel_shares.py",
+        "kernel_service.py",
+        "split_convolution.py",
+        "split_networks.py",
+        "torch_process.py",
+        "precision.py",
+        "evaluation.py",
+    ),
     "noop": ("noop_trainer.py",),
     "tensorflow": ("tensorflow_trainer.py", "tensorflow_strategy.py", "precision.py", "evaluation.py"),
     "torch_ddp": _TORCH_DDP,
@@ -93,6 +103,7 @@ def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
     [
         ("torch_ddp", "gpu", 1, 1, ()),
         ("torch_ddp", "gpu", 2, 2, ("gloo for nccl",)),
+        ("kernel_split", "gpu", 2, 2, ("gloo for nccl",)),
         ("tensorflow", "gpu", 1, 1, ()),
         ("tensorflow", "gpu", 2, 1, ("logical CPU devices for GPUs",)),
         ("tensorflow", "gpu", 2, 2, ("RING for NCCL",)),
@@ -121,6 +132,7 @@ def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
     ("name", "extra"),
     [
         ("torch_ddp", "torch"),
+        ("kernel_split", "torch"),
         ("tensorflow", "tensorflow"),
         ("torch_tpu", "torch-tpu"),
         ("torch_xla", "xla"),

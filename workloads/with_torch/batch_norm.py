@@ -12,6 +12,9 @@ class GlobalBatchNorm(nn.Module):
     """Batch normalisation over the global batch: with several processes their statistics are summed first.
 
     The moving variance is of the biased one, as in Keras; PyTorch's own keeps the unbiased.
+
+    Attributes:
+        has_whole_batch: this process alone normalises, and sums with no other.
     """
 
     moving_mean: Tensor
@@ -20,6 +23,7 @@ class GlobalBatchNorm(nn.Module):
     def __init__(self, layer: BatchNorm, channels: int) -> None:
         super().__init__()
         self._momentum, self._epsilon = layer.momentum, layer.epsilon
+        self.has_whole_batch = False
         if layer.scale:
             self.gamma = nn.Parameter(torch.ones(channels))
         self.beta = nn.Parameter(torch.zeros(channels))
@@ -34,7 +38,7 @@ class GlobalBatchNorm(nn.Module):
                 features, self.moving_mean, self.moving_variance, gamma, self.beta, eps=self._epsilon
             )
         axes = [0, *range(2, features.ndim)]
-        if dist.is_initialized() and dist.get_world_size() > 1:
+        if not self.has_whole_batch and dist.is_initialized() and dist.get_world_size() > 1:
             mean, variance = _global_moments(features.to(self.moving_mean.dtype), axes)
             normal = _normalised(features, mean, variance, epsilon=self._epsilon, gamma=gamma, beta=self.beta)
         else:

@@ -1,0 +1,27 @@
+"""What one rank held of a convolution that was split over ranks of different speed."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelShare:
+    """Of one rank and one convolution.
+
+    Attributes:
+        layer: `<network>.<node index>`.
+        kernels: that the rank held.
+        of_kernels: those that there are.
+        probe_flops: floating-point operations of the probe of this layer's shape, forward and backward.
+        probe_seconds: of one such probe, on all ranks at once.
+    """
+
+    layer: str
+    kernels: int
+    of_kernels: int
+    probe_flops: float
+    probe_seconds: float
+
+    @property
+    def flops_per_second(self) -> float:
+        """The rank's speed in this layer, which shares are in proportion to if they are measured."""
+        return self.probe_flops / self.probe_seconds
