@@ -1,11 +1,20 @@
 """Convolutions that are split over processes train what they train whole, whatever each process holds."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
+import psutil
 import pytest
+from kernel_split import halved, main
+from split_rest import rest_seconds
 from split_runs import CASES, EVEN, NETWORKS, STEPS, TRAININGS, outcomes
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
+from workloads.registry import workload
 
 SPLIT = [name for name, (trainer, *_) in TRAININGS.items() if trainer == "kernel_split"]
 
@@ -74,3 +83,34 @@ def test_every_rank_says_what_it_holds_how_fast_it_is_and_in_which_precision(nam
         if options == EVEN:
             assert max(each.kernels for each in of_layer) - min(each.kernels for each in of_layer) <= 1
     assert len(facts) == workers
+
+
+def wait_until(process: psutil.Process, *, is_stopped: bool) -> None:
+    until = time.monotonic() + 20.0
+    while (process.status() == psutil.STATUS_STOPPED) != is_stopped:
+        assert time.monotonic() < until
+
+
+def test_a_worker_that_the_benchmark_halves_is_stopped_goes_on_and_is_left_alone(tmp_path: Path) -> None:
+    code = "import time\nwhile True: time.sleep(0.001)"
+    with (tmp_path / "rank1.log").open("wb") as log, halved("rank1.log"):
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=log)
+        process = psutil.Process(child.pid)
+        for is_stopped in (True, False, True, False):
+            wait_until(process, is_stopped=is_stopped)
+    assert process.status() != psutil.STATUS_STOPPED
+    child.kill()
+    child.wait()
+
+
+def test_the_rest_of_a_step_is_timed_without_its_convolutions() -> None:
+    spec = workload("cifar10_cnn", {"kernels": (4, 6), "dense_units": 8})
+    assert rest_seconds(spec, batch=4) > 0
+
+
+@pytest.mark.parametrize("word", ["500", "0:5", "5:x"])
+def test_kernels_of_the_benchmark_are_those_of_two_layers(word: str, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--kernels", word])
+    assert ended.value.code == 2
+    assert f"--kernels: '{word}' must be the kernels of two layers, as in 50:500" in capsys.readouterr().err
