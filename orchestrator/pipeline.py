@@ -37,6 +37,8 @@ from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.plan import plan
 from orchestrator.plan.prices import Market, priced, repriced
 from orchestrator.plan.trials import data_needed
+from orchestrator.record.archive import Archive
+from orchestrator.record.archived import ArchivedLedger
 from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.environment import driver_environment
 from orchestrator.record.journal import JOURNAL_NAME, Journal
@@ -62,7 +64,7 @@ class Situation:
 
     Attributes:
         data: (data set, source asked for) -> what it is here.
-        ledgers: the records of every sweep under the outputs folder.
+        ledgers: the records of every sweep under the outputs folder, and of this one those in its archive.
         driver: what this process runs with; part of every record.
         today: the day on which prices are looked up.
     """
@@ -99,7 +101,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
 
     Raises:
         ConfigError: data that cannot be had, or images that nothing here can draw.
-        RecordError: a ledger that cannot be read.
+        RecordError: a ledger or an archive that cannot be read.
     """
     if settings.images:
         require_browser()
@@ -110,7 +112,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
             (name, source): _data_of(settings, name, source, download=download, progress=progress)
             for name, source in data_needed(settings.sweep)
         },
-        ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name),
+        ledgers=_ledgers_of(settings),
         driver=driver_environment(
             Path.cwd(), packages={Path(each.folder) for each in _origins_of(settings).values() if each.folder}
         ),
@@ -194,7 +196,8 @@ def report_sweep(settings: Settings, situation: Situation) -> Outcome:
 
     Costs are at the prices that were kept with the records, unless the command line speaks of prices.
     """
-    records = _at_prices_asked(settings, ledger_of(settings).records(), today=situation.today)
+    kept = situation.ledgers.get(settings.sweep.name, ())
+    records = _at_prices_asked(settings, kept, today=situation.today)
     outcome = _written(settings, plan_sweep(settings, situation), records)
     if outcome.records:
         _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
@@ -238,7 +241,8 @@ def sync_sweep(settings: Settings) -> int:
 
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of a sweep, in the sweep's folder."""
-    return Ledger(settings.outputs / settings.sweep.name / FILE_NAME)
+    path = settings.outputs / settings.sweep.name / FILE_NAME
+    return ArchivedLedger(path, Archive(settings.archive_url)) if settings.archive_url else Ledger(path)
 
 
 def journal_of(settings: Settings) -> Journal:
@@ -297,6 +301,12 @@ def _at_prices_asked(
     if not settings.reprices:
         return records
     return repriced(records, market_of(settings, today=today))
+
+
+def _ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
+    """The file of this sweep may be of another disk than its records."""
+    sweep = settings.sweep.name
+    return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
 
 
 def _today() -> str:

@@ -72,7 +72,8 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outc
     Args:
         ask: whether to spend what is likely spent; None where nobody is there to answer.
     """
-    say(console, f"records: {shown(pipeline.ledger_of(settings).path)}")
+    places = [shown(pipeline.ledger_of(settings).path), *filter(None, [settings.archive_url])]
+    say(console, f"records: {' and '.join(places)}")
     situation = _look(settings, console, download=True)
 
     watch, tell = partial(_watch, console), partial(say, console)

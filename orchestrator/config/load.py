@@ -102,6 +102,21 @@ def _checkpointing(
     return Checkpointing(every_seconds=plain["every_seconds"], grace_seconds=plain["grace_seconds"], url=url)
 
 
+def _archive_url(place: str | None, *, sweep: str) -> str | None:
+    """The sweep's folder in a bucket."""
+    if place is None:
+        return None
+    if "@" in place:
+        raise ConfigError(
+            "record.path has an '@'; user and password come from the environment (AWS_SECRET_ACCESS_KEY)"
+        )
+    if "://" not in place:
+        raise ConfigError(
+            f"record.path={place} is no bucket; possible: gs://…, s3://…, or a folder: outputs=DIR"
+        )
+    return f"{place.rstrip('/')}/{sweep}"
+
+
 def _settings(
     base: DictConfig,
     points: tuple[Point, ...],
@@ -131,6 +146,7 @@ def _settings(
         cluster=cluster,
         missing_device=reached["missing_device"],
         tracking_uri=plain["tracking"]["uri"],
+        archive_url=_archive_url(plain["record"]["path"], sweep=sweep["name"]),
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind != "budget"},
         trainers=trainers,
         outputs=outputs,

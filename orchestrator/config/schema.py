@@ -32,7 +32,17 @@ KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
-SETTINGS_GROUPS = ("executor", "cluster", "pools", "tracking", "retry", "checkpoint", "prices", "budget")
+SETTINGS_GROUPS = (
+    "executor",
+    "cluster",
+    "pools",
+    "tracking",
+    "record",
+    "retry",
+    "checkpoint",
+    "prices",
+    "budget",
+)
 """Groups that hold for a whole command."""
 
 ROOT_SCHEMA = "orchestrator_schema"
@@ -70,6 +80,7 @@ class RootConf:
     cluster: Any = MISSING
     pools: Any = MISSING
     tracking: Any = MISSING
+    record: Any = MISSING
     retry: Any = MISSING
     checkpoint: Any = MISSING
     prices: Any = MISSING
@@ -148,6 +159,13 @@ class TrackingConf:
     """URI of an MLflow server or store; null tracks nothing."""
 
     uri: str | None = None
+
+
+@dataclass
+class RecordConf:
+    """A bucket in which records lie too (`gs://…`, `s3://…`); null: in the sweep's folder alone."""
+
+    path: str | None = None
 
 
 @dataclass
@@ -290,6 +308,7 @@ def register(folders: Sequence[Path]) -> None:
         "executor": ExecutorConf,
         "cluster": ClusterConf,
         "tracking": TrackingConf,
+        "record": RecordConf,
         "retry": RetryConf,
         "checkpoint": CheckpointConf,
         "prices": PricesConf,

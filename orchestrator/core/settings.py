@@ -94,6 +94,7 @@ class Settings:
         cluster: its pools; None: none are declared, and this host is all there is.
         missing_device: what becomes of a point whose device is not there.
         tracking_uri: of the MLflow server or store; None tracks nothing.
+        archive_url: the folder in a bucket where the sweep's records lie too; None: in its ledger alone.
         retries: how many more attempts a failure of each kind gets.
         trainers: of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
@@ -120,6 +121,7 @@ class Settings:
     prices: PriceList
     reprices: bool
     data_folder: Path | None
+    archive_url: str | None = None
     cluster: Cluster | None = None
     checkpointing: Checkpointing | None = None
     wish: Wish = FASTEST

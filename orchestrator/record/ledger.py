@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.lines import Lines, lines_of
+from orchestrator.record.lines import Lines, bytes_of, lines_of
 from orchestrator.record.lock import exclusive, holder_of
 
 logger = logging.getLogger(__name__)
@@ -46,8 +45,7 @@ class Ledger:
 
     def append(self, record: TrialRecord) -> None:
         """Keep a record: when this returns, it is on disk. Raises RecordError if it cannot be kept."""
-        # A lone surrogate has no UTF-8; its escape is JSON for the same string.
-        line = to_json(record).encode(errors="backslashreplace") + b"\n"
+        line = bytes_of(record)
         with self._refusal():
             self._prepare()
             self._is_ready = False  # a write that breaks off leaves a torn line for the next one to mend

@@ -1,10 +1,10 @@
-"""The bytes of a ledger -> its records, and the lines that are none. Pure."""
+"""The bytes of a ledger <-> its records, and the lines that are none. Pure."""
 
 import json
 from dataclasses import dataclass
 from functools import cache
 
-from orchestrator.core.codec import from_plain
+from orchestrator.core.codec import from_plain, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import SCHEMA_VERSION
@@ -33,6 +33,12 @@ class Lines:
     records: tuple[TrialRecord, ...]
     bad: tuple[BadLine, ...]
     is_whole: bool
+
+
+def bytes_of(record: TrialRecord) -> bytes:
+    """A record's line, with its end."""
+    # A lone surrogate has no UTF-8; its escape is JSON for the same string.
+    return to_json(record).encode(errors="backslashreplace") + b"\n"
 
 
 def lines_of(content: bytes) -> Lines:

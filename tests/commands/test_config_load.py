@@ -225,6 +225,35 @@ def test_another_place_for_checkpoints_has_a_folder_for_each_sweep(path, url):
     assert loaded(SMOKE, f"checkpoint.path={path}").checkpointing.url == url
 
 
+@pytest.mark.parametrize(
+    ("words", "url"),
+    [((), None), (("record.path=s3://b/c/",), "s3://b/c/smoke"), (("record.path=gs://b",), "gs://b/smoke")],
+)
+def test_records_lie_in_a_bucket_too_where_one_is_named_in_a_folder_for_each_sweep(words, url):
+    assert loaded(SMOKE, *words).archive_url == url
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        (
+            "record.path=kept",
+            "record.path=kept is no bucket; possible: gs://…, s3://…, or a folder: outputs=DIR",
+        ),
+        (
+            "record.path='s3://me:hunter2@b'",
+            "record.path has an '@'; user and password come from the environment",
+        ),
+        ("record.pth=1", "unknown key 'record.pth'; did you mean 'record.path'?"),
+    ],
+)
+def test_a_place_for_records_that_is_wrong_is_one_line_without_a_password(word, message):
+    with pytest.raises(ConfigError) as raised:
+        loaded(SMOKE, word)
+    assert str(raised.value).startswith(message)
+    assert "hunter2" not in str(raised.value)
+
+
 def test_checkpoints_can_be_switched_off_and_are_no_part_of_a_trials_identity():
     (usual, *_), (without, *_) = (
         loaded(SMOKE, *words).sweep.points for words in ((), ("checkpoint.every_seconds=null",))

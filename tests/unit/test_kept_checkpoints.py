@@ -116,7 +116,7 @@ def test_the_record_that_stands_decides_what_a_killed_driver_had_left_to_remove(
     assert steps_kept(checkpoints, tmp_path / "after") == []
 
 
-@pytest.mark.parametrize("url", ["nothing://here", "s3://bucket/folder"])
+@pytest.mark.parametrize("url", ["nothing://here", "abfs://bucket/folder"])
 def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
     with pytest.raises(ConfigError, match=rf"^checkpoint\.path={url} cannot be used: .+$"):
         Checkpoints(url)

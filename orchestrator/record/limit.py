@@ -1,0 +1,26 @@
+"""A limit for calls that have none of their own, or one of many minutes."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def within(seconds: float, call: Callable[[], T]) -> T:
+    """What the call returns or raises.
+
+    Raises:
+        TimeoutError: it takes longer; it goes on in a thread that does not outlive the process.
+    """
+    answer: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call())
+        except BaseException as error:  # noqa: BLE001  whoever waits gets it
+            answer.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return answer.result(timeout=seconds)
