@@ -1,5 +1,6 @@
 """The append-only file of a sweep's records: a line is on disk before its trial counts as done."""
 
+import errno
 import logging
 import os
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,9 @@ logger = logging.getLogger(__name__)
 
 FILE_NAME = "records.jsonl"
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_RESERVE_BYTES = 1 << 20  # which the lock holds: a full disk still takes some tens of records
+
 
 class Ledger:
     """The records of one sweep, one JSON object a line, in the order in which they were made.
@@ -30,6 +34,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.sweep = path.parent.name
+        self._reserve = path.with_suffix(".reserve")
         self._is_ready = False
 
     def records(self) -> tuple[TrialRecord, ...]:
@@ -44,13 +49,24 @@ class Ledger:
         return lines.records
 
     def append(self, record: TrialRecord) -> None:
-        """Keep a record: when this returns, it is on disk. Raises RecordError if it cannot be kept."""
+        """Keep a record: when this returns, it is on disk.
+
+        Raises:
+            RecordError: it cannot be kept, or the disk is full; then it is kept where the lock is held.
+        """
         line = bytes_of(record)
         with self._refusal():
-            self._prepare()
-            self._is_ready = False  # a write that breaks off leaves a torn line for the next one to mend
-            _write(self.path, line, mode="ab")
-            self._is_ready = True
+            try:
+                self._add(line)
+            except OSError as error:
+                if error.errno not in _FULL or not self._reserve.exists():
+                    raise
+                self._reserve.unlink()
+                self._add(line)
+                raise RecordError(
+                    f"the disk of {str(self.path.parent)!r} is full; its records are kept, and no other "
+                    f"trial is started: make room, and the same command runs the rest"
+                ) from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -64,6 +80,8 @@ class Ledger:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 held.enter_context(exclusive(self._lock_path, sweep=self.sweep))
                 self._prepare()
+                held.callback(self._reserve.unlink, missing_ok=True)
+                _write(self._reserve, os.urandom(_RESERVE_BYTES), mode="wb")  # zeros may take no room
             yield
 
     def holder(self) -> str | None:
@@ -81,6 +99,18 @@ class Ledger:
             raise RecordError(f"{self.path} cannot be read: {error.strerror or error}") from error
         except RecordError as error:
             raise RecordError(f"{self.path}: {error}") from error
+
+    def _add(self, line: bytes) -> None:
+        """Append a line, or nothing of it."""
+        self._prepare()
+        self._is_ready = False  # a process that is killed leaves a torn line for the next one to mend
+        size = self.path.stat().st_size
+        try:
+            _write(self.path, line, mode="ab")
+        except OSError:
+            os.truncate(self.path, size)
+            raise
+        self._is_ready = True
 
     def _prepare(self) -> None:
         """Make the file ready to be appended to: there, and nothing but whole records in it."""
