@@ -1,4 +1,4 @@
-"""Trials of a sweep in a folder of its own, untracked and unseen: what benchmarks measure."""
+"""Trials of a sweep in a folder of its own, unseen, and untracked unless a benchmark tracks them."""
 
 import argparse
 import sys
@@ -42,7 +42,7 @@ def unseen(_plan: Plan) -> Iterator[Silent]:
 def sweep_of(*overrides: str) -> Iterator[tuple[Settings, pipeline.Situation]]:
     """A sweep as a command line would ask for it, and what is here for it."""
     with tempfile.TemporaryDirectory() as outputs:
-        words = (*overrides, "tracking=none", f"outputs={outputs}", "data.source=synthetic")
+        words = ("tracking=none", f"outputs={outputs}", "data.source=synthetic", *overrides)
         settings = load(words, working_directory=Path.cwd())
         yield settings, pipeline.look(settings, download=False)
 

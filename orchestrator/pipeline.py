@@ -44,6 +44,8 @@ from orchestrator.record.environment import driver_environment
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
+from orchestrator.record.mirror import Mirror
+from orchestrator.record.mlflow_client import database_of
 from orchestrator.reporting import Outcome, files_in, write_report
 from orchestrator.train.registry import trainer_info, trainers
 from workloads.data.download import Progress
@@ -154,7 +156,7 @@ def run_sweep(
     first = plan_sweep(settings, situation)  # what cannot be carried out is refused before anything is made
     require_consent(forecast_of(settings, situation, first), ask)
     ledger = ledger_of(settings)
-    tracker = _tracker_of(settings)
+    tracker = _mirror_of(settings)
     checkpoints = _checkpoints_of(settings)
     halts = Halts(ledger.path.parent, say=say)
     with ledger.lock(), _turn(settings, first, say=say):
@@ -231,12 +233,12 @@ def sync_sweep(settings: Settings) -> int:
     """
     ledger, tracker = ledger_of(settings), _tracker_of(settings)
     tracker.begin(settings.sweep.name)
-    sent = tracker.sync((record, metrics_of(record)) for record in ledger.records())
+    tracker.sync((record, metrics_of(record)) for record in ledger.records())
     tracker.finish(files_in(ledger.path.parent))
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
-    return sent
+    return tracker.sent
 
 
 def ledger_of(settings: Settings) -> Ledger:
@@ -432,6 +434,14 @@ def _tracker_of(settings: Settings) -> Tracker:
     mlflow_store = _heavy("orchestrator.record.mlflow_store", "tracking", instead="tracking=none")
     tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
     return tracker
+
+
+def _mirror_of(settings: Settings) -> Tracker:
+    """Of a server a thread waits. A file is written between trials: the work would disturb them."""
+    tracker = _tracker_of(settings)
+    if settings.tracking_uri is None or database_of(settings.tracking_uri):
+        return tracker
+    return Mirror(tracker)
 
 
 def _heavy(module: str, asked: str, *, instead: str) -> Any:

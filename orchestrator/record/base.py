@@ -26,11 +26,15 @@ class Tracker(Protocol):
     def missed(self) -> int:
         """Records of this sweep that the server could not be given so far."""
 
+    @property
+    def sent(self) -> int:
+        """Records that it was given."""
+
     def begin(self, sweep: str) -> None:
         """Open the sweep, the one of an earlier command if there is one."""
 
-    def sync(self, kept: Iterable[Kept]) -> int:
-        """Give the server the records that it lacks, and return how many those were."""
+    def sync(self, kept: Iterable[Kept]) -> None:
+        """Give the server the records that it lacks."""
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Mirror one attempt of a trial; once, however often it is asked for."""
@@ -45,14 +49,13 @@ class Tracker(Protocol):
 class NoTracker:
     """`tracking=none`: the ledger is enough."""
 
-    missed = 0
+    missed = sent = 0
 
     def begin(self, sweep: str) -> None:
         """Nothing to open."""
 
-    def sync(self, kept: Iterable[Kept]) -> int:  # noqa: ARG002  the contract's name
+    def sync(self, kept: Iterable[Kept]) -> None:
         """Nothing is lacking."""
-        return 0
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """The ledger has it."""

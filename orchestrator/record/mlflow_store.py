@@ -1,6 +1,7 @@
 """Mirrors a sweep in MLflow: one parent run per sweep, one child run per attempt of a trial."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.core.codec import to_json
+from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.base import MARKDOWN_NAME, Kept
 from orchestrator.record.mlflow_client import absolute, cause_of, client_of, load, without_secrets
@@ -35,11 +37,18 @@ _METRICS_PER_CALL = 900  # MLflow refuses more than 1000 metrics, params and tag
 
 @dataclass(slots=True, kw_only=True)
 class _Sweep:
-    """What the server holds of a sweep: its parent run, and run id and status of each attempt."""
+    """What the server holds of a sweep.
+
+    Attributes:
+        parent_id: of the sweep's own run.
+        whole: attempts whose runs are written to their ends.
+        torn: runs that are not: their driver was killed while it wrote, or never heard that they were made.
+    """
 
     experiment_id: str
     parent_id: str
-    children: dict[RunKey, tuple[str, str]] = field(default_factory=dict)
+    whole: set[RunKey] = field(default_factory=set)
+    torn: dict[RunKey, list[str]] = field(default_factory=lambda: defaultdict(list))
 
 
 class MlflowStore:
@@ -63,6 +72,7 @@ class MlflowStore:
         self._is_down = False
         self._is_told = False
         self._missed: list[Kept] = []
+        self.sent = 0
 
     @property
     def missed(self) -> int:
@@ -79,13 +89,18 @@ class MlflowStore:
         with self._survivable():
             self._opened()
 
-    def sync(self, kept: Iterable[Kept]) -> int:
-        """Write the runs that the server lacks, and return how many those were."""
-        return sum(self._mirror(record, metrics) for record, metrics in kept)
+    def sync(self, kept: Iterable[Kept]) -> None:
+        """Write the runs that the server lacks."""
+        for record, metrics in kept:
+            self.keep(record, metrics)
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Write one attempt as a run of its own, unless the server has it."""
-        self._mirror(record, metrics)
+        if not self._is_down:
+            with self._survivable():
+                self._write_once(record, metrics)
+                return
+        self._missed.append((record, metrics))
 
     def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
@@ -112,29 +127,20 @@ class MlflowStore:
                 self._client.set_terminated(run_id)
             self._log(run_id, files)
 
-    def _mirror(self, record: TrialRecord, metrics: Mapping[str, float]) -> bool:
-        """Whether this call wrote the record's run."""
-        if not self._is_down:
-            with self._survivable():
-                return self._write_once(record, metrics)
-        self._missed.append((record, metrics))
-        return False
-
-    def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> bool:
-        sweep = self._opened()
-        run_id, status = sweep.children.get(key_of(record), ("", ""))
-        if status == "RUNNING":  # its driver was killed while it wrote
+    def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        sweep, key = self._opened(), key_of(record)
+        for run_id in sweep.torn.pop(key, ()):
             self._discard(run_id)
-        elif run_id:
-            return False
+        if key in sweep.whole:
+            return
         run_id = self._create(record, sweep)
         try:
             self._fill(run_id, record, metrics)
         except BaseException:
             self._discard(run_id)
             raise
-        sweep.children[key_of(record)] = (run_id, "FINISHED")
-        return True
+        sweep.whole.add(key)
+        self.sent += 1
 
     def _create(self, record: TrialRecord, sweep: _Sweep) -> str:
         run = self._client.create_run(
@@ -177,12 +183,13 @@ class MlflowStore:
         if self._sweep is None:
             experiment_id = self._experiment_of(self._name)
             parent_id = self._running_parent_in(experiment_id)
-            children = self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'")
-            self._sweep = _Sweep(
-                experiment_id=experiment_id,
-                parent_id=parent_id,
-                children={_key_of_run(run): (run.info.run_id, run.info.status) for run in children},
-            )
+            sweep = _Sweep(experiment_id=experiment_id, parent_id=parent_id)
+            for run in self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'"):
+                if run.info.status == "RUNNING":
+                    sweep.torn[_key_of_run(run)].append(str(run.info.run_id))
+                else:
+                    sweep.whole.add(_key_of_run(run))
+            self._sweep = sweep
         return self._sweep
 
     def _experiment_of(self, name: str) -> str:
@@ -203,12 +210,17 @@ class MlflowStore:
 
     def _parent_in(self, experiment_id: str) -> str | None:
         """The sweep's run as it is, if it has one."""
-        runs = self._search(experiment_id, "tags.role = 'sweep'")
-        return next((str(run.info.run_id) for run in runs), None)
+        run_ids = [str(run.info.run_id) for run in self._search(experiment_id, "tags.role = 'sweep'")]
+        for other in run_ids[1:]:  # made twice, by one that never heard of the first
+            self._discard(other)
+        return run_ids[0] if run_ids else None
 
     def _new_parent(self, experiment_id: str, sweep: str) -> str:
-        run = self._client.create_run(experiment_id, tags={"role": "sweep"}, run_name=sweep)
-        return str(run.info.run_id)
+        self._client.create_run(experiment_id, tags={"role": "sweep"}, run_name=sweep)
+        run_id = self._parent_in(experiment_id)
+        if run_id is None:
+            raise RecordError("a run that was made is not there")
+        return run_id
 
     def _search(self, experiment_id: str, condition: str) -> "Iterator[Run]":
         """Runs that are not deleted, the oldest first."""

@@ -1,14 +1,12 @@
 """A sweep in MLflow, on a database file and on a server that a bare `mlflow ui` started."""
 
 import contextlib
-import http.server
 import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from contextlib import closing
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from builders import host_use, placement, pursuit, record, train_result, trial_spec
+from proxy import before
 
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
@@ -26,6 +25,7 @@ from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.record.base import NoTracker, Tracker
+from orchestrator.record.mirror import Mirror
 from orchestrator.record.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
@@ -95,10 +95,11 @@ def wait_until_healthy(port, process):
 
 
 def finish_sweep(store, sweep, *, records=(), report=None):
+    """How many runs the store has written."""
     store.begin(sweep)
-    written = store.sync((each, METRICS) for each in records)
+    store.sync((each, METRICS) for each in records)
     store.finish([report] if report else [])
-    return written
+    return store.sent
 
 
 def runs_of(uri, sweep, *, view=ViewType.ACTIVE_ONLY):
@@ -114,11 +115,11 @@ def only_child(uri, sweep):
     return child
 
 
-def test_both_trackers_keep_the_contract(database):
-    trackers: list[Tracker] = [NoTracker(), MlflowStore(database)]
+def test_every_tracker_keeps_the_contract(database):
+    trackers: list[Tracker] = [NoTracker(), MlflowStore(database), Mirror(MlflowStore(database))]
     for tracker in trackers:
         tracker.begin("contract")
-        assert tracker.sync([]) == 0
+        tracker.sync([])
         tracker.keep(record(), METRICS)
         tracker.finish([])
         tracker.attach([Path(__file__)], sweep="contract")
@@ -341,29 +342,58 @@ def test_what_was_missed_is_sent_when_the_sweep_ends(tmp_path, database, sweep):
     assert only_child(f"sqlite:///{path}", sweep).info.status == "FINISHED"
 
 
-class Nonsense(http.server.BaseHTTPRequestHandler):
-    """Answers everything with a page, as a proxy or a wrong port does."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"<html>welcome</html>")
-
-    def do_POST(self):
-        self.do_GET()
-
-    def log_message(self, *words):
-        pass
+@pytest.fixture
+def proxy(server, monkeypatch):
+    """The server behind one that does what it is told; a client tries a request once more."""
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    with before(int(server.rpartition(":")[2])) as found:
+        yield found
 
 
-def test_a_server_of_something_else_does_not_stop_the_sweep(sweep, caplog):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nonsense) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        store = MlflowStore(f"http://127.0.0.1:{other.server_port}")
-        finish_sweep(store, sweep, records=[record()])
-        other.shutdown()
-    assert store.missed == 1
-    assert "not in a valid JSON format" in caplog.text
+@pytest.mark.parametrize("fault", ["error", "garbage"])
+def test_a_server_that_answers_nonsense_misses_all_and_gets_each_record_once(proxy, sweep, caplog, fault):
+    records = [record(attempt=attempt) for attempt in (1, 2, 3)]
+    proxy.fault_of = lambda _method, _path: fault
+    store = MlflowStore(proxy.url)
+    assert finish_sweep(store, sweep, records=records) == 0
+    assert store.missed == 3
+    assert ("500" in caplog.text) if fault == "error" else ("not in a valid JSON format" in caplog.text)
+    proxy.fault_of = lambda _method, _path: "none"
+    assert [finish_sweep(MlflowStore(proxy.url), sweep, records=records) for _ in range(2)] == [3, 0]
+    assert len(runs_of(proxy.url, sweep)[1]) == 3
+
+
+WRITES = {
+    "the experiment": ("POST", "/experiments/create"),
+    "a run": ("POST", "/runs/create"),
+    "its metrics": ("POST", "/runs/log-batch"),
+    "its record": ("PUT", "/artifacts/"),
+    "its end": ("POST", "/runs/update"),
+}
+
+
+@pytest.mark.parametrize(("fault", "times"), [("error", 2), ("lost", 1), ("lost", 2)])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_write_that_fails_or_whose_answer_is_lost_leaves_one_run_of_each_attempt(
+    proxy, sweep, write, fault, times
+):
+    method, path = WRITES[write]
+    left = [times]  # of twice the second is what the client tries once more
+
+    def fails(asked_method: str, asked_path: str) -> str:
+        if left[0] and asked_method == method and path in asked_path:
+            left[0] -= 1
+            return fault
+        return "none"
+
+    proxy.fault_of = fails
+    finish_sweep(MlflowStore(proxy.url), sweep, records=[record(), record(attempt=2)])
+    assert left == [0]
+    proxy.fault_of = lambda _method, _path: "none"
+    finish_sweep(MlflowStore(proxy.url), sweep, records=[record(), record(attempt=2)])
+    parents, children = runs_of(proxy.url, sweep)
+    assert (len(parents), sorted(run.data.tags["attempt"] for run in children)) == (1, ["1", "2"])
+    assert {run.info.status for run in (*parents, *children)} <= {"FINISHED", "KILLED"}
 
 
 def test_a_server_that_does_not_answer_does_not_stop_the_sweep(sweep, caplog, monkeypatch):

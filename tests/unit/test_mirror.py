@@ -1,0 +1,113 @@
+"""A tracker behind a thread: one waits for a slow one at the end alone, and not for one that is stuck."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from builders import record
+
+from orchestrator.record import mirror
+from orchestrator.record.mirror import Mirror
+
+REPORT = [Path("report.html")]
+
+
+class Slow:
+    """A tracker that takes each record when it is let, and remembers what it was told."""
+
+    def __init__(self):
+        self.told = []
+        self.missed = self.sent = 0
+        self.ended = threading.Event()
+        self._may_go_on = threading.Semaphore(0)
+
+    def let(self, count=1):
+        self._may_go_on.release(count)
+
+    def begin(self, sweep):
+        self.told.append(("begin", sweep))
+
+    def sync(self, kept):
+        raise AssertionError(f"records are handed over one by one, and not {kept}")
+
+    def keep(self, record, metrics):
+        self._may_go_on.acquire()
+        self.told.append(("keep", record.attempt, *metrics))
+        self.sent += 1
+
+    def finish(self, files):
+        self.told.append(("finish", len(files)))
+        self.ended.set()
+
+    def attach(self, files, *, sweep):
+        self.told.append(("attach", sweep, len(files)))
+
+
+@pytest.fixture
+def slow():
+    found = Slow()
+    yield found
+    found.let(10_000)
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Patience of milliseconds."""
+    monkeypatch.setattr(mirror, "_SHORT_SECONDS", 0.01)
+    monkeypatch.setattr(mirror, "_PATIENCE_SECONDS", 0.02)
+
+
+def begun(slow):
+    tracker = Mirror(slow)
+    tracker.begin("example")
+    return tracker
+
+
+def test_all_is_handed_over_in_order_and_the_end_waits_for_it(slow):
+    tracker = begun(slow)
+    tracker.sync([(record(attempt=1), {}), (record(attempt=2), {})])
+    tracker.keep(record(attempt=3), {})  # nobody has taken the first one yet
+    slow.let(3)
+    tracker.finish(REPORT)
+    assert slow.told == [("begin", "example"), ("keep", 1), ("keep", 2), ("keep", 3), ("finish", 1)]
+    assert (tracker.sent, tracker.missed) == (3, 0)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_an_interrupted_sweep_leaves_what_waits_to_the_next_command(slow):
+    tracker = begun(slow)
+    for attempt in (1, 2, 3):
+        tracker.keep(record(attempt=attempt), {})
+    tracker.finish(())
+    slow.let(3)
+    assert slow.ended.wait(10)
+    assert ("keep", 2) not in slow.told  # the thread may have begun with the first one
+    assert slow.told[-1] == ("finish", 0)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_server_that_is_stuck_is_told_and_left(slow, caplog):
+    tracker = begun(slow)
+    tracker.keep(record(), {})
+    tracker.finish(REPORT)
+    assert caplog.messages == [
+        "the tracking server is behind; waiting for it, and Ctrl-C leaves the rest to `sync`",
+        "the tracking server lacks records; `sync`, or the next run of the sweep, sends them",
+    ]
+
+
+def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkeypatch):
+    monkeypatch.setattr(mirror, "_MOST_WAITING", 2)
+    tracker = begun(slow)
+    for attempt in range(1, 6):
+        tracker.keep(record(attempt=attempt), {})
+    slow.let(5)
+    tracker.finish(REPORT)
+    assert tracker.missed in (2, 3)  # the thread may have begun with the first one already
+    assert tracker.sent + tracker.missed == 5
+    assert "the tracking server lacks records" in caplog.text
+
+
+def test_a_report_is_attached_at_once(slow):
+    Mirror(slow).attach(REPORT, sweep="example")
+    assert slow.told == [("attach", "example", 1)]
