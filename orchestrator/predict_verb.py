@@ -95,7 +95,7 @@ def _condense(data: Path) -> int:
 
 
 def _fit(data: Path) -> int:
-    from orchestrator.predict.defaults import fit_default_models
+    from orchestrator.predict.fit_defaults import fit_default_models
     from orchestrator.predict.read import read_latencies
 
     models = fit_default_models(read_latencies(data))
