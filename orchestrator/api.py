@@ -27,6 +27,7 @@ from orchestrator.analysis.export import comparisons_frame, recommendations_fram
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.plan_table import plan_frame, plan_table
+from orchestrator.analysis.predicted import predicted_of, predicted_table
 from orchestrator.analysis.tables import cut
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
@@ -68,7 +69,9 @@ class Planned:
         if len(table.rows) > _MOST_ROWS:
             told = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
             table = replace(table, rows=table.rows[:_MOST_ROWS], note=told)
-        return html_of(table) + _paragraphs(repr(self).splitlines())
+        predicted = predicted_table(predicted_of(self.plan.forecasts))
+        tables = [table, *([cut(predicted, most_rows=_MOST_ROWS)] if predicted.rows else [])]
+        return "".join(map(html_of, tables)) + _paragraphs(repr(self).splitlines())
 
 
 class Report:

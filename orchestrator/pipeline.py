@@ -35,8 +35,10 @@ from orchestrator.images import require_browser
 from orchestrator.plan.answers import adopted
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.plan import plan
-from orchestrator.plan.prices import Market, priced, repriced
+from orchestrator.plan.prices import Market, forecasts_repriced, priced, repriced
 from orchestrator.plan.trials import data_needed
+from orchestrator.predict.defaults import default_models
+from orchestrator.predict.forecasts import forecasts_of
 from orchestrator.record.archive import Archive
 from orchestrator.record.archived import ArchivedLedger
 from orchestrator.record.base import NoTracker, Tracker
@@ -138,6 +140,14 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
     )
 
 
+def with_forecasts(decided: Plan, settings: Settings, *, today: str) -> Plan:
+    """The plan with what is thought of the trials whose devices are not at hand."""
+    if not decided.absent:
+        return decided
+    market = market_of(settings, today=today)
+    return replace(decided, forecasts=forecasts_of(decided, market, default_models()))
+
+
 def forecast_of(settings: Settings, situation: Situation, todo: Plan) -> Balance | None:
     """What a plan's trials would likely cost within the budget; None where neither is of interest."""
     market = market_of(settings, today=situation.today)
@@ -185,7 +195,8 @@ def run_sweep(
                 )
             if halts.is_interrupted:
                 raise KeyboardInterrupt
-            outcome = replace(_written(settings, todo, ledger.records()), remarks=remarks_on(account))
+            outcome = _written(settings, todo, ledger.records(), today=situation.today)
+            outcome = replace(outcome, remarks=remarks_on(account))
         except BaseException:
             tracker.finish(())
             raise
@@ -200,7 +211,7 @@ def report_sweep(settings: Settings, situation: Situation) -> Outcome:
     """
     kept = situation.ledgers.get(settings.sweep.name, ())
     records = _at_prices_asked(settings, kept, today=situation.today)
-    outcome = _written(settings, plan_sweep(settings, situation), records)
+    outcome = _written(settings, plan_sweep(settings, situation), records, today=situation.today)
     if outcome.records:
         _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
     return outcome
@@ -221,6 +232,8 @@ def report_tracked(settings: Settings) -> Outcome:
     )
     records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
     records = _at_prices_asked(settings, records, today=_today())
+    if settings.reprices:
+        told = forecasts_repriced(told, market_of(settings, today=_today()))
     folder = settings.outputs / settings.sweep.name
     return write_report(folder, records, told, settings.wish, images=settings.images)
 
@@ -315,10 +328,11 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...]) -> Outcome:
+def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...], *, today: str) -> Outcome:
     """The report, in the sweep's folder."""
     folder = ledger_of(settings).path.parent
-    return write_report(folder, records, current, settings.wish, images=settings.images)
+    told = with_forecasts(current, settings, today=today)
+    return write_report(folder, records, told, settings.wish, images=settings.images)
 
 
 def _execute(

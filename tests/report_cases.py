@@ -5,6 +5,8 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 from price_values import price
 
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.forecast import Forecast
 from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
@@ -64,6 +66,20 @@ def rehearsed(trainer="torch_ddp", *, device="t4", failure=None, **changes):
     return record(placement=place, result=train_result(block_seconds=(), losses=((1, 2.3), (2, 2.2))))
 
 
+def forecast(
+    trainer="torch_ddp", *, device="t4", step_seconds=0.002, price=PRICE, source="a test", **changes
+):
+    """Of a device that is not there: a step with half and twice that time as its interval, or a refusal."""
+    spec = trial_spec(
+        trainer=trainer, device=device, host_cpu=None, **{"data": STANDIN, "steps": 300, **changes}
+    )
+    if step_seconds is None:
+        step = Refusal(reason=source, to_measure="it there")
+    else:
+        step = Estimate(low=step_seconds / 2, likely=step_seconds, high=2 * step_seconds, source=source)
+    return Forecast(trial=spec, num_trials=1, step=step, price=price)
+
+
 def repeats(trainer="torch_ddp", *, rates, **changes):
     """One measured trial for each rate in samples per second."""
     return [
@@ -93,14 +109,20 @@ def baseline_of(records, **values):
     return Baseline(keys=tuple(values), points=tuple(points))
 
 
-def plan_of(records, *, skipped=(), stale=None, baseline=None):
+def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=()):
     """A plan that found those records in the ledger."""
     cached = tuple(
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
         for each in {each.trial_id: each for each in records}.values()
     )
     return Plan(
-        sweep="example", placements=(), cached=cached, skipped=tuple(skipped), baseline=baseline, aims=AIMS
+        sweep="example",
+        placements=(),
+        cached=cached,
+        skipped=tuple(skipped),
+        baseline=baseline,
+        aims=AIMS,
+        forecasts=tuple(forecasts),
     )
 
 
@@ -136,19 +158,37 @@ def tpu_vs_gpu():
         for trainer in SECONDS
     ]
     skipped += [Skipped(point="mnist_cnn t4 torch_ddp bf16", reason="t4 has no bf16 units")]
+    forecasts = [
+        *(forecast(trainer, source="fitted to T4") for trainer in ("torch_ddp", "tensorflow")),
+        forecast(device="tpu_v3_8", step_seconds=None, source="no TPU was measured"),
+    ]
     return records, plan_of(
-        records, skipped=skipped, baseline=baseline_of(records, device="cpu", precision="fp32")
+        records,
+        skipped=skipped,
+        baseline=baseline_of(records, device="cpu", precision="fp32"),
+        forecasts=forecasts,
     )
 
 
 def hostile():
     """Every text that a record or a plan can hold is an attack."""
     options = {"trainer_options": {HOSTILE: HOSTILE}}
-    names = {"workload": HOSTILE, "device": HOSTILE, "precision": HOSTILE, "host_cpu": HOSTILE}
+    names = {"workload": HOSTILE, "device": HOSTILE, "precision": HOSTILE}
     records = [
-        measured(placed={"warnings": (HOSTILE,), "node": HOSTILE}, price=HOSTILE_PRICE, **names, **options),
-        measured("torch_xla", price=Unpriced(reason=HOSTILE), **names),
+        measured(
+            placed={"warnings": (HOSTILE,), "node": HOSTILE},
+            price=HOSTILE_PRICE,
+            host_cpu=HOSTILE,
+            **names,
+            **options,
+        ),
+        measured("torch_xla", price=Unpriced(reason=HOSTILE), host_cpu=HOSTILE, **names),
         rehearsed(HOSTILE, device=HOSTILE),
         rehearsed(HOSTILE, device=HOSTILE, precision="bf16", failure=Failure(kind="error", message=HOSTILE)),
     ]
-    return records, plan_of(records, skipped=[Skipped(point=HOSTILE, reason=HOSTILE)], stale=HOSTILE)
+    forecasts = [
+        forecast(HOSTILE, source=HOSTILE, price=HOSTILE_PRICE, **names),
+        forecast(HOSTILE, source=HOSTILE, step_seconds=None, price=Unpriced(reason=HOSTILE), **names),
+    ]
+    skipped = [Skipped(point=HOSTILE, reason=HOSTILE)]
+    return records, plan_of(records, skipped=skipped, stale=HOSTILE, forecasts=forecasts)

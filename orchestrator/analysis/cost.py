@@ -92,9 +92,11 @@ def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) ->
 
 def price_label(record: TrialRecord) -> str:
     """What a measurement is priced as, in one line; empty without a price."""
-    price = record.price
-    if not isinstance(price, Price):
-        return ""
+    return priced_as(record.price) if isinstance(record.price, Price) else ""
+
+
+def priced_as(price: Price) -> str:
+    """`n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
     said = (
         f"{rented(price)} in {price.region}",
         f"${price.usd_per_hour:g}/h of {price.as_of}",

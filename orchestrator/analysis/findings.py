@@ -15,7 +15,9 @@ from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_point, 
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.measured import Measured, measured_of
+from orchestrator.analysis.outlook import Outlook, outlook_table, outlooks_of
 from orchestrator.analysis.pareto import jobs_of
+from orchestrator.analysis.predicted import Predicted, predicted_of, predicted_table
 from orchestrator.analysis.results import measured_table
 from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.setting import names_in
@@ -50,6 +52,8 @@ class Findings:
         step_costs: over batch sizes.
         advice: on every workload and data that something was trained with.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
+        predicted: what is thought of devices that are not there, refusals too.
+        outlooks: that beside what was measured.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
         attempts: those that are billed, of all trials of the plan.
@@ -70,6 +74,8 @@ class Findings:
     step_costs: tuple[StepCost, ...]
     advice: tuple[Advice, ...]
     compared: tuple[tuple[Comparison, ...], ...]
+    predicted: tuple[Predicted, ...]
+    outlooks: tuple[Outlook, ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
     attempts: tuple[TrialRecord, ...]
@@ -90,7 +96,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
     )
     attempts = attempts_of(wanted)
     frame = frame_of(wanted)
-    measured = measured_of(frame)
+    measured, predicted = measured_of(frame), predicted_of(plan.forecasts)
     return Findings(
         plan=plan,
         wish=wish,
@@ -103,6 +109,8 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
         step_costs=step_costs_of(measured),
         advice=tuple(advice_on(job, wish) for job in jobs_of(measured, plan.aims)),
         compared=comparisons_of(measured),
+        predicted=predicted,
+        outlooks=outlooks_of(measured, predicted),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
         attempts=tuple(each for of_trial in attempts.values() for each in of_trial),
@@ -125,6 +133,8 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         scaling_table(findings.scaling),
         step_cost_table(findings.step_costs),
         choice_table(findings.advice),
+        outlook_table(findings.outlooks),
+        predicted_table(findings.predicted),
         target_table(to_target_of(findings.records)),
         utilisation_table(findings.records, name_of),
         cost_table(findings.costs, name_of),

@@ -58,6 +58,11 @@ _TERMS = (
         "the device was not there; a few steps of the same code ran on the CPU. It shows that the trial "
         "would start, and nothing of how fast it would be",
     ),
+    (
+        "predicted",
+        "the device was not there, and nothing was run for it: what others measured, or this user on other "
+        "trials, says how long a step would take. docs/prediction.md has the method and how often it erred",
+    ),
 )
 
 

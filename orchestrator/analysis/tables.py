@@ -43,8 +43,8 @@ def cut(table: Table, *, most_rows: int) -> Table:
     if num_rows <= most_rows:
         return table
     told = (
-        f"The first {most_rows:,} of {num_rows:,} rows are shown; results.csv has every trial, and "
-        "comparisons.csv every comparison."
+        f"The first {most_rows:,} of {num_rows:,} rows are shown; results.csv has every trial, "
+        "comparisons.csv every comparison, and plan.json every prediction."
     )
     rows = (*table.rows[:most_rows], *table.rows[num_rows:])
     return replace(table, rows=rows, note=" ".join(filter(None, (table.note, told))))

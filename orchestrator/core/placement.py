@@ -6,6 +6,7 @@ from typing import Literal
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
+from orchestrator.core.forecast import Forecast
 from orchestrator.core.spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -87,12 +88,15 @@ class Failed:
 class Skipped:
     """A point that cannot run here. The reason is one sentence that a user understands.
 
-    `trial` is None where the point is no trial at all, for it was excluded by its own values.
+    Attributes:
+        trial: None where the point is no trial at all, for it was excluded by its own values.
+        lacks_device: it would run where its device is.
     """
 
     point: str
     reason: str
     trial: TrialSpec | None = None
+    lacks_device: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +128,7 @@ class Plan:
         baseline: None where the sweep names none.
         failed: not run again unless that is asked for.
         aims: of every workload that has a trial.
+        forecasts: of the trials whose device is not at hand.
     """
 
     sweep: str
@@ -133,8 +138,17 @@ class Plan:
     failed: tuple[Failed, ...] = ()
     baseline: Baseline | None = None
     aims: Mapping[str, Aim] = field(default_factory=dict)
+    forecasts: tuple[Forecast, ...] = ()
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:
         """Every trial that has a record, or is to have one."""
         return (*self.cached, *self.failed, *self.placements)
+
+    @property
+    def absent(self) -> tuple[TrialSpec, ...]:
+        """Trials whose device is not at hand, one for all repeats of a point."""
+        return (
+            *(each.trial for each in self.asked if each.provenance == "rehearsed"),
+            *(each.trial for each in self.skipped if each.trial and each.lacks_device),
+        )

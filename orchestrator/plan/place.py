@@ -62,7 +62,7 @@ def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) 
     reason = _no_stage(asked, inventory=inventory)
     if missing_device == "fail":
         raise PlacementError(f"{reason}; cluster.missing_device may be rehearse or skip")
-    return Skipped(point=asked.point.name, reason=reason, trial=asked.trial)
+    return Skipped(point=asked.point.name, reason=reason, trial=asked.trial, lacks_device=True)
 
 
 def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:

@@ -127,6 +127,18 @@ class Market:
             num_hosts=placement.trial.num_hosts,
         )
 
+    def price_where_it_is(self, trial: TrialSpec) -> Price | Unpriced:
+        """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
+        pools = (each for each in self.pools.values() if each.device.name == trial.device)
+        return price_of(
+            self.devices[trial.device],
+            trial.num_workers,
+            prices=self.prices,
+            today=self.today,
+            pool=next(pools, None),
+            num_hosts=trial.num_hosts,
+        )
+
 
 def prices_in(plan: Plan, market: Market) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
     """Every trial that a plan would run, with what its devices cost, also where they are not here."""
@@ -148,6 +160,17 @@ def repriced(records: Iterable[TrialRecord], market: Market) -> tuple[TrialRecor
     return tuple(
         _marked(priced(each, market)) if each.spec.device in market.devices else each for each in records
     )
+
+
+def forecasts_repriced(plan: Plan, market: Market) -> Plan:
+    """The plan with what trials would cost now where their devices are, for a report alone."""
+    forecasts = (
+        replace(each, price=market.price_where_it_is(each.trial))
+        if each.trial.device in market.devices
+        else each
+        for each in plan.forecasts
+    )
+    return replace(plan, forecasts=tuple(forecasts))
 
 
 def _marked(record: TrialRecord) -> TrialRecord:

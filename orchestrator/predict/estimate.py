@@ -1,7 +1,8 @@
-"""(a point of a sweep, fitted models) -> its roofline, and the time of a step or why there is none. Pure."""
+"""(a step that is asked for, fitted models) -> its roofline, and its time or why there is none. Pure."""
 
 from dataclasses import dataclass
 
+from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.peaks import peaks_of
 from orchestrator.core.sweep import Point
@@ -13,6 +14,30 @@ from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.spec import Supervised, WorkloadSpec
 
 _UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A step whose time is asked for.
+
+    Attributes:
+        spec: of the workload, with its knobs.
+    """
+
+    spec: WorkloadSpec
+    device: Device
+    precision: str
+    num_workers: int
+    global_batch_size: int
+
+    @property
+    def demand(self) -> Demand:
+        """What it asks of its devices."""
+        return demand_of(
+            self.spec,
+            global_batch_size=self.global_batch_size,
+            value_bytes=PRECISIONS[self.precision].value_bytes,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,45 +55,54 @@ class Prediction:
 
 def predict(point: Point, spec: WorkloadSpec, models: DefaultModels) -> Prediction:
     """Predict one optimizer step of a point whose workload is `spec`."""
-    demand = demand_of(
-        spec,
+    asked = Asked(
+        spec=spec,
+        device=point.device,
+        precision=point.precision,
+        num_workers=point.num_workers,
         global_batch_size=point.global_batch_size,
-        value_bytes=PRECISIONS[point.precision].value_bytes,
     )
+    count = point.num_workers
     return Prediction(
         point=point,
-        roofline=roofline_of(demand, point.device, precision=point.precision, count=point.num_workers),
-        step=_outside(point, spec, models) or _step(point, demand, models),
+        roofline=roofline_of(asked.demand, point.device, precision=point.precision, count=count),
+        step=step_of(asked, models),
     )
 
 
-def _outside(point: Point, spec: WorkloadSpec, models: DefaultModels) -> Refusal | None:
-    """Why the measurements say nothing about such a point; None: they may."""
-    if point.device.kind != "gpu":
-        return Refusal(reason=f"no {point.device.kind.upper()} was measured", to_measure="this point")
-    if point.precision != models.precision:
+def step_of(asked: Asked, models: DefaultModels) -> Estimate | Refusal:
+    """The seconds of such a step, by what was measured of others."""
+    return _outside(asked, models) or _step(asked, models)
+
+
+def _outside(asked: Asked, models: DefaultModels) -> Refusal | None:
+    """Why the measurements say nothing about such a step; None: they may."""
+    device, replicas = asked.device, asked.num_workers * asked.device.replicas
+    if device.kind != "gpu":
+        return Refusal(reason=f"no {device.kind.upper()} was measured", to_measure="this point")
+    if asked.precision != models.precision:
         return Refusal(
-            reason=f"measured in {models.precision} alone, not {point.precision}", to_measure="this point"
+            reason=f"measured in {models.precision} alone, not {asked.precision}", to_measure="this point"
         )
-    if point.replicas > 1:
+    if replicas > 1:
         return Refusal(
-            reason=f"measured on one device, not {point.replicas}", to_measure="this point with 2 workers"
+            reason=f"measured on one device, not {replicas}", to_measure="this point with 2 workers"
         )
-    if not _is_image_classifier(spec):
+    if not _is_image_classifier(asked.spec):
         return Refusal(reason="only image classifiers were measured", to_measure="this workload there")
     return None
 
 
-def _step(point: Point, demand: Demand, models: DefaultModels) -> Estimate | Refusal:
-    peaks = peaks_of(point.device, point.precision, count=1)
+def _step(asked: Asked, models: DefaultModels) -> Estimate | Refusal:
+    peaks = peaks_of(asked.device, asked.precision, count=1)
     if peaks is None or peaks.flops_per_second is None or peaks.memory_bytes_per_second is None:
         return Refusal(
-            reason=f"the {point.precision} or memory peak of {point.device.name} is unknown",
+            reason=f"the {asked.precision} or memory peak of {asked.device.name} is unknown",
             to_measure="this point",
         )
-    model = models.devices.get(point.device.name, models.any_gpu)
+    model = models.devices.get(asked.device.name, models.any_gpu)
     return model.step_seconds(
-        demand,
+        asked.demand,
         flops_per_second=peaks.flops_per_second,
         bytes_per_second=peaks.memory_bytes_per_second,
     )

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from orchestrator.analysis.predicted import origin_of
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Spread, count, number, spread
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import Estimate
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.predict.estimate import Prediction
 from orchestrator.predict.roofline import Roofline
@@ -52,7 +53,7 @@ def _row(prediction: Prediction, price: Price | Unpriced) -> tuple[str, ...]:
         _roofline(prediction.roofline),
         _spread(step, factor=_MS) if isinstance(step, Estimate) else UNKNOWN,
         _usd(step, price, batch=point.global_batch_size) if isinstance(step, Estimate) else UNKNOWN,
-        _origin(step),
+        origin_of(step),
     )
 
 
@@ -72,15 +73,11 @@ def transfers_table(found: Iterable[Transfer]) -> Table:
                 _milliseconds(each.measured_seconds),
                 each.target,
                 _spread(each.step, factor=_MS) if isinstance(each.step, Estimate) else UNKNOWN,
-                _origin(each.step),
+                origin_of(each.step),
             )
             for each in found
         ),
     )
-
-
-def _origin(step: Estimate | Refusal) -> str:
-    return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 
 def _roofline(found: Roofline) -> str:

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from orchestrator.analysis.cost_tables import prices_table
 from orchestrator.analysis.plan_table import plan_table
-from orchestrator.analysis.tables import Table, skipped_table
+from orchestrator.analysis.predicted import predicted_of, predicted_table
+from orchestrator.analysis.tables import Table, cut, skipped_table
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.spec import TrialSpec
@@ -62,6 +63,9 @@ def print_plan(
     priced = prices_table(prices)
     if priced.rows:
         print_table(console, priced)
+    predicted = predicted_table(predicted_of(plan.forecasts))
+    if predicted.rows:
+        print_table(console, predicted if list_all else cut(predicted, most_rows=_MOST_ROWS))
     console.print(totals_of(plan), highlight=False)
 
 

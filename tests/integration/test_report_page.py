@@ -189,7 +189,7 @@ def test_what_has_the_focus_is_outlined(page):
 
 def test_without_scripts_the_page_is_whole_but_for_sorting(browser, tmp_path):
     with opened(browser, page_of(tpu_vs_gpu), tmp_path, scripts=False) as found:
-        assert found.page.get_by_role("table").count() == 11
+        assert found.page.get_by_role("table").count() == 13
         assert found.page.get_by_role("button").count() == 0
         assert found.page.locator("noscript").count() == NUM_FIGURES
 

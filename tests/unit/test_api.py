@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from report_cases import hostile, plan_of, tpu_vs_gpu
+from report_cases import forecast, hostile, plan_of, tpu_vs_gpu
 
 from orchestrator import api
 from orchestrator.analysis.findings import findings_of
@@ -42,6 +42,12 @@ def test_a_long_plan_is_cut_on_the_page_and_whole_as_a_frame():
     assert "point100<" not in drawn
     assert "The first 100 of 101 rows; `points` has every one." in drawn
     assert len(one.points) == 101
+
+
+def test_a_plan_shows_what_is_predicted_of_devices_that_are_not_here():
+    drawn = planned(plan_of([], forecasts=[forecast(source="fitted to T4")]))._repr_html_()
+    assert "<caption>Predicted</caption>" in drawn
+    assert "fitted to T4" in drawn
 
 
 def test_a_report_has_frames_sentences_and_its_page(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_values import held
 from price_values import price, price_row
+from report_cases import forecast
 
 from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
@@ -35,6 +36,7 @@ _PLAN = Plan(
     placements=(placement(provenance="rehearsed", substitutions=("gloo for nccl",)),),
     cached=(Cached(trial=trial_spec(), trial_id="0" * 16, provenance="measured", stale="torch 2.9"),),
     skipped=(Skipped(point="mnist_cnn t4", reason="no"), Skipped(point="", reason="", trial=trial_spec())),
+    forecasts=(forecast(), forecast(step_seconds=None, price=Unpriced(reason="no prices"))),
 )
 _VALUES = (
     trial_spec(workload_options={"filters": (8, 16), "bias": True, "rate": 0.5, "note": None}),

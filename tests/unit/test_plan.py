@@ -39,6 +39,17 @@ def test_an_impossible_point_is_skipped_once_with_its_reason():
     assert skipped.trial is not None
 
 
+def test_trials_of_a_device_that_is_not_at_hand_are_told_whether_they_are_rehearsed_or_skipped():
+    points = (point(), point(device=T4), point(device=T4, precision="bf16"))
+    rehearsed, skipped = (planned(*points, missing_device=each) for each in ("rehearse", "skip"))
+    (absent,) = rehearsed.absent
+    assert (absent.device, absent.precision) == ("t4", "fp32"), "a T4 has no bf16: such a point runs nowhere"
+    assert skipped.absent == (absent,)
+    again = planned(*points, records=[finished(each) for each in rehearsed.placements])
+    assert again.absent == (absent,)
+    assert not planned(*points, inventory=here(devices={"t4": held(1)})).absent
+
+
 def test_a_missing_environment_skips_with_the_line_that_says_how_to_get_it():
     absent = environment(missing="torch is not installed; get it with: pip install torch")
     (skipped,) = planned(point(), environments={"torch_ddp": absent}).skipped

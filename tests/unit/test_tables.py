@@ -37,6 +37,8 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
         "Against the baseline",
         "Speed-up by device and precision",
         "Time, cost and quality",
+        "Measured and predicted",
+        "Predicted",
         "Cost",
         "Prices",
         "Failed",

@@ -1,0 +1,65 @@
+"""How the best of what is predicted would compare with the best of what was measured, in sentences."""
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.analysis.outlook import Outlook, dollars_in
+from orchestrator.analysis.wording import Spread, ratio, spread
+from orchestrator.core.wish import Wish
+
+
+def outlook_in_words(outlooks: Sequence[Outlook], wish: Wish) -> Iterator[str]:
+    """One for each job of which something is predicted: by cost if that was asked for, otherwise by time."""
+    for each in outlooks:
+        if wish.goal == "cheapest":
+            yield from _by_cost(each)
+        else:
+            yield from _by_time(each)
+
+
+def _by_time(outlook: Outlook) -> Iterator[str]:
+    best, *_ = outlook.predicted
+    told = f"{best.label} is the fastest, with {spread(best.step_seconds, factor=1000)} ms a step"
+    if not outlook.measured:
+        yield _sentence(outlook, told)
+        return
+    other = outlook.measured[0]
+    ahead = _over(best.samples_per_second, other.samples_per_second.median)
+    yield _sentence(outlook, f"{told}: {_verdict(ahead, 'faster')} than {other.label}, the fastest measured")
+
+
+def _by_cost(outlook: Outlook) -> Iterator[str]:
+    priced = [(each.usd_per_million_samples, each) for each in outlook.predicted]
+    known = [(usd, each) for usd, each in priced if usd is not None]
+    if not known:
+        return
+    usd, best = min(known, key=lambda pair: pair[0].median)
+    told = f"{best.label} is the cheapest, with ${dollars_in(best)} per million samples"
+    measured = [(each.usd_per_million_samples, each) for each in outlook.measured]
+    others = [(cost, each) for cost, each in measured if cost is not None]
+    if not others:
+        yield _sentence(outlook, told)
+        return
+    cost, other = min(others, key=lambda pair: pair[0].median)
+    cheaper = _inverse(_over(usd, cost.median))
+    yield _sentence(
+        outlook, f"{told}: {_verdict(cheaper, 'cheaper')} than {other.label}, the cheapest measured"
+    )
+
+
+def _sentence(outlook: Outlook, told: str) -> str:
+    return f"Predicted, not measured, on {outlook.where}: of the devices that are not here {told}."
+
+
+def _verdict(ahead: Spread, comparative: str) -> str:
+    """`5.49x [2.80, 10.72] faster`; where the interval holds 1, it may be neither."""
+    if ahead.high < 1:
+        return f"{ratio(ahead)}, not {comparative}"
+    return f"{ratio(ahead)} {comparative}" if ahead.low > 1 else f"{ratio(ahead)}, perhaps not {comparative}"
+
+
+def _over(value: Spread, other: float) -> Spread:
+    return Spread(median=value.median / other, low=value.low / other, high=value.high / other)
+
+
+def _inverse(value: Spread) -> Spread:
+    return Spread(median=1 / value.median, low=1 / value.high, high=1 / value.low)

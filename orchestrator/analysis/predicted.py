@@ -1,0 +1,181 @@
+"""Forecasts of a plan -> what trials would take and cost where their devices are, and their table. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.cost import priced_as
+from orchestrator.analysis.setting import label_of, setting_of, varying
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN, Spread, count, counted, spread
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.forecast import Forecast
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.spec import TrialSpec
+
+PREDICTED = "Predicted"
+"""Title of that table."""
+
+_SECONDS_PER_HOUR = 3600
+_MILLION = 1e6
+_OTHERS = (
+    "num_workers",
+    "num_hosts",
+    "global_batch_size",
+    "steps",
+    "workload_options",
+    "workload_version",
+    "data",
+)
+_NOTE = (
+    "Predicted, never measured: these devices are not here. Brackets are to hold 90 of 100 measurements. "
+    "Hours and dollars are of the steps alone, all of them, in the steady state: set-up, compilation and "
+    "evaluation come on top, and every repeat costs the same again. Trainers in one row are not told apart."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """What is thought of trials on one kind of device, which differ in trainer and seed alone.
+
+    Attributes:
+        trial: one of them.
+        trainers: with their options, in words.
+        num_trials: how many they are.
+        step: of each, in seconds.
+    """
+
+    trial: TrialSpec
+    trainers: tuple[str, ...]
+    num_trials: int
+    step: Estimate | Refusal
+    price: Price | Unpriced
+
+    @property
+    def step_seconds(self) -> Spread | None:
+        """None: refused."""
+        step = self.step
+        if isinstance(step, Refusal):
+            return None
+        return Spread(median=step.likely, low=step.low, high=step.high)
+
+    @property
+    def hours(self) -> Spread | None:
+        """Of all steps of one trial; None: refused."""
+        return self.step_seconds and scaled(self.step_seconds, self.trial.steps / _SECONDS_PER_HOUR)
+
+    @property
+    def usd(self) -> Spread | None:
+        """Of all steps of one trial; None: refused, or without a price."""
+        if self.hours is None or isinstance(self.price, Unpriced):
+            return None
+        return scaled(self.hours, self.price.usd_per_hour)
+
+    @property
+    def usd_per_million_samples(self) -> Spread | None:
+        """None: refused, or without a price."""
+        samples = self.trial.steps * self.trial.global_batch_size
+        return self.usd and scaled(self.usd, _MILLION / samples)
+
+
+def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
+    """In the order of the plan; trainers of which the same is thought are told together."""
+    alike: dict[tuple[object, ...], list[Forecast]] = defaultdict(list)
+    for each in forecasts:
+        setting = setting_of(each.trial)
+        work = tuple(getattr(setting, name) for name in ("workload", "device", "precision", *_OTHERS))
+        alike[(*work, each.step, each.price)].append(each)
+    return tuple(
+        Predicted(
+            trial=group[0].trial,
+            trainers=tuple(dict.fromkeys(_trainer_of(each.trial) for each in group)),
+            num_trials=sum(each.num_trials for each in group),
+            step=group[0].step,
+            price=group[0].price,
+        )
+        for group in alike.values()
+    )
+
+
+def predicted_table(predicted: Sequence[Predicted]) -> Table:
+    """One row for trials of which the same is thought, and one for all that are predicted."""
+    settings = [setting_of(each.trial) for each in predicted]
+    named = ("workload", *varying(settings, _OTHERS))
+    rows: list[tuple[str, ...]] = [
+        (
+            label_of(setting_of(each.trial), named),
+            each.trial.device,
+            each.trial.precision,
+            ", ".join(each.trainers),
+            count(each.num_trials),
+            _shown(each.step_seconds, factor=1000),
+            _shown(each.hours),
+            _shown(each.usd),
+            origin_of(each.step),
+            _priced_as(each),
+        )
+        for each in predicted
+    ]
+    known = [each for each in predicted if each.hours is not None]
+    if len(known) > 1:
+        rows.append(_total_of(known))
+    return Table(
+        title=PREDICTED,
+        note=" ".join((_NOTE, *([_TOTAL] if len(known) > 1 else []))),
+        columns=(
+            *(Column(header=each) for each in ("workload", "device", "precision", "trainers")),
+            Column(header="trials", is_number=True, is_detail=True),
+            *(Column(header=f"{each} [90%]", is_number=True) for each in ("step ms", "hours", "$")),
+            Column(header="from, or why not"),
+            Column(header="priced as"),
+        ),
+        rows=tuple(rows),
+        has_total=len(known) > 1,
+    )
+
+
+_TOTAL = "The total adds up the ends of the intervals, as if all of them erred alike."
+
+
+def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
+    trials = sum(each.num_trials for each in known)
+    hours = _sum_of([(each.hours, each.num_trials) for each in known])
+    usd = _sum_of([(each.usd, each.num_trials) for each in known])
+    told = f"{counted(trials, 'trial')}, once each"
+    return ("all that are predicted", "", "", "", count(trials), "", _shown(hours), _shown(usd), told, "")
+
+
+def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
+    """None: one of them is not known."""
+    known = [scaled(each, times) for each, times in parts if each is not None]
+    if len(known) < len(parts):
+        return None
+    return Spread(
+        median=sum(each.median for each in known),
+        low=sum(each.low for each in known),
+        high=sum(each.high for each in known),
+    )
+
+
+def scaled(value: Spread, factor: float) -> Spread:
+    """All three of its numbers, times that."""
+    return Spread(median=factor * value.median, low=factor * value.low, high=factor * value.high)
+
+
+def origin_of(step: Estimate | Refusal) -> str:
+    """What an estimate stands on, or why there is none and what would change that."""
+    return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
+
+
+def _priced_as(each: Predicted) -> str:
+    if each.hours is None:
+        return UNKNOWN
+    return priced_as(each.price) if isinstance(each.price, Price) else each.price.reason
+
+
+def _trainer_of(trial: TrialSpec) -> str:
+    return label_of(setting_of(trial), ("trainer", "trainer_options"))
+
+
+def _shown(value: Spread | None, *, factor: float = 1.0) -> str:
+    return UNKNOWN if value is None else spread(value, factor=factor)

@@ -1,0 +1,24 @@
+"""What is thought of trials whose device is not at hand, as a plan keeps it."""
+
+from dataclasses import dataclass
+
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.spec import TrialSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Of trials that differ in their seed alone, once for all repeats of each.
+
+    Attributes:
+        trial: the first of them.
+        num_trials: how many they are.
+        step: of each.
+        price: of what each asks for.
+    """
+
+    trial: TrialSpec
+    num_trials: int
+    step: Estimate | Refusal
+    price: Price | Unpriced
