@@ -38,7 +38,8 @@ from orchestrator.plan.plan import plan
 from orchestrator.plan.prices import Market, forecasts_repriced, priced, repriced
 from orchestrator.plan.trials import data_needed
 from orchestrator.predict.defaults import default_models
-from orchestrator.predict.forecasts import forecasts_of
+from orchestrator.predict.estimator import estimator_of
+from orchestrator.predict.forecasts import forecasts_of, hindcasts_of
 from orchestrator.record.archive import Archive
 from orchestrator.record.archived import ArchivedLedger
 from orchestrator.record.base import NoTracker, Tracker
@@ -140,12 +141,21 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
     )
 
 
-def with_forecasts(decided: Plan, settings: Settings, *, today: str) -> Plan:
-    """The plan with what is thought of the trials whose devices are not at hand."""
-    if not decided.absent:
-        return decided
+def with_predictions(
+    decided: Plan, settings: Settings, *, today: str, records: Iterable[TrialRecord]
+) -> Plan:
+    """The plan with what is thought of trials whose devices are not at hand, and of those that were measured.
+
+    Args:
+        records: of this sweep.
+    """
     market = market_of(settings, today=today)
-    return replace(decided, forecasts=forecasts_of(decided, market, default_models()))
+    estimate = estimator_of(market.devices, default_models())
+    return replace(
+        decided,
+        forecasts=forecasts_of(decided, market, estimate),
+        hindcasts=hindcasts_of(decided, records, estimate),
+    )
 
 
 def forecast_of(settings: Settings, situation: Situation, todo: Plan) -> Balance | None:
@@ -331,7 +341,7 @@ def _today() -> str:
 def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...], *, today: str) -> Outcome:
     """The report, in the sweep's folder."""
     folder = ledger_of(settings).path.parent
-    told = with_forecasts(current, settings, today=today)
+    told = with_predictions(current, settings, today=today, records=records)
     return write_report(folder, records, told, settings.wish, images=settings.images)
 
 

@@ -84,7 +84,8 @@ def plan(settings: Settings, *, console: Console) -> Prospect:
     """Decide what becomes of every point; nothing is started."""
     situation = _look(settings, console, download=False)
     today = situation.today
-    decided = pipeline.with_forecasts(pipeline.plan_sweep(settings, situation), settings, today=today)
+    decided = pipeline.plan_sweep(settings, situation)
+    decided = pipeline.with_predictions(decided, settings, today=today, records=())
     return Prospect(
         plan=decided,
         prices=prices_in(decided, pipeline.market_of(settings, today=today)),

@@ -109,7 +109,7 @@ def baseline_of(records, **values):
     return Baseline(keys=tuple(values), points=tuple(points))
 
 
-def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=()):
+def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hindcasts=None):
     """A plan that found those records in the ledger."""
     cached = tuple(
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
@@ -123,6 +123,7 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=()):
         baseline=baseline,
         aims=AIMS,
         forecasts=tuple(forecasts),
+        hindcasts=hindcasts or {},
     )
 
 
@@ -191,4 +192,5 @@ def hostile():
         forecast(HOSTILE, source=HOSTILE, step_seconds=None, price=Unpriced(reason=HOSTILE), **names),
     ]
     skipped = [Skipped(point=HOSTILE, reason=HOSTILE)]
-    return records, plan_of(records, skipped=skipped, stale=HOSTILE, forecasts=forecasts)
+    hindcasts = {records[0].trial_id: forecasts[0].step}
+    return records, plan_of(records, skipped=skipped, stale=HOSTILE, forecasts=forecasts, hindcasts=hindcasts)

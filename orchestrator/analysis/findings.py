@@ -13,6 +13,7 @@ from orchestrator.analysis.compared import baseline_table, compared_table
 from orchestrator.analysis.cost import attempts_of
 from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_point, prices_table
 from orchestrator.analysis.frame import frame_of
+from orchestrator.analysis.hindsight import Hindsight, hindsight_table, hindsights_of
 from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.measured import Measured, measured_of
 from orchestrator.analysis.outlook import Outlook, outlook_table, outlooks_of
@@ -54,6 +55,7 @@ class Findings:
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         predicted: what is thought of devices that are not there, refusals too.
         outlooks: that beside what was measured.
+        hindsights: measurements with what would have been predicted without them.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
         attempts: those that are billed, of all trials of the plan.
@@ -76,6 +78,7 @@ class Findings:
     compared: tuple[tuple[Comparison, ...], ...]
     predicted: tuple[Predicted, ...]
     outlooks: tuple[Outlook, ...]
+    hindsights: tuple[Hindsight, ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
     attempts: tuple[TrialRecord, ...]
@@ -111,6 +114,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
         compared=comparisons_of(measured),
         predicted=predicted,
         outlooks=outlooks_of(measured, predicted),
+        hindsights=hindsights_of(measured, plan.hindcasts),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
         attempts=tuple(each for of_trial in attempts.values() for each in of_trial),
@@ -135,6 +139,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         choice_table(findings.advice),
         outlook_table(findings.outlooks),
         predicted_table(findings.predicted),
+        hindsight_table(findings.hindsights),
         target_table(to_target_of(findings.records)),
         utilisation_table(findings.records, name_of),
         cost_table(findings.costs, name_of),

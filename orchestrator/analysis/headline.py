@@ -9,6 +9,7 @@ from orchestrator.analysis.cost import marks_in
 from orchestrator.analysis.cost_tables import total_of
 from orchestrator.analysis.decision import decisions_of
 from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.hindsight import hindsight_in_words
 from orchestrator.analysis.outlook_words import outlook_in_words
 from orchestrator.analysis.wording import counted, number
 
@@ -28,6 +29,7 @@ def facts_of(findings: Findings) -> tuple[str, ...]:
         *_against(findings.against.compared),
         *_compared(findings.compared),
         *outlook_in_words(findings.outlooks, findings.wish),
+        *hindsight_in_words(findings.hindsights),
         *_billed(findings),
         *_caveats(findings),
     )

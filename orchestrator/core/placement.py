@@ -6,6 +6,7 @@ from typing import Literal
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
+from orchestrator.core.estimate import Estimate
 from orchestrator.core.forecast import Forecast
 from orchestrator.core.spec import TrialSpec
 
@@ -129,6 +130,8 @@ class Plan:
         failed: not run again unless that is asked for.
         aims: of every workload that has a trial.
         forecasts: of the trials whose device is not at hand.
+        hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
+            predicted if they had not been.
     """
 
     sweep: str
@@ -139,6 +142,7 @@ class Plan:
     baseline: Baseline | None = None
     aims: Mapping[str, Aim] = field(default_factory=dict)
     forecasts: tuple[Forecast, ...] = ()
+    hindcasts: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

@@ -1,60 +1,50 @@
-"""(plan, market, fitted models) -> what is thought of the trials whose device is not at hand. Pure."""
+"""(plan, estimator) -> what is thought of trials whose device is not at hand, or that were measured."""
 
 from collections import defaultdict
-from collections.abc import Hashable
-from functools import cache
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 
-from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.estimate import Estimate
 from orchestrator.core.forecast import Forecast
 from orchestrator.core.placement import Plan
-from orchestrator.core.spec import Option, TrialSpec
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import TrialSpec, trial_id
 from orchestrator.plan.prices import Market
-from orchestrator.predict.defaults import DefaultModels
-from orchestrator.predict.estimate import Asked, step_of
+from orchestrator.predict.estimator import Estimator
 from orchestrator.predict.shape import shape_of
 from orchestrator.train.registry import trainers
-from workloads.registry import workload
 
 
-def forecasts_of(plan: Plan, market: Market, models: DefaultModels) -> tuple[Forecast, ...]:
+def forecasts_of(plan: Plan, market: Market, estimate: Estimator) -> tuple[Forecast, ...]:
     """One for trials that differ in their seed alone, in the order of the plan, if they train anything."""
     training = {name for name, each in trainers().items() if each.trains}
     alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
     for trial in plan.absent:
         if trial.trainer in training:
             alike[shape_of(trial), trial.steps].append(trial)
-
-    @cache  # trainers share it, and the analytic counts of a large network take milliseconds
-    def step(
-        name: str,
-        options: tuple[tuple[str, Option], ...],
-        device: str,
-        precision: str,
-        num_workers: int,
-        global_batch_size: int,
-    ) -> Estimate | Refusal:
-        asked = Asked(
-            spec=workload(name, dict(options)),
-            device=market.devices[device],
-            precision=precision,
-            num_workers=num_workers,
-            global_batch_size=global_batch_size,
-        )
-        return step_of(asked, models)
-
     return tuple(
         Forecast(
             trial=first,
             num_trials=1 + len(others),
-            step=step(
-                first.workload,
-                tuple(sorted(first.workload_options.items())),
-                first.device,
-                first.precision,
-                first.num_workers,
-                first.global_batch_size,
-            ),
+            step=estimate(first),
             price=market.price_where_it_is(first),
         )
         for first, *others in alike.values()
     )
+
+
+def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator) -> Mapping[str, Estimate]:
+    """Of every point of the plan with a measurement, by the trial_id of its first repeat; none is a refusal.
+
+    Args:
+        estimate: knows nothing of these records.
+    """
+    asked = {*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements)}
+    measured = [each for each in records if each.trial_id in asked and _is_measurement(each)]
+    points = {trial_id(first): first for first in (replace(each.spec, repeat=0) for each in measured)}
+    found = {point: estimate(trial) for point, trial in points.items()}
+    return {point: step for point, step in found.items() if isinstance(step, Estimate)}
+
+
+def _is_measurement(record: TrialRecord) -> bool:
+    return record.provenance == "measured" and record.result is not None and record.placement.trains

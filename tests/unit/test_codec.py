@@ -37,6 +37,7 @@ _PLAN = Plan(
     cached=(Cached(trial=trial_spec(), trial_id="0" * 16, provenance="measured", stale="torch 2.9"),),
     skipped=(Skipped(point="mnist_cnn t4", reason="no"), Skipped(point="", reason="", trial=trial_spec())),
     forecasts=(forecast(), forecast(step_seconds=None, price=Unpriced(reason="no prices"))),
+    hindcasts={"0" * 16: forecast().step},
 )
 _VALUES = (
     trial_spec(workload_options={"filters": (8, 16), "bias": True, "rate": 0.5, "note": None}),

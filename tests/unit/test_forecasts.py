@@ -3,14 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from plan_values import T4, TPU, held, here, planned, point
+from builders import record
+from plan_values import T4, TPU, device, held, here, planned, point
 from price_values import price_list
 
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import Failure
 from orchestrator.plan.prices import Market, forecasts_repriced
 from orchestrator.predict.defaults import default_models
-from orchestrator.predict.forecasts import forecasts_of
+from orchestrator.predict.estimator import estimator_of
+from orchestrator.predict.forecasts import forecasts_of, hindcasts_of
 from orchestrator.predict.shape import shape_of
 
 GPU = replace(
@@ -20,6 +24,8 @@ GPU = replace(
     instances={1: "t4-box", 2: "2xt4-box"},
 )
 
+ESTIMATE = estimator_of({each.name: each for each in (GPU, TPU, device())}, default_models())
+
 
 def market(**changes):
     devices = {each.name: each for each in (GPU, TPU)}
@@ -27,7 +33,7 @@ def market(**changes):
 
 
 def forecasts(*points, **changes):
-    return forecasts_of(planned(*points, **changes), market(), default_models())
+    return forecasts_of(planned(*points, **changes), market(), ESTIMATE)
 
 
 def test_every_point_of_a_device_that_is_not_here_has_a_forecast_rehearsed_or_skipped():
@@ -47,7 +53,7 @@ def test_what_is_here_or_runs_nowhere_or_trains_nothing_has_none():
     assert not forecasts(point(device=GPU, precision="bf16"))
     plan = planned(point(device=GPU))
     idle = replace(plan.placements[0], trial=replace(plan.placements[0].trial, trainer="noop"))
-    assert not forecasts_of(replace(plan, placements=(idle,)), market(), default_models())
+    assert not forecasts_of(replace(plan, placements=(idle,)), market(), ESTIMATE)
 
 
 def test_trials_that_differ_in_their_seed_are_one_forecast_and_others_are_not():
@@ -74,15 +80,37 @@ def test_a_step_on_other_data_of_other_code_or_of_another_size_is_another_one(ch
     assert shape_of(replace(one.trial, **change)) != shape_of(one.trial)
 
 
+def test_what_was_measured_has_a_hindcast_for_each_point_and_what_would_be_refused_has_none():
+    there = here(devices={"t4": held(2)})
+    points = (point(device=GPU), point(device=GPU, seed=1), point(device=GPU, precision="fp16"), point())
+    plan = planned(*points, repeats=2, inventory=there)
+    records = [record(placement=each) for each in plan.placements]
+    first, second, *_ = (each.trial_id for each in plan.placements if not each.trial.repeat)
+    found = hindcasts_of(plan, records, ESTIMATE)
+    assert set(found) == {first, second}
+    assert found[first] == forecasts(point(device=GPU))[0].step
+    assert set(hindcasts_of(plan, records[:1], ESTIMATE)) == {first}
+
+
+def test_a_failure_or_a_rehearsal_or_a_trial_of_another_plan_has_no_hindcast():
+    (placed,) = planned(point(device=GPU), inventory=here(devices={"t4": held(1)})).placements
+    plan = Plan(sweep="example", placements=(placed,), cached=(), skipped=())
+    failed = record(placement=placed, failure=Failure(kind="oom", message="too large"))
+    rehearsed = record(placement=replace(placed, provenance="rehearsed"))
+    idle = record(placement=replace(placed, trains=False))
+    assert not hindcasts_of(plan, [failed, rehearsed, idle], ESTIMATE)
+    assert not hindcasts_of(replace(plan, placements=()), [record(placement=placed)], ESTIMATE)
+
+
 def test_a_forecast_is_priced_as_what_would_be_rented_and_anew_when_that_is_asked():
     plan = planned(point(device=GPU, num_workers=2))
-    plan = replace(plan, forecasts=forecasts_of(plan, market(), default_models()))
+    plan = replace(plan, forecasts=forecasts_of(plan, market(), ESTIMATE))
     (found,) = plan.forecasts
     assert isinstance(found.price, Price)
     assert (found.price.instance, found.price.usd_per_hour) == ("2xt4-box", 3.0)
     (spot,) = forecasts_repriced(plan, market(provisioning="spot")).forecasts
     assert spot.price.usd_per_hour == 1.0
-    (without,) = forecasts_of(plan, market(rows={}, region=None), default_models())
+    (without,) = forecasts_of(plan, market(rows={}, region=None), ESTIMATE)
     assert isinstance(without.price, Unpriced)
     elsewhere = replace(market(), devices={})
     assert forecasts_repriced(plan, elsewhere) == plan

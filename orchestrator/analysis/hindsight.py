@@ -1,0 +1,110 @@
+"""Measurements beside what would have been predicted without them, and how often the intervals held. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from orchestrator.analysis.compare import told_of
+from orchestrator.analysis.measured import Measured
+from orchestrator.analysis.setting import label_of
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import Spread, counted, number, share, spread
+from orchestrator.core.estimate import Estimate
+
+_MS = 1000
+_NOTE = (
+    "What would have been predicted if nothing of the workload had ever been measured on that device. "
+    "Brackets are to hold 90 of 100 measurements."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindsight:
+    """A measurement, and what would have been thought of it.
+
+    Attributes:
+        predicted, measured: seconds of a step.
+    """
+
+    label: str
+    predicted: Estimate
+    measured: float
+
+    @property
+    def is_inside(self) -> bool:
+        """The interval held it."""
+        return self.predicted.low <= self.measured <= self.predicted.high
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.measured / self.predicted.likely
+
+
+def hindsights_of(measured: Sequence[Measured], hindcasts: Mapping[str, Estimate]) -> tuple[Hindsight, ...]:
+    """One for each measurement of which something would have been predicted."""
+    training = [each for each in measured if each.trains]
+    told = told_of(training)
+    own = dict.fromkeys(("workload", "device", "trainer", "precision", *told))
+    return tuple(
+        Hindsight(
+            label=label_of(each.setting, own),
+            predicted=hindcasts[each.point],
+            measured=each.step_seconds.median,
+        )
+        for each in training
+        if each.point in hindcasts
+    )
+
+
+def hindsight_table(hindsights: Sequence[Hindsight]) -> Table:
+    """One row for each."""
+    numbers = ("predicted ms [90%]", "measured ms", "measured / predicted")
+    return Table(
+        title="Predicted, then measured",
+        note=" ".join((_NOTE, *_calibration_of(hindsights))),
+        columns=(
+            Column(header="of"),
+            *(Column(header=each, is_number=True) for each in numbers),
+            Column(header="in the interval"),
+            Column(header="from"),
+        ),
+        rows=tuple(
+            (
+                each.label,
+                _shown(each.predicted),
+                number(_MS * each.measured),
+                number(each.ratio),
+                "yes" if each.is_inside else "no",
+                each.predicted.source,
+            )
+            for each in hindsights
+        ),
+    )
+
+
+def hindsight_in_words(hindsights: Sequence[Hindsight]) -> Iterator[str]:
+    """Of a single measurement both numbers, of several how often the intervals held."""
+    if len(hindsights) == 1:
+        (only,) = hindsights
+        measured = f"measured {number(_MS * only.measured)}"
+        yield f"{only.label}: predicted {_shown(only.predicted)} ms a step, {measured}."
+    else:
+        yield from _calibration_of(hindsights)
+
+
+def _calibration_of(hindsights: Sequence[Hindsight]) -> Iterator[str]:
+    if len(hindsights) < 2:
+        return
+    inside = sum(each.is_inside for each in hindsights)
+    errors = [abs(1 / each.ratio - 1) for each in hindsights]
+    yield (
+        f"Of {counted(len(hindsights), 'measurement')} {inside:,} lie in the intervals that were predicted "
+        f"without them ({share(inside / len(hindsights))}; 90% should); the middle error is "
+        f"{share(median(errors))}."
+    )
+
+
+def _shown(predicted: Estimate) -> str:
+    step = Spread(median=predicted.likely, low=predicted.low, high=predicted.high)
+    return spread(step, factor=_MS)
