@@ -2,7 +2,7 @@
 
 import importlib
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,8 +38,9 @@ from orchestrator.plan.plan import plan
 from orchestrator.plan.prices import Market, forecasts_repriced, priced, repriced
 from orchestrator.plan.trials import data_needed
 from orchestrator.predict.defaults import default_models
-from orchestrator.predict.estimator import estimator_of
+from orchestrator.predict.estimator import bases_of, blind_estimator_of, estimator_of
 from orchestrator.predict.forecasts import forecasts_of, hindcasts_of
+from orchestrator.predict.own import own_of
 from orchestrator.record.archive import Archive
 from orchestrator.record.archived import ArchivedLedger
 from orchestrator.record.base import NoTracker, Tracker
@@ -141,20 +142,16 @@ def plan_sweep(settings: Settings, situation: Situation) -> Plan:
     )
 
 
-def with_predictions(
-    decided: Plan, settings: Settings, *, today: str, records: Iterable[TrialRecord]
-) -> Plan:
-    """The plan with what is thought of trials whose devices are not at hand, and of those that were measured.
-
-    Args:
-        records: of this sweep.
-    """
-    market = market_of(settings, today=today)
-    estimate = estimator_of(market.devices, default_models())
+def with_predictions(decided: Plan, settings: Settings, situation: Situation) -> Plan:
+    """The plan with what is thought of trials whose device is not at hand, or that were measured."""
+    market, models = market_of(settings, today=situation.today), default_models()
+    every = (record for records in situation.ledgers.values() for record in records)
+    basis, own = bases_of(market.devices, models), own_of(every, devices=market.devices)
+    blind = blind_estimator_of(basis, own, models.prior)
     return replace(
         decided,
-        forecasts=forecasts_of(decided, market, estimate),
-        hindcasts=hindcasts_of(decided, records, estimate),
+        forecasts=forecasts_of(decided, market, estimator_of(basis, own, models.prior)),
+        hindcasts=hindcasts_of(decided, situation.ledgers.get(settings.sweep.name, ()), blind),
     )
 
 
@@ -205,7 +202,7 @@ def run_sweep(
                 )
             if halts.is_interrupted:
                 raise KeyboardInterrupt
-            outcome = _written(settings, todo, ledger.records(), today=situation.today)
+            outcome = _written(settings, todo, ledger.records(), situation)
             outcome = replace(outcome, remarks=remarks_on(account))
         except BaseException:
             tracker.finish(())
@@ -221,7 +218,7 @@ def report_sweep(settings: Settings, situation: Situation) -> Outcome:
     """
     kept = situation.ledgers.get(settings.sweep.name, ())
     records = _at_prices_asked(settings, kept, today=situation.today)
-    outcome = _written(settings, plan_sweep(settings, situation), records, today=situation.today)
+    outcome = _written(settings, plan_sweep(settings, situation), records, situation)
     if outcome.records:
         _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
     return outcome
@@ -338,10 +335,17 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _written(settings: Settings, current: Plan, records: tuple[TrialRecord, ...], *, today: str) -> Outcome:
-    """The report, in the sweep's folder."""
+def _written(
+    settings: Settings, current: Plan, records: tuple[TrialRecord, ...], situation: Situation
+) -> Outcome:
+    """The report, in the sweep's folder.
+
+    Args:
+        records: of this sweep, as they are by now.
+    """
     folder = ledger_of(settings).path.parent
-    told = with_predictions(current, settings, today=today, records=records)
+    ledgers = {**situation.ledgers, settings.sweep.name: records}
+    told = with_predictions(current, settings, replace(situation, ledgers=ledgers))
     return write_report(folder, records, told, settings.wish, images=settings.images)
 
 

@@ -83,12 +83,11 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outc
 def plan(settings: Settings, *, console: Console) -> Prospect:
     """Decide what becomes of every point; nothing is started."""
     situation = _look(settings, console, download=False)
-    today = situation.today
-    decided = pipeline.plan_sweep(settings, situation)
-    decided = pipeline.with_predictions(decided, settings, today=today, records=())
+    planned = pipeline.plan_sweep(settings, situation)
+    decided = pipeline.with_predictions(planned, settings, situation)
     return Prospect(
         plan=decided,
-        prices=prices_in(decided, pipeline.market_of(settings, today=today)),
+        prices=prices_in(decided, pipeline.market_of(settings, today=situation.today)),
         downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
         balance=pipeline.forecast_of(settings, situation, decided),
     )

@@ -37,10 +37,8 @@ class Analytic:
     measurements: int
     source: str
 
-    def step_seconds(
-        self, demand: Demand, *, flops_per_second: float, bytes_per_second: float
-    ) -> Estimate | Refusal:
-        """On a GPU with such peaks; refused for a step far smaller or larger than all that were fitted."""
+    def beyond(self, demand: Demand) -> Refusal | None:
+        """Why nothing is known of a step so small or large; None: those that were fitted are like it."""
         for name in COUNTS:
             asked = getattr(demand, name)
             if not self.least[name] / _BEYOND <= asked <= self.most[name] * _BEYOND:
@@ -49,11 +47,12 @@ class Analytic:
                     f"to {self.most[name]:.2g}",
                     to_measure="this workload there",
                 )
+        return None
+
+    def sum_of_parts(self, demand: Demand, *, flops_per_second: float, bytes_per_second: float) -> float:
+        """Seconds of such a step, however far it is from those that were fitted."""
         parts = parts_of(demand, flops_per_second=flops_per_second, bytes_per_second=bytes_per_second)
-        likely = float(parts @ np.array(self.coefficients))
-        return Estimate(
-            low=likely / self.factor, likely=likely, high=likely * self.factor, source=self.source
-        )
+        return float(parts @ np.array(self.coefficients))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +64,11 @@ class Measured:
     demand: Demand
     parts: tuple[float, ...]
     step_seconds: float
+
+
+def around(likely: float, *, factor: float, source: str) -> Estimate:
+    """An estimate whose interval is a factor to both sides."""
+    return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
 
 
 def parts_of(demand: Demand, *, flops_per_second: float, bytes_per_second: float) -> Floats:

@@ -9,6 +9,7 @@ from orchestrator.core import codec
 from orchestrator.predict.analytic import Analytic
 from orchestrator.predict.condense import condensed
 from orchestrator.predict.latency import LatencyTable
+from orchestrator.predict.prior import Prior
 from orchestrator.predict.read import read_latencies
 from orchestrator.predict.zoo import PUBLISHED_DEVICES
 
@@ -24,6 +25,7 @@ class DefaultModels:
         notice: whose measurements these are, and their licence.
         made_by: the command that makes the file.
         precision: of all of them.
+        prior: how far devices, workloads and repeats lie apart.
         devices: name of a file in conf/device -> fitted to that kind of GPU.
         any_gpu: fitted to all of them, for the other kinds.
     """
@@ -31,6 +33,7 @@ class DefaultModels:
     notice: str
     made_by: str
     precision: str
+    prior: Prior
     devices: Mapping[str, Analytic]
     any_gpu: Analytic
 

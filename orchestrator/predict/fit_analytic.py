@@ -5,7 +5,7 @@ their squares. The interval is a factor to both sides that holds 90% of the meas
 held out, each of them once; for a kind of GPU without measurements its device is held out with the model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,23 +22,34 @@ _PULL = 0.03
 def fit_analytic(measured: Sequence[Measured], *, for_new_devices: bool, source: str) -> Analytic:
     """Fit to all; the interval is of each model, and for new devices of each device too, held out."""
     rows = _Rows.of(measured)
-    errors = []
+    errors = np.concatenate(list(held_out_logs(measured, for_new_devices=for_new_devices).values()))
+    counts = {name: [float(getattr(each.demand, name)) for each in measured] for name in COUNTS}
+    return Analytic(
+        coefficients=tuple(_coefficients(rows.parts, rows.step_seconds).tolist()),
+        factor=float(np.exp(quantile_of(np.abs(errors)))),
+        least={name: min(each) for name, each in counts.items()},
+        most={name: max(each) for name, each in counts.items()},
+        measurements=len(measured),
+        source=source,
+    )
+
+
+def held_out_logs(measured: Sequence[Measured], *, for_new_devices: bool) -> Mapping[tuple[str, str], Floats]:
+    """(device, model) -> log(measured / predicted) of its rows by a fit to all other models.
+
+    Args:
+        for_new_devices: to other devices' too.
+    """
+    rows = _Rows.of(measured)
+    found = {}
     for device, model in sorted({(each.device, each.model) for each in measured}):
         tested = (rows.devices == device) & (rows.models == model)
         trained = rows.models != model
         if for_new_devices:
             trained &= rows.devices != device
         predicted = rows.parts[tested] @ _coefficients(rows.parts[trained], rows.step_seconds[trained])
-        errors.append(np.abs(log_errors(predicted, rows.step_seconds[tested])))
-    counts = {name: [float(getattr(each.demand, name)) for each in measured] for name in COUNTS}
-    return Analytic(
-        coefficients=tuple(_coefficients(rows.parts, rows.step_seconds).tolist()),
-        factor=float(np.exp(quantile_of(np.concatenate(errors)))),
-        least={name: min(each) for name, each in counts.items()},
-        most={name: max(each) for name, each in counts.items()},
-        measurements=len(measured),
-        source=source,
-    )
+        found[device, model] = log_errors(predicted, rows.step_seconds[tested])
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,8 +6,9 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.predict.analytic import Analytic, Measured
 from orchestrator.predict.defaults import DefaultModels
 from orchestrator.predict.fit_analytic import fit_analytic
+from orchestrator.predict.fit_prior import fit_prior
 from orchestrator.predict.latency import LatencyTable
-from orchestrator.predict.zoo import PUBLISHED_DEVICES, measured_zoo
+from orchestrator.predict.zoo import PUBLISHED_DEVICES, measured_zoo, repeat_deviation
 
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
@@ -33,6 +34,7 @@ def fit_default_models(table: LatencyTable) -> DefaultModels:
         notice=_NOTICE,
         made_by=_MADE_BY,
         precision="fp32",
+        prior=fit_prior(measured, repeat=repeat_deviation(table)),
         devices={name: _fit_one(measured, instance) for name, instance in named.items()},
         any_gpu=fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})"),
     )

@@ -11,6 +11,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec, trial_id
 from orchestrator.plan.prices import Market
 from orchestrator.predict.estimator import Estimator
+from orchestrator.predict.own import is_measurement
 from orchestrator.predict.shape import shape_of
 from orchestrator.train.registry import trainers
 
@@ -37,14 +38,10 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
     """Of every point of the plan with a measurement, by the trial_id of its first repeat; none is a refusal.
 
     Args:
-        estimate: knows nothing of these records.
+        estimate: knows nothing of the workloads of these records.
     """
     asked = {*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements)}
-    measured = [each for each in records if each.trial_id in asked and _is_measurement(each)]
+    measured = [each for each in records if each.trial_id in asked and is_measurement(each)]
     points = {trial_id(first): first for first in (replace(each.spec, repeat=0) for each in measured)}
     found = {point: estimate(trial) for point, trial in points.items()}
     return {point: step for point, step in found.items() if isinstance(step, Estimate)}
-
-
-def _is_measurement(record: TrialRecord) -> bool:
-    return record.provenance == "measured" and record.result is not None and record.placement.trains

@@ -1,13 +1,14 @@
 """Predictions with their prices as a plain table."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from orchestrator.analysis.predicted import origin_of
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Spread, count, number, spread
-from orchestrator.core.estimate import Estimate
+from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.predict.estimate import Prediction
+from orchestrator.core.sweep import Point
 from orchestrator.predict.roofline import Roofline
 from orchestrator.predict.transfer import Transfer
 
@@ -31,18 +32,33 @@ _NOTE = (
 )
 
 
-def prediction_table(found: Iterable[tuple[Prediction, Price | Unpriced]]) -> Table:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """Of one point.
+
+    Attributes:
+        step: seconds of one optimizer step, all replicas together.
+        price: of its devices.
+    """
+
+    point: Point
+    roofline: Roofline
+    step: Estimate | Refusal
+    price: Price | Unpriced
+
+
+def prediction_table(found: Iterable[Prediction]) -> Table:
     """One row a point."""
     return Table(
         title="Predicted",
         note=_NOTE,
         columns=tuple(Column(header=header, is_number=is_number) for header, is_number in _HEADERS),
-        rows=tuple(_row(prediction, price) for prediction, price in found),
+        rows=tuple(map(_row, found)),
     )
 
 
-def _row(prediction: Prediction, price: Price | Unpriced) -> tuple[str, ...]:
-    point, step = prediction.point, prediction.step
+def _row(prediction: Prediction) -> tuple[str, ...]:
+    point, step, price = prediction.point, prediction.step, prediction.price
     knobs = "".join(f" {name}={value}" for name, value in point.workload_options.items())
     return (
         f"{point.workload}{knobs}",

@@ -1,8 +1,12 @@
 """Measurements of published networks -> what the workloads of the same name here ask of a device."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+
+import numpy as np
+import pandas as pd
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.analytic import Measured, parts_of
@@ -62,7 +66,7 @@ def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
     Raises:
         ConfigError: there is none.
     """
-    known = table.rows[table.rows["model"].isin(_WORKLOADS) & table.rows["device"].isin(PUBLISHED_DEVICES)]
+    known = _known(table)
     if known.empty:
         raise ConfigError(
             f"{table.source}: none of the published devices {', '.join(PUBLISHED_DEVICES)} "
@@ -85,6 +89,20 @@ def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
                 parts=tuple(parts.tolist()),
                 step_seconds=float(seconds),
             )
+
+
+def repeat_deviation(table: LatencyTable) -> float:
+    """Of the logarithms of repeats of one workload on one device."""
+    known = _known(table)
+    logs = np.log(known["step_seconds"])
+    repeats = logs.groupby([known[each] for each in ("device", *WORKLOAD)])
+    squares = float((repeats.var() * (repeats.size() - 1)).sum())
+    return math.sqrt(squares / float((repeats.size() - 1).sum()))
+
+
+def _known(table: LatencyTable) -> pd.DataFrame:
+    is_known = table.rows["model"].isin(_WORKLOADS) & table.rows["device"].isin(PUBLISHED_DEVICES)
+    return table.rows[is_known]
 
 
 @cache

@@ -1,14 +1,17 @@
 """The verb `predict`: rooflines, times and costs of points, and refusals."""
 
+import json
 from pathlib import Path
 
 import pytest
+from builders import record, train_result, trial_spec
 
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict import defaults
 from orchestrator.predict.defaults import default_models
 from orchestrator.predicting import predicted
+from orchestrator.record.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,7 @@ def asked(working_directory, *words):
 
 
 def step(working_directory, *words):
-    ((prediction, _),) = asked(working_directory, *words)
+    (prediction,) = asked(working_directory, *words)
     return prediction.step
 
 
@@ -37,14 +40,32 @@ def test_a_time_and_a_cost_with_intervals_are_printed(capsys):
 
 def test_points_that_differ_in_the_trainer_alone_are_predicted_once(working_directory):
     both = asked(working_directory, "workload=vgg16", "trainer=tensorflow,torch_ddp", "device=t4,v100")
-    assert [prediction.point.device.name for prediction, _ in both] == ["t4", "v100"]
+    assert [prediction.point.device.name for prediction in both] == ["t4", "v100"]
 
 
 def test_every_point_of_a_sweep_is_predicted_or_refused(working_directory):
     found = asked(working_directory, "+sweep=tpu_vs_gpu")
-    kinds = {(each.point.device.kind, each.point.precision): type(each.step) for each, _ in found}
+    kinds = {(each.point.device.kind, each.point.precision): type(each.step) for each in found}
     assert kinds["gpu", "fp32"] is Estimate
     assert {kind for key, kind in kinds.items() if key != ("gpu", "fp32")} == {Refusal}
+
+
+def own_record(**changes):
+    """One of the user's, of lenet5 on a T4 that was far slower than what others measured."""
+    spec = trial_spec(workload="lenet5", device="t4", host_cpu=None, **changes)
+    return record(spec=spec, sweep="mine", result=train_result(block_seconds=((1.0,) * 6,)))
+
+
+def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, capsys):
+    words = ("workload=vgg16", "device=t4", "workload.image_size=64")
+    before = step(working_directory, *words)
+    Ledger(working_directory / "outputs/mine/records.jsonl").append(own_record())
+    found = step(working_directory, *words)
+    assert found.likely > 2 * before.likely
+    assert found.source == "own records there of lenet5: 1 of sweep mine; fitted to T4, g4dn.xlarge"
+    assert main(["plan", "--json", "+sweep=smoke", "trainer=torch_ddp", *words]) == 0
+    forecasts = json.loads(capsys.readouterr().out)["forecasts"]
+    assert found.source in {each["step"].get("source") for each in forecasts}
 
 
 def test_a_device_without_measurements_has_a_wider_interval(working_directory):
@@ -77,7 +98,7 @@ def test_what_was_never_measured_is_refused_with_what_to_measure(working_directo
 
 def test_a_refusal_still_has_its_roofline(working_directory):
     words = ("workload=vgg16", "device=v100", "precision=fp16", "num_workers=4")
-    ((found, _),) = asked(working_directory, *words)
+    (found,) = asked(working_directory, *words)
     assert found.roofline.exchange_seconds > 0
     assert found.roofline.bound_seconds >= found.roofline.compute_seconds
 

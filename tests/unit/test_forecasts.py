@@ -13,7 +13,7 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.plan.prices import Market, forecasts_repriced
 from orchestrator.predict.defaults import default_models
-from orchestrator.predict.estimator import estimator_of
+from orchestrator.predict.estimator import bases_of, estimator_of
 from orchestrator.predict.forecasts import forecasts_of, hindcasts_of
 from orchestrator.predict.shape import shape_of
 
@@ -24,7 +24,9 @@ GPU = replace(
     instances={1: "t4-box", 2: "2xt4-box"},
 )
 
-ESTIMATE = estimator_of({each.name: each for each in (GPU, TPU, device())}, default_models())
+MODELS = default_models()
+BASIS = bases_of({each.name: each for each in (GPU, TPU, device())}, MODELS)
+ESTIMATE = estimator_of(BASIS, (), MODELS.prior)
 
 
 def market(**changes):

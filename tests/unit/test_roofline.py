@@ -97,7 +97,7 @@ def world(*, error=1.0):
 
 def on_new(model, demand):
     flops, bandwidth = PEAKS["new"]
-    return model.step_seconds(demand, flops_per_second=flops, bytes_per_second=bandwidth)
+    return model.sum_of_parts(demand, flops_per_second=flops, bytes_per_second=bandwidth)
 
 
 def test_a_sum_of_parts_is_found_again():
@@ -106,10 +106,8 @@ def test_a_sum_of_parts_is_found_again():
     assert found.factor < 1.2
     for each in measured:
         if each.device == "new":
-            step = on_new(found, each.demand)
-            assert step.likely == pytest.approx(each.step_seconds, rel=0.1)
-            assert step.low < step.likely < step.high
-    assert on_new(found, measured[0].demand).source == "a test"
+            assert on_new(found, each.demand) == pytest.approx(each.step_seconds, rel=0.1)
+            assert found.beyond(each.demand) is None
 
 
 def test_a_model_that_is_unlike_the_others_makes_intervals_wide():
@@ -128,7 +126,7 @@ def test_intervals_for_new_devices_are_of_devices_held_out():
 
 def test_a_step_larger_than_all_that_were_measured_is_refused():
     found = fit_analytic(list(world()), for_new_devices=False, source="a test")
-    refused = on_new(found, replace(next(iter(world())).demand, layers=5000))
+    refused = found.beyond(replace(next(iter(world())).demand, layers=5000))
     assert isinstance(refused, Refusal)
     assert refused.reason.startswith("layers 5e+03, measured were ")
 

@@ -1,0 +1,155 @@
+"""(a step that is asked for, fitted models) -> what the measurements of others tell of it. Pure."""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from orchestrator.core.device import Device
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.peaks import peaks_of
+from orchestrator.predict.analytic import Analytic, around
+from orchestrator.predict.defaults import DefaultModels
+from orchestrator.predict.demand import Demand, demand_of
+from orchestrator.predict.roofline import Roofline, roofline_of
+from orchestrator.train.precision import PRECISIONS
+from workloads.layers import Custom, Embedding, Rbm, Recurrent
+from workloads.spec import Supervised, WorkloadSpec
+
+_UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
+_UNLIKE = 2.0
+"""How much farther apart workloads are taken to lie where others measured nothing alike: an assumption."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A step whose time is asked for.
+
+    Attributes:
+        spec: of the workload, with its knobs.
+    """
+
+    spec: WorkloadSpec
+    device: Device
+    precision: str
+    num_workers: int
+    global_batch_size: int
+
+    @property
+    def demand(self) -> Demand:
+        """What it asks of its devices."""
+        return demand_of(
+            self.spec,
+            global_batch_size=self.global_batch_size,
+            value_bytes=PRECISIONS[self.precision].value_bytes,
+        )
+
+    @property
+    def replicas(self) -> int:
+        """Of all workers together."""
+        return self.num_workers * self.device.replicas
+
+    @property
+    def roofline(self) -> Roofline:
+        """Its bound."""
+        return roofline_of(self.demand, self.device, precision=self.precision, count=self.num_workers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What is known of a step before own measurements are looked at.
+
+    Attributes:
+        step: its time, or why others tell nothing of it.
+        seconds: its sum of parts, for own measurements to correct; None: there is nothing to correct.
+        peers: equal for steps of which measurements correct each other's sums.
+        device, workload: deviations of logarithms from those sums, as in `Prior`.
+        source: whose coefficients the sum has.
+    """
+
+    step: Estimate | Refusal
+    seconds: float | None
+    peers: Hashable
+    device: float
+    workload: float
+    source: str
+
+
+def basis_of(asked: Asked, models: DefaultModels) -> Basis:
+    """Of any step. Where others measured nothing alike, it is a sum of parts of any GPU and no estimate."""
+    is_classifier = _is_image_classifier(asked.spec)
+    unlike = _unlike(asked, models, is_classifier=is_classifier)
+    own_model = None if unlike else models.devices.get(asked.device.name)
+    model, prior = own_model or models.any_gpu, models.prior
+    seconds = _sum_of_parts(asked, model)
+    beyond = model.beyond(asked.demand)
+    step = unlike or _published(asked, model, seconds=seconds, beyond=beyond)
+    workload = math.log(own_model.factor) / prior.quantile if own_model else prior.workload
+    return Basis(
+        step=step,
+        seconds=None if beyond and is_classifier else seconds,
+        peers=(
+            asked.device.name,
+            asked.precision,
+            asked.num_workers,
+            "" if is_classifier else asked.spec.name,
+        ),
+        device=math.inf if unlike else prior.device,
+        workload=_UNLIKE * workload if unlike else workload,
+        source="rough, for others measured nothing alike" if unlike else model.source,
+    )
+
+
+def _unlike(asked: Asked, models: DefaultModels, *, is_classifier: bool) -> Refusal | None:
+    """Why the measurements of others say nothing about such a step; None: they may."""
+    device = asked.device
+    if device.kind != "gpu":
+        return Refusal(
+            reason=f"no {device.kind.upper()} was measured",
+            to_measure=f"an image classifier there in {asked.precision}",
+        )
+    if asked.precision != models.precision:
+        return Refusal(
+            reason=f"measured in {models.precision} alone, not {asked.precision}",
+            to_measure=f"an image classifier there in {asked.precision}",
+        )
+    if asked.replicas > 1:
+        return Refusal(
+            reason=f"measured on one device, not {asked.replicas}",
+            to_measure=f"an image classifier there with {asked.num_workers} workers",
+        )
+    if not is_classifier:
+        return Refusal(reason="only image classifiers were measured", to_measure="this workload there")
+    return None
+
+
+def _published(
+    asked: Asked, model: Analytic, *, seconds: float | None, beyond: Refusal | None
+) -> Estimate | Refusal:
+    if seconds is None:
+        return Refusal(
+            reason=f"the {asked.precision} or memory peak of {asked.device.name} is unknown",
+            to_measure="this point",
+        )
+    return beyond or around(seconds, factor=model.factor, source=model.source)
+
+
+def _sum_of_parts(asked: Asked, model: Analytic) -> float | None:
+    """With the exchange of the gradients on top; None where a peak is unknown."""
+    peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
+    exchange = asked.roofline.exchange_seconds
+    if peaks is None or exchange is None:
+        return None
+    flops, memory = peaks.flops_per_second, peaks.memory_bytes_per_second
+    if flops is None or memory is None:
+        return None
+    demand = asked.demand
+    whole = replace(demand, weight_bytes=asked.replicas * demand.weight_bytes)
+    return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
+
+
+def _is_image_classifier(spec: WorkloadSpec) -> bool:
+    protocol = spec.phases[-1].protocol
+    if not isinstance(protocol, Supervised):
+        return False
+    nodes = spec.networks[protocol.network].nodes
+    return not any(isinstance(node.layer, _UNLIKE_CLASSIFIERS) for node in nodes)

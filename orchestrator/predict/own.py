@@ -1,0 +1,55 @@
+"""The user's own records -> measured steps of workloads as these are now. Pure."""
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from orchestrator.analysis.timing import step_seconds_of
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import TrialSpec
+from workloads.registry import workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A measurement.
+
+    Attributes:
+        step_seconds: median over its blocks.
+        sweep: that made it.
+    """
+
+    trial: TrialSpec
+    step_seconds: float
+    sweep: str
+
+
+def is_measurement(record: TrialRecord) -> bool:
+    """Something was trained on the device that was asked for."""
+    return record.provenance == "measured" and record.result is not None and record.placement.trains
+
+
+def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[Own, ...]:
+    """Each measurement on these devices once, however many ledgers have it.
+
+    None of a workload that is another one now.
+    """
+    distinct = {
+        (each.trial_id, each.attempt, each.started_at): each
+        for each in records
+        if is_measurement(each) and each.spec.device in devices
+    }
+    return tuple(own for each in distinct.values() for own in _own(each))
+
+
+def _own(record: TrialRecord) -> Iterator[Own]:
+    steady = step_seconds_of(record.result) if record.result else None
+    if steady and _is_current(record.spec):
+        yield Own(trial=record.spec, step_seconds=steady.median, sweep=record.reused_from or record.sweep)
+
+
+def _is_current(trial: TrialSpec) -> bool:
+    """Its workload is still there, with that version."""
+    try:
+        return workload(trial.workload, trial.workload_options).version == trial.workload_version
+    except ValueError:
+        return False

@@ -1,0 +1,53 @@
+"""How far steps lie from their sum of parts: before anything of one's own was measured, and after. Pure.
+
+log(measured / sum of parts) is what a device and its software do to every workload, of deviation d, plus
+what is left of each workload, of deviation w, both normal. After n workloads with mean r, the next one has
+mean k r and variance w^2 (1 + k / n), with k = n d^2 / (n d^2 + w^2); w pools the prior's with their own.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prior:
+    """Deviations of logarithms, in published measurements.
+
+    Attributes:
+        device: of devices, each held out.
+        workload: of workloads on one device, each model held out with it.
+        repeat: of repeats of one trial.
+        freedom: that `workload` counts for against workloads of one's own.
+        quantile: deviations to both sides that held 90% of other models on a device held out, of which one
+            workload had been measured.
+    """
+
+    device: float
+    workload: float
+    repeat: float
+    freedom: int
+    quantile: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What measurements say of the logarithm of the next one over its sum of parts."""
+
+    mean: float
+    deviation: float
+
+
+def learned_from(logs: Sequence[float], *, device: float, workload: float, freedom: int) -> Learned:
+    """From one value a workload, at least one.
+
+    Args:
+        device, workload: deviations; the first is infinite where nothing is known of such devices.
+        freedom: of the second.
+    """
+    count, mean = len(logs), fmean(logs)
+    squares = math.fsum((each - mean) ** 2 for each in logs)
+    variance = (freedom * workload**2 + squares) / (freedom + count - 1)
+    weight = 1.0 if math.isinf(device) else count * device**2 / (count * device**2 + variance)
+    return Learned(mean=weight * mean, deviation=math.sqrt(variance * (1 + weight / count)))
