@@ -39,7 +39,7 @@ from orchestrator.plan.prices import Market, forecasts_repriced, priced, reprice
 from orchestrator.plan.trials import data_needed
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.estimator import bases_of, blind_estimator_of, estimator_of
-from orchestrator.predict.forecasts import forecasts_of, hindcasts_of
+from orchestrator.predict.forecasts import forecasts_of, hindcasts_of, track_record_of
 from orchestrator.predict.own import own_of
 from orchestrator.record.archive import Archive
 from orchestrator.record.archived import ArchivedLedger
@@ -152,6 +152,7 @@ def with_predictions(decided: Plan, settings: Settings, situation: Situation) ->
         decided,
         forecasts=forecasts_of(decided, market, estimator_of(basis, own, models.prior)),
         hindcasts=hindcasts_of(decided, situation.ledgers.get(settings.sweep.name, ()), blind),
+        track_record=track_record_of(own, blind),
     )
 
 

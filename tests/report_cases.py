@@ -6,7 +6,7 @@ from builders import placement, record, train_result, trial_spec
 from price_values import price
 
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.forecast import Forecast
+from orchestrator.core.forecast import Forecast, TrackRecord
 from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
@@ -109,7 +109,7 @@ def baseline_of(records, **values):
     return Baseline(keys=tuple(values), points=tuple(points))
 
 
-def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hindcasts=None):
+def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hindcasts=None, so_far=(0, 0)):
     """A plan that found those records in the ledger."""
     cached = tuple(
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
@@ -124,6 +124,7 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hin
         aims=AIMS,
         forecasts=tuple(forecasts),
         hindcasts=hindcasts or {},
+        track_record=TrackRecord(num_inside=so_far[0], num_measured=so_far[1]),
     )
 
 

@@ -139,7 +139,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         choice_table(findings.advice),
         outlook_table(findings.outlooks),
         predicted_table(findings.predicted),
-        hindsight_table(findings.hindsights),
+        hindsight_table(findings.hindsights, plan.track_record),
         target_table(to_target_of(findings.records)),
         utilisation_table(findings.records, name_of),
         cost_table(findings.costs, name_of),

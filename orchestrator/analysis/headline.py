@@ -29,7 +29,7 @@ def facts_of(findings: Findings) -> tuple[str, ...]:
         *_against(findings.against.compared),
         *_compared(findings.compared),
         *outlook_in_words(findings.outlooks, findings.wish),
-        *hindsight_in_words(findings.hindsights),
+        *hindsight_in_words(findings.hindsights, findings.plan.track_record),
         *_billed(findings),
         *_caveats(findings),
     )

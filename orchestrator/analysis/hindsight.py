@@ -10,6 +10,7 @@ from orchestrator.analysis.setting import label_of
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import Spread, counted, number, share, spread
 from orchestrator.core.estimate import Estimate
+from orchestrator.core.forecast import TrackRecord
 
 _MS = 1000
 _NOTE = (
@@ -33,7 +34,7 @@ class Hindsight:
     @property
     def is_inside(self) -> bool:
         """The interval held it."""
-        return self.predicted.low <= self.measured <= self.predicted.high
+        return self.predicted.holds(self.measured)
 
     @property
     def ratio(self) -> float:
@@ -57,12 +58,12 @@ def hindsights_of(measured: Sequence[Measured], hindcasts: Mapping[str, Estimate
     )
 
 
-def hindsight_table(hindsights: Sequence[Hindsight]) -> Table:
+def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Table:
     """One row for each."""
     numbers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
         title="Predicted, then measured",
-        note=" ".join((_NOTE, *_calibration_of(hindsights))),
+        note=" ".join((_NOTE, *_calibration_of(hindsights, so_far))),
         columns=(
             Column(header="of"),
             *(Column(header=each, is_number=True) for each in numbers),
@@ -83,25 +84,31 @@ def hindsight_table(hindsights: Sequence[Hindsight]) -> Table:
     )
 
 
-def hindsight_in_words(hindsights: Sequence[Hindsight]) -> Iterator[str]:
-    """Of a single measurement both numbers, of several how often the intervals held."""
+def hindsight_in_words(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Iterator[str]:
+    """Of a single measurement both numbers, of several how often the intervals held; then of all sweeps."""
     if len(hindsights) == 1:
         (only,) = hindsights
         measured = f"measured {number(_MS * only.measured)}"
         yield f"{only.label}: predicted {_shown(only.predicted)} ms a step, {measured}."
-    else:
-        yield from _calibration_of(hindsights)
+    if hindsights:
+        yield from _calibration_of(hindsights, so_far)
 
 
-def _calibration_of(hindsights: Sequence[Hindsight]) -> Iterator[str]:
-    if len(hindsights) < 2:
-        return
-    inside = sum(each.is_inside for each in hindsights)
-    errors = [abs(1 / each.ratio - 1) for each in hindsights]
-    yield (
-        f"Of {counted(len(hindsights), 'measurement')} {inside:,} lie in the intervals that were predicted "
-        f"without them ({share(inside / len(hindsights))}; 90% should); the middle error is "
-        f"{share(median(errors))}."
+def _calibration_of(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Iterator[str]:
+    if len(hindsights) > 1:
+        errors = [abs(1 / each.ratio - 1) for each in hindsights]
+        yield (
+            f"{_held(sum(each.is_inside for each in hindsights), len(hindsights))}; the middle error is "
+            f"{share(median(errors))}."
+        )
+    if so_far.num_measured > len(hindsights):
+        yield f"In all sweeps, on these devices: {_held(so_far.num_inside, so_far.num_measured)}."
+
+
+def _held(inside: int, measured: int) -> str:
+    return (
+        f"{inside:,} of {counted(measured, 'measurement')} in the interval that was predicted without it "
+        f"({share(inside / measured)}; 90% should)"
     )
 
 

@@ -24,6 +24,10 @@ class Estimate:
         if not 0 < self.low <= self.likely <= self.high < math.inf:
             raise ConfigError(f"no estimate: {self.low} <= {self.likely} <= {self.high} seconds")
 
+    def holds(self, seconds: float) -> bool:
+        """Whether a measurement lies in the interval."""
+        return self.low <= seconds <= self.high
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:

@@ -1,4 +1,4 @@
-"""What is thought of trials whose device is not at hand, as a plan keeps it."""
+"""What is thought of trials whose device is not at hand, and how such thoughts fared, as a plan keeps it."""
 
 from dataclasses import dataclass
 
@@ -22,3 +22,16 @@ class Forecast:
     num_trials: int
     step: Estimate | Refusal
     price: Price | Unpriced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackRecord:
+    """How often intervals held a step that was measured and of whose workload they knew nothing.
+
+    Attributes:
+        num_measured: steps in all ledgers, on a sweep's devices, of which something would have been
+            predicted.
+    """
+
+    num_inside: int = 0
+    num_measured: int = 0

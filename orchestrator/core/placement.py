@@ -7,7 +7,7 @@ from typing import Literal
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import Estimate
-from orchestrator.core.forecast import Forecast
+from orchestrator.core.forecast import Forecast, TrackRecord
 from orchestrator.core.spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -132,6 +132,7 @@ class Plan:
         forecasts: of the trials whose device is not at hand.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
             predicted if they had not been.
+        track_record: of all that was measured so far.
     """
 
     sweep: str
@@ -143,6 +144,7 @@ class Plan:
     aims: Mapping[str, Aim] = field(default_factory=dict)
     forecasts: tuple[Forecast, ...] = ()
     hindcasts: Mapping[str, Estimate] = field(default_factory=dict)
+    track_record: TrackRecord = field(default_factory=TrackRecord)
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

@@ -1,18 +1,19 @@
-"""(plan, estimator) -> what is thought of trials whose device is not at hand, or that were measured."""
+"""(plan, estimator) -> what is thought of trials whose device is not at hand, or that were measured. Pure."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
+from statistics import median
 
 from orchestrator.core.estimate import Estimate
-from orchestrator.core.forecast import Forecast
+from orchestrator.core.forecast import Forecast, TrackRecord
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec, trial_id
 from orchestrator.plan.prices import Market
 from orchestrator.predict.estimator import Estimator
-from orchestrator.predict.own import is_measurement
-from orchestrator.predict.shape import shape_of
+from orchestrator.predict.own import Own, is_measurement
+from orchestrator.predict.shape import Shape, shape_of
 from orchestrator.train.registry import trainers
 
 
@@ -45,3 +46,19 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
     points = {trial_id(first): first for first in (replace(each.spec, repeat=0) for each in measured)}
     found = {point: estimate(trial) for point, trial in points.items()}
     return {point: step for point, step in found.items() if isinstance(step, Estimate)}
+
+
+def track_record_of(own: Iterable[Own], estimate: Estimator) -> TrackRecord:
+    """Of every step that was measured, once.
+
+    Args:
+        estimate: knows nothing of the workload that it is asked about.
+    """
+    steps: dict[Shape, list[Own]] = defaultdict(list)
+    for each in own:
+        steps[shape_of(each.trial)].append(each)
+    compared = [
+        (estimate(alike[0].trial), median(each.step_seconds for each in alike)) for alike in steps.values()
+    ]
+    inside = [step.holds(seconds) for step, seconds in compared if isinstance(step, Estimate)]
+    return TrackRecord(num_inside=sum(inside), num_measured=len(inside))

@@ -15,6 +15,7 @@ from report_cases import forecast
 from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import RecordError
+from orchestrator.core.forecast import TrackRecord
 from orchestrator.core.placement import Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult, TrialRecord
@@ -38,6 +39,7 @@ _PLAN = Plan(
     skipped=(Skipped(point="mnist_cnn t4", reason="no"), Skipped(point="", reason="", trial=trial_spec())),
     forecasts=(forecast(), forecast(step_seconds=None, price=Unpriced(reason="no prices"))),
     hindcasts={"0" * 16: forecast().step},
+    track_record=TrackRecord(num_inside=3, num_measured=4),
 )
 _VALUES = (
     trial_spec(workload_options={"filters": (8, 16), "bias": True, "rate": 0.5, "note": None}),

@@ -8,8 +8,10 @@ from builders import placement, record, train_result
 from plan_values import T4, TPU, device, held, here, planned, point
 
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.forecast import TrackRecord
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.estimator import bases_of, blind_estimator_of, estimator_of
+from orchestrator.predict.forecasts import track_record_of
 from orchestrator.predict.own import own_of
 from orchestrator.predict.prior import learned_from
 
@@ -182,6 +184,15 @@ def test_a_hindcast_sees_no_record_of_its_workload_and_all_others():
     records = [slowed(3.0, **LENET), slowed(9.0, **VGG), took(trial(**VGG), 1.0)]
     blind = blind_estimator_of(BASIS, own_of(records, devices=DEVICES), PRIOR)
     assert blind(trial(**VGG)) == estimate(trial(**VGG), records[0])
+
+
+def test_the_track_record_has_each_step_once_by_predictions_that_know_nothing_of_its_workload():
+    near, far = slowed(1.0, **LENET), slowed(50.0, **VGG)
+    repeat = took(replace(trial(**LENET), repeat=1, seed=3), 1.1 * BASIS(trial(**LENET)).seconds)
+    refused = slowed(1.0, workload="imdb_bigru")
+    own = own_of([near, repeat, far, refused], devices=DEVICES)
+    blind = blind_estimator_of(BASIS, (), PRIOR)
+    assert track_record_of(own, blind) == TrackRecord(num_inside=1, num_measured=2)
 
 
 def test_a_step_far_larger_than_all_that_were_measured_stays_refused():

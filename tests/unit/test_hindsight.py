@@ -7,14 +7,14 @@ from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
 
 
-def found(records, **step_seconds):
+def found(records, so_far=(0, 0), **step_seconds):
     """Predicted of the first repeat of each trainer: that step, half and twice of it as its interval."""
     hindcasts = {
         each.trial_id: forecast(step_seconds=step_seconds[each.spec.trainer]).step
         for each in records
         if not each.spec.repeat and each.spec.trainer in step_seconds
     }
-    return findings_of(records, plan_of(records, hindcasts=hindcasts))
+    return findings_of(records, plan_of(records, hindcasts=hindcasts, so_far=so_far))
 
 
 def table_of(findings):
@@ -52,11 +52,23 @@ def test_of_several_it_is_told_how_often_the_intervals_held():
     records = [measured(step_seconds=0.0020), measured("tensorflow", step_seconds=0.0050)]
     findings = found(records, torch_ddp=0.0019, tensorflow=0.0019)
     told = (
-        "Of 2 measurements 1 lie in the intervals that were predicted without them (50%; 90% should); the "
-        "middle error is 34%."
+        "1 of 2 measurements in the interval that was predicted without it (50%; 90% should); the middle "
+        "error is 34%."
     )
     assert told in headline_of(findings)
     assert table_of(findings).note.endswith(told)
+
+
+def test_the_intervals_of_all_sweeps_are_counted_where_there_are_more_than_these():
+    told = (
+        "In all sweeps, on these devices: 8 of 9 measurements in the interval that was predicted without it "
+        "(89%; 90% should)."
+    )
+    findings = found([measured(step_seconds=0.002)], so_far=(8, 9), torch_ddp=0.0019)
+    assert headline_of(findings)[-1] == told
+    assert table_of(findings).note.endswith(told)
+    only = found([measured(step_seconds=0.002)], so_far=(1, 1), torch_ddp=0.0019)
+    assert "In all sweeps" not in table_of(only).note
 
 
 def test_without_a_prediction_there_is_neither_table_nor_sentence():
