@@ -20,6 +20,7 @@ from trials import count, unseen
 
 from orchestrator import pipeline
 from orchestrator.config.load import load
+from orchestrator.situation import look
 
 _WORDS = ("+sweep=scale", "cluster=fake", "pools=scale", "tracking=none", "prices=none")
 
@@ -71,11 +72,11 @@ def measured() -> str:
     """One row, of a sweep in this working directory."""
     began = time.perf_counter()
     settings = load(_WORDS, working_directory=Path.cwd())
-    situation = pipeline.look(settings, download=False)
+    situation = look(settings, download=False)
     pipeline.plan_sweep(settings, situation)
     planned = time.perf_counter() - began
     began = time.perf_counter()
-    outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=print)
+    outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=print, ask=None)
     took = time.perf_counter() - began
     pools = Counter(record.placement.node.rpartition("-")[0] for record in outcome.records)
     failed = sum(record.failure is not None for record in outcome.records)

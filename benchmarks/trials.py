@@ -15,6 +15,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Attempt, Mission
 from orchestrator.execute.inline import InlineExecutor
+from orchestrator.situation import Situation, look
 
 
 class Silent:
@@ -39,24 +40,24 @@ def unseen(_plan: Plan) -> Iterator[Silent]:
 
 
 @contextmanager
-def sweep_of(*overrides: str) -> Iterator[tuple[Settings, pipeline.Situation]]:
+def sweep_of(*overrides: str) -> Iterator[tuple[Settings, Situation]]:
     """A sweep as a command line would ask for it, and what is here for it."""
     with tempfile.TemporaryDirectory() as outputs:
         words = ("tracking=none", f"outputs={outputs}", "data.source=synthetic", *overrides)
         settings = load(words, working_directory=Path.cwd())
-        yield settings, pipeline.look(settings, download=False)
+        yield settings, look(settings, download=False)
 
 
 def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
     """Run such a sweep. Exits where a point of it is skipped or a trial has failed."""
     with sweep_of(*overrides) as (settings, situation):
         require_all(pipeline.plan_sweep(settings, situation))
-        outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=_tell)
+        outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=_tell, ask=None)
     return require_results(outcome.records)
 
 
 def run_in_order(
-    placements: Sequence[Placement], settings: Settings, situation: pipeline.Situation
+    placements: Sequence[Placement], settings: Settings, situation: Situation
 ) -> tuple[TrialRecord, ...]:
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
@@ -65,7 +66,7 @@ def run_in_order(
     return require_results(records)
 
 
-def mission_of(settings: Settings, situation: pipeline.Situation) -> Mission:
+def mission_of(settings: Settings, situation: Situation) -> Mission:
     """What the trials of such a sweep are told."""
     return Mission(
         sweep=settings.sweep.name,

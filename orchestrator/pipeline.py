@@ -1,86 +1,59 @@
 """The story of a sweep on one page: look, plan, execute, record, analyse."""
 
-import importlib
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.wording import counted
 from orchestrator.budgeting import Ask, account_of, remarks_on, require_consent
 from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.core.inventory import Inventory, of_cluster, of_host
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.stage import Step
-from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.account import Account
-from orchestrator.execute.agent import OWN_PYTHON
-from orchestrator.execute.base import Executor, Mission, Watcher
+from orchestrator.execute.base import Mission, Watcher
 from orchestrator.execute.checkpoints import Checkpoints
 from orchestrator.execute.halt import Halt, Halts, request
-from orchestrator.execute.inline import InlineExecutor
-from orchestrator.execute.inventory import local_node
 from orchestrator.execute.outcome import attempts_made
-from orchestrator.execute.probe import trainer_environment
 from orchestrator.execute.purse import OPEN
 from orchestrator.following import Followed
 from orchestrator.images import require_browser
+from orchestrator.means import (
+    checkpoints_of,
+    executor_of,
+    heavy,
+    journal_of,
+    ledger_of,
+    market_of,
+    mirror_of,
+    tracker_of,
+)
 from orchestrator.plan.answers import adopted
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.plan import plan
 from orchestrator.plan.prices import Market, forecasts_repriced, priced, repriced
-from orchestrator.plan.trials import data_needed
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.estimator import bases_of, blind_estimator_of, estimator_of
 from orchestrator.predict.forecasts import forecasts_of, hindcasts_of, track_record_of
 from orchestrator.predict.own import own_of
-from orchestrator.record.archive import Archive
-from orchestrator.record.archived import ArchivedLedger
-from orchestrator.record.base import NoTracker, Tracker
-from orchestrator.record.environment import driver_environment
-from orchestrator.record.journal import JOURNAL_NAME, Journal
-from orchestrator.record.ledger import FILE_NAME, Ledger, read_ledgers
+from orchestrator.record.base import Tracker
+from orchestrator.record.ledger import Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
-from orchestrator.record.mirror import Mirror
-from orchestrator.record.mlflow_client import database_of
 from orchestrator.reporting import Outcome, files_in, write_report
-from orchestrator.train.registry import trainer_info, trainers
-from workloads.data.download import Progress
-from workloads.data.sources import DataRef, default_cache, resolve
-from workloads.origins import Origin
-from workloads.registry import origin_of
+from orchestrator.situation import Situation, origins_of, today
+from orchestrator.train.registry import trainers
+from workloads.data.sources import default_cache
 
 Say = Callable[[str], None]
 """Tells a person one line."""
 
 Watch = Callable[[Plan], AbstractContextManager[Watcher]]
 """Opens what a person sees while a plan is carried out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """What a command found before it decided anything.
-
-    Attributes:
-        data: (data set, source asked for) -> what it is here.
-        ledgers: the records of every sweep under the outputs folder, and of this one those in its archive.
-        driver: what this process runs with; part of every record.
-        today: the day on which prices are looked up.
-    """
-
-    inventory: Inventory
-    environments: Mapping[str, TrainerEnvironment]
-    data: Mapping[tuple[str, str], DataRef]
-    ledgers: Mapping[str, tuple[TrialRecord, ...]]
-    driver: Mapping[str, str]
-    today: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,34 +69,6 @@ class Status:
     records: tuple[TrialRecord, ...]
     steps: tuple[Step, ...]
     holder: str | None
-
-
-def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
-    """Look at this machine, the trainers' environments, the data and the ledgers.
-
-    Args:
-        download: whether data that is not here may be fetched.
-        progress: told of a download as it goes on.
-
-    Raises:
-        ConfigError: data that cannot be had, or images that nothing here can draw.
-        RecordError: a ledger or an archive that cannot be read.
-    """
-    if settings.images:
-        require_browser()
-    return Situation(
-        inventory=_inventory_of(settings),
-        environments={name: _environment_of(settings, name) for name in settings.trainers},
-        data={
-            (name, source): _data_of(settings, name, source, download=download, progress=progress)
-            for name, source in data_needed(settings.sweep)
-        },
-        ledgers=_ledgers_of(settings),
-        driver=driver_environment(
-            Path.cwd(), packages={Path(each.folder) for each in _origins_of(settings).values() if each.folder}
-        ),
-        today=_today(),
-    )
 
 
 def plan_sweep(settings: Settings, situation: Situation) -> Plan:
@@ -156,7 +101,7 @@ def with_predictions(decided: Plan, settings: Settings, situation: Situation) ->
     )
 
 
-def forecast_of(settings: Settings, situation: Situation, todo: Plan) -> Balance | None:
+def prospect_of(settings: Settings, situation: Situation, todo: Plan) -> Balance | None:
     """What a plan's trials would likely cost within the budget; None where neither is of interest."""
     market = market_of(settings, today=situation.today)
     account = account_of(settings, situation.ledgers, market)
@@ -172,10 +117,10 @@ def run_sweep(
         ask: None where nobody is there to answer.
     """
     first = plan_sweep(settings, situation)  # what cannot be carried out is refused before anything is made
-    require_consent(forecast_of(settings, situation, first), ask)
+    require_consent(prospect_of(settings, situation, first), ask)
     ledger = ledger_of(settings)
-    tracker = _mirror_of(settings)
-    checkpoints = _checkpoints_of(settings)
+    tracker = mirror_of(settings)
+    checkpoints = checkpoints_of(settings)
     halts = Halts(ledger.path.parent, say=say)
     with ledger.lock(), _turn(settings, first, say=say):
         # Another driver may have ended between the look and the locks.
@@ -221,7 +166,7 @@ def report_sweep(settings: Settings, situation: Situation) -> Outcome:
     records = _at_prices_asked(settings, kept, today=situation.today)
     outcome = _written(settings, plan_sweep(settings, situation), records, situation)
     if outcome.records:
-        _tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
+        tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
     return outcome
 
 
@@ -235,13 +180,13 @@ def report_tracked(settings: Settings) -> Outcome:
         require_browser()
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server, and tracking=none has none")
-    mlflow_read = _heavy(
+    mlflow_read = heavy(
         "orchestrator.record.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
     )
     records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
-    records = _at_prices_asked(settings, records, today=_today())
+    records = _at_prices_asked(settings, records, today=today())
     if settings.reprices:
-        told = forecasts_repriced(told, market_of(settings, today=_today()))
+        told = forecasts_repriced(told, market_of(settings, today=today()))
     folder = settings.outputs / settings.sweep.name
     return write_report(folder, records, told, settings.wish, images=settings.images)
 
@@ -252,7 +197,7 @@ def sync_sweep(settings: Settings) -> int:
     Raises:
         RecordError: it could not be given all of them.
     """
-    ledger, tracker = ledger_of(settings), _tracker_of(settings)
+    ledger, tracker = ledger_of(settings), tracker_of(settings)
     tracker.begin(settings.sweep.name)
     tracker.sync((record, metrics_of(record)) for record in ledger.records())
     tracker.finish(files_in(ledger.path.parent))
@@ -260,17 +205,6 @@ def sync_sweep(settings: Settings) -> int:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
     return tracker.sent
-
-
-def ledger_of(settings: Settings) -> Ledger:
-    """The ledger of a sweep, in the sweep's folder."""
-    path = settings.outputs / settings.sweep.name / FILE_NAME
-    return ArchivedLedger(path, Archive(settings.archive_url)) if settings.archive_url else Ledger(path)
-
-
-def journal_of(settings: Settings) -> Journal:
-    """What the trials of a sweep have come to."""
-    return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
 
 
 def status_of(settings: Settings, situation: Situation) -> Status:
@@ -298,17 +232,6 @@ def halt_sweep(settings: Settings, halt: Halt) -> str:
     return holder
 
 
-def market_of(settings: Settings, *, today: str) -> Market:
-    """What the command's trials are priced by."""
-    pools = settings.cluster.pools if settings.cluster else ()
-    return Market(
-        devices=settings.sweep.devices,
-        prices=settings.prices,
-        today=today,
-        pools={each.name: each for each in pools},
-    )
-
-
 def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager[None]:
     """This host for this sweep alone, if it runs anything here: a cluster knows itself what is free."""
     if not todo.placements or settings.cluster_address not in ("local", "fake"):
@@ -324,16 +247,6 @@ def _at_prices_asked(
     if not settings.reprices:
         return records
     return repriced(records, market_of(settings, today=today))
-
-
-def _ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
-    """The file of this sweep may be of another disk than its records."""
-    sweep = settings.sweep.name
-    return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()
 
 
 def _written(
@@ -377,7 +290,7 @@ def _execute(
         order = _order_of(settings, todo, market)
         made = mission.prior_attempts
         journal.note("queued", [(each.trial_id, made.get(each.trial_id, 0)) for each in order])
-        _executor_of(settings, situation.inventory).run(
+        executor_of(settings, situation.inventory).run(
             order,
             mission,
             keep=keep,
@@ -392,24 +305,6 @@ def _order_of(settings: Settings, todo: Plan, market: Market) -> tuple[Placement
     return running_order(todo.placements, seed=sweep.shuffle_seed, weight=weight_of(sweep.order, market))
 
 
-def _inventory_of(settings: Settings) -> Inventory:
-    """This host, or pools: then its own accelerators are nobody's."""
-    if settings.cluster is None:
-        return of_host(local_node(tuple(settings.sweep.devices.values())))
-    return of_cluster(settings.cluster, host=local_node(()), is_fake=settings.is_fake)
-
-
-def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
-    """As it is here. On the nodes of a real cluster it is what their image has, in the Python of its Ray."""
-    if settings.cluster is not None and not settings.is_fake:
-        return TrainerEnvironment(python=OWN_PYTHON, versions={}, missing=None)
-    return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
-
-
-def _checkpoints_of(settings: Settings) -> Checkpoints | None:
-    return Checkpoints(settings.checkpointing.url) if settings.checkpointing else None
-
-
 def _mission_of(settings: Settings, situation: Situation, steps: Iterable[Step], *, folder: Path) -> Mission:
     return Mission(
         sweep=settings.sweep.name,
@@ -422,62 +317,6 @@ def _mission_of(settings: Settings, situation: Situation, steps: Iterable[Step],
         prior_attempts=attempts_made(situation.ledgers.get(settings.sweep.name, ()), steps),
         environment=situation.driver,
         versions={name: found.versions for name, found in situation.environments.items()},
-        origins=_origins_of(settings),
+        origins=origins_of(settings),
         checkpointing=settings.checkpointing,
     )
-
-
-def _origins_of(settings: Settings) -> dict[str, Origin]:
-    return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
-
-
-def _data_of(
-    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None
-) -> DataRef:
-    try:
-        return resolve(
-            name,
-            source,
-            cache=default_cache(),
-            download=download,
-            folder=settings.data_folder,
-            progress=progress,
-        )
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-
-
-def _executor_of(settings: Settings, inventory: Inventory) -> Executor:
-    if settings.executor == "inline":
-        return InlineExecutor(inventory)
-    ray_tune = _heavy("orchestrator.execute.ray_tune", "executor=ray", instead="executor=inline")
-    executor: Executor = ray_tune.RayTuneExecutor(
-        inventory, address=settings.cluster_address, cluster=settings.cluster
-    )
-    return executor
-
-
-def _tracker_of(settings: Settings) -> Tracker:
-    if settings.tracking_uri is None:
-        return NoTracker()
-    mlflow_store = _heavy("orchestrator.record.mlflow_store", "tracking", instead="tracking=none")
-    tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
-    return tracker
-
-
-def _mirror_of(settings: Settings) -> Tracker:
-    """Of a server a thread waits. A file is written between trials: the work would disturb them."""
-    tracker = _tracker_of(settings)
-    if settings.tracking_uri is None or database_of(settings.tracking_uri):
-        return tracker
-    return Mirror(tracker)
-
-
-def _heavy(module: str, asked: str, *, instead: str) -> Any:
-    """Import one of our modules whose package takes seconds to import, and need not be installed."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{asked} needs the package {error.name!r}; install it, or say {instead}"
-        ) from error

@@ -19,11 +19,13 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.settings import Settings
 from orchestrator.core.spec import TrialSpec
 from orchestrator.execute.base import Watcher
+from orchestrator.means import ledger_of, market_of
 from orchestrator.plan.prices import prices_in
 from orchestrator.reporting import Outcome
 from orchestrator.screen.downloads import download_bar
 from orchestrator.screen.printing import say, shown, totals_of
 from orchestrator.screen.watcher import watching
+from orchestrator.situation import Situation, look
 from workloads.origins import PATH_VARIABLE, forget, named_folders
 
 _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
@@ -72,7 +74,7 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outc
     Args:
         ask: whether to spend what is likely spent; None where nobody is there to answer.
     """
-    places = [shown(pipeline.ledger_of(settings).path), *filter(None, [settings.archive_url])]
+    places = [shown(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     say(console, f"records: {' and '.join(places)}")
     situation = _look(settings, console, download=True)
 
@@ -87,9 +89,9 @@ def plan(settings: Settings, *, console: Console) -> Prospect:
     decided = pipeline.with_predictions(planned, settings, situation)
     return Prospect(
         plan=decided,
-        prices=prices_in(decided, pipeline.market_of(settings, today=situation.today)),
+        prices=prices_in(decided, market_of(settings, today=situation.today)),
         downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
-        balance=pipeline.forecast_of(settings, situation, decided),
+        balance=pipeline.prospect_of(settings, situation, decided),
     )
 
 
@@ -105,9 +107,9 @@ def report(settings: Settings, *, console: Console) -> Outcome:
     return pipeline.report_sweep(settings, _look(settings, console, download=False))
 
 
-def _look(settings: Settings, console: Console, *, download: bool) -> pipeline.Situation:
+def _look(settings: Settings, console: Console, *, download: bool) -> Situation:
     with download_bar(console) as progress:
-        situation = pipeline.look(settings, download=download, progress=progress)
+        situation = look(settings, download=download, progress=progress)
     for ref in situation.data.values():
         say(console, f"data: {ref.description}")
     if settings.keeps_checkpoints_here:

@@ -1,0 +1,84 @@
+"""What a command's settings name: ledger, journal, checkpoints, tracker, executor, prices."""
+
+import importlib
+from typing import Any
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.settings import Settings
+from orchestrator.execute.base import Executor
+from orchestrator.execute.checkpoints import Checkpoints
+from orchestrator.execute.inline import InlineExecutor
+from orchestrator.plan.prices import Market
+from orchestrator.record.archive import Archive
+from orchestrator.record.archived import ArchivedLedger
+from orchestrator.record.base import NoTracker, Tracker
+from orchestrator.record.journal import JOURNAL_NAME, Journal
+from orchestrator.record.ledger import FILE_NAME, Ledger
+from orchestrator.record.mirror import Mirror
+from orchestrator.record.mlflow_client import database_of
+
+
+def ledger_of(settings: Settings) -> Ledger:
+    """The ledger of a sweep, in the sweep's folder."""
+    path = settings.outputs / settings.sweep.name / FILE_NAME
+    return ArchivedLedger(path, Archive(settings.archive_url)) if settings.archive_url else Ledger(path)
+
+
+def journal_of(settings: Settings) -> Journal:
+    """What the trials of a sweep have come to."""
+    return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
+
+
+def checkpoints_of(settings: Settings) -> Checkpoints | None:
+    """Where its trials leave checkpoints, if they do."""
+    return Checkpoints(settings.checkpointing.url) if settings.checkpointing else None
+
+
+def executor_of(settings: Settings, inventory: Inventory) -> Executor:
+    """What runs its trials."""
+    if settings.executor == "inline":
+        return InlineExecutor(inventory)
+    ray_tune = heavy("orchestrator.execute.ray_tune", "executor=ray", instead="executor=inline")
+    executor: Executor = ray_tune.RayTuneExecutor(
+        inventory, address=settings.cluster_address, cluster=settings.cluster
+    )
+    return executor
+
+
+def tracker_of(settings: Settings) -> Tracker:
+    """What mirrors its records, at once."""
+    if settings.tracking_uri is None:
+        return NoTracker()
+    mlflow_store = heavy("orchestrator.record.mlflow_store", "tracking", instead="tracking=none")
+    tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
+    return tracker
+
+
+def mirror_of(settings: Settings) -> Tracker:
+    """The same, for a run: a thread waits for a server. A file is written between trials, not beside them."""
+    tracker = tracker_of(settings)
+    if settings.tracking_uri is None or database_of(settings.tracking_uri):
+        return tracker
+    return Mirror(tracker)
+
+
+def heavy(module: str, asked: str, *, instead: str) -> Any:
+    """Import one of our modules whose package takes seconds to import, and need not be installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{asked} needs the package {error.name!r}; install it, or say {instead}"
+        ) from error
+
+
+def market_of(settings: Settings, *, today: str) -> Market:
+    """What the command's trials are priced by."""
+    pools = settings.cluster.pools if settings.cluster else ()
+    return Market(
+        devices=settings.sweep.devices,
+        prices=settings.prices,
+        today=today,
+        pools={each.name: each for each in pools},
+    )
