@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_WAITING = 1000  # records; the ledger has the others, and the next command sends them
 _PATIENCE_SECONDS = 60.0  # without a record or the end
-_SHORT_SECONDS = 5.0
+_INTERRUPTED_SECONDS = 5.0
 
 
 class Mirror:
@@ -62,12 +62,7 @@ class Mirror:
         self._is_interrupted = not files
         self._files = files
         self._waiting.put(None)
-        self._thread.join(_SHORT_SECONDS)
-        if self._thread.is_alive() and files:
-            logger.warning(
-                "the tracking server is behind; waiting for it, and Ctrl-C leaves the rest to `sync`"
-            )
-            self._wait_for(self._thread)
+        self._wait_for(self._thread, seconds=_PATIENCE_SECONDS if files else _INTERRUPTED_SECONDS)
         if self._thread.is_alive() or self._left:
             logger.warning(
                 "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
@@ -87,12 +82,14 @@ class Mirror:
                 self._num_done += 1
         self._tracker.finish(self._files)
 
-    def _wait_for(self, thread: Thread) -> None:
-        """Until it ends, or has done nothing for a while."""
-        before, now = None, self._progress()
-        while thread.is_alive() and before != now:
-            thread.join(_PATIENCE_SECONDS)
-            before, now = now, self._progress()
+    def _wait_for(self, thread: Thread, *, seconds: float) -> None:
+        """Until it ends, or has done nothing for so long."""
+        before = self._progress()
+        thread.join(seconds)
+        while thread.is_alive() and before != (now := self._progress()):
+            logger.warning("the tracking server is behind; Ctrl-C leaves what waits for it to `sync`")
+            before = now
+            thread.join(seconds)
 
     def _progress(self) -> tuple[int, int]:
         return self._num_done, self._tracker.sent

@@ -10,6 +10,7 @@ from orchestrator.record import mirror
 from orchestrator.record.mirror import Mirror
 
 REPORT = [Path("report.html")]
+LACKS = "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
 
 
 class Slow:
@@ -53,8 +54,8 @@ def slow():
 @pytest.fixture
 def hasty(monkeypatch):
     """Patience of milliseconds."""
-    monkeypatch.setattr(mirror, "_SHORT_SECONDS", 0.01)
-    monkeypatch.setattr(mirror, "_PATIENCE_SECONDS", 0.02)
+    for name in ("_INTERRUPTED_SECONDS", "_PATIENCE_SECONDS"):
+        monkeypatch.setattr(mirror, name, 0.01)
 
 
 def begun(slow):
@@ -90,10 +91,34 @@ def test_a_server_that_is_stuck_is_told_and_left(slow, caplog):
     tracker = begun(slow)
     tracker.keep(record(), {})
     tracker.finish(REPORT)
-    assert caplog.messages == [
-        "the tracking server is behind; waiting for it, and Ctrl-C leaves the rest to `sync`",
-        "the tracking server lacks records; `sync`, or the next run of the sweep, sends them",
-    ]
+    assert caplog.messages == [LACKS]
+
+
+class GetsOn(Slow):
+    """One that is seen to get on once, and then no more."""
+
+    def __init__(self):
+        self._seen = [0]
+        super().__init__()
+
+    @property
+    def sent(self):
+        return self._seen.pop() if self._seen else 1
+
+    @sent.setter
+    def sent(self, _):
+        pass
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_server_that_is_behind_is_told_and_waited_for_while_it_gets_on(caplog):
+    slow = GetsOn()
+    tracker = begun(slow)
+    tracker.keep(record(), {})
+    tracker.finish(REPORT)
+    slow.let()
+    behind = "the tracking server is behind; Ctrl-C leaves what waits for it to `sync`"
+    assert caplog.messages == [behind, LACKS]
 
 
 def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkeypatch):
@@ -105,7 +130,7 @@ def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkey
     tracker.finish(REPORT)
     assert tracker.missed in (2, 3)  # the thread may have begun with the first one already
     assert tracker.sent + tracker.missed == 5
-    assert "the tracking server lacks records" in caplog.text
+    assert caplog.messages == [LACKS]
 
 
 def test_a_report_is_attached_at_once(slow):
