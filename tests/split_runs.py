@@ -81,7 +81,7 @@ TRAININGS: Mapping[str, tuple[str, str, int, dict[str, str]]] = {
 }
 """Trainer, precision, workers and options of a training of mnist_cnn."""
 
-OPTIONS = {"filters": (7, 13), "dense_units": 32, "learning_rate": 0.02, "momentum": 0.9}
+OPTIONS = {"filters": (7, 13), "dense_units": 32, "learning_rate": 0.003, "momentum": 0.9}
 """Kernels that none of those numbers of workers divides, and fewer than the last of them."""
 
 
@@ -161,7 +161,7 @@ def _layers(case: Case, job: WorkerJob, wire: Wire) -> dict[str, Any]:
     first = nn.Conv2d(3, 6, 3, padding=1)
     second = nn.Conv2d(**{"in_channels": 6, "out_channels": 12, "kernel_size": 3, **case.convolution})
     whole = nn.Sequential(first, nn.Tanh(), second).double().to(memory_format=torch.channels_last)
-    pieces = [_parts(each, case.speeds) for each in (first, second)]
+    pieces = [parts_by(case.speeds, each) for each in (first, second)]
     split = [
         SplitConvolution(each, number=number, parts=parts, rank=job.rank, wire=wire)
         for number, (each, parts) in enumerate(zip((first, second), pieces, strict=True))
@@ -210,7 +210,8 @@ def _apart(ours: Tensor, theirs: Tensor, part: Part) -> float:
     return float((ours - held).abs().max()) if part.kernels else 0.0
 
 
-def _parts(whole: nn.Conv2d, speeds: tuple[float, ...]) -> tuple[Part, ...]:
+def parts_by(speeds: tuple[float, ...], whole: nn.Conv2d) -> tuple[Part, ...]:
+    """The part of each rank."""
     return parts_of(whole.out_channels, channels=whole.in_channels, groups=whole.groups, speeds=speeds)
 
 
@@ -226,7 +227,7 @@ def _network(name: str, job: WorkerJob, wire: Wire) -> dict[str, Any]:
             module.has_whole_batch = True
     places = places_of(split)
     end = SplitNetworks(
-        split, places, [_parts(each.whole, NETWORK_SPEEDS) for each in places], rank=job.rank, wire=wire
+        split, places, [parts_by(NETWORK_SPEEDS, each.whole) for each in places], rank=job.rank, wire=wire
     )
     (phase,) = spec.phases
     shape = spec.networks["model"].input_shape
@@ -257,7 +258,7 @@ def _network(name: str, job: WorkerJob, wire: Wire) -> dict[str, Any]:
 def _gradcheck(job: WorkerJob, wire: Wire) -> dict[str, Any]:
     """Of the input's gradient, and of those of the master's own kernels and bias."""
     whole = nn.Conv2d(2, 5, 3, padding=1, stride=2).double()
-    layer = SplitConvolution(whole, number=0, parts=_parts(whole, (2.0, 3.0)), rank=job.rank, wire=wire)
+    layer = SplitConvolution(whole, number=0, parts=parts_by((2.0, 3.0), whole), rank=job.rank, wire=wire)
     if job.rank != MASTER:
         serve([layer], wire)
         return {"passed": True}

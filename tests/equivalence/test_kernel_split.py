@@ -3,18 +3,25 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+import torch
 from kernel_split import halved, main
 from split_rest import rest_seconds
-from split_runs import CASES, EVEN, NETWORKS, STEPS, TRAININGS, outcomes
+from split_runs import CASES, EVEN, NETWORKS, STEPS, TRAININGS, outcomes, parts_by
+from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
+from orchestrator.train.kernel_wire import Wire
+from orchestrator.train.split_networks import SplitNetworks, places_of
+from orchestrator.train.torch_state import arrays_of, put_back
 from workloads.registry import workload
+from workloads.with_torch.training import Networks
 
 SPLIT = [name for name, (trainer, *_) in TRAININGS.items() if trainer == "kernel_split"]
 
@@ -49,16 +56,28 @@ def weights_of(name: str) -> dict[str, np.ndarray]:
     return {key: np.array(array) for key, array in outcomes()[name][0]["state"].items()}
 
 
-@pytest.mark.parametrize("name", SPLIT)
-def test_any_number_of_workers_trains_as_torch_ddp_does_alone(name: str) -> None:
-    is_rounded = TRAININGS[name][1] == "bf16"
-    alone = "torch_ddp, bf16" if is_rounded else "torch_ddp"
-    of_losses, of_weights = (1e-2, 0.1) if is_rounded else (1e-5, 1e-5)
-    assert outcomes()[name][0]["losses"] == pytest.approx(outcomes()[alone][0]["losses"], rel=of_losses)
-    ours, theirs = weights_of(name), weights_of(alone)
+def apart(name: str, reference: str) -> np.ndarray:
+    """[array] By how much weights differ, relative to those of the reference."""
+    ours, theirs = weights_of(name), weights_of(reference)
     assert ours.keys() == theirs.keys()
-    for key, array in theirs.items():
-        assert np.linalg.norm(ours[key] - array) <= of_weights * np.linalg.norm(array), key
+    return np.array(
+        [np.linalg.norm(ours[key] - array) / np.linalg.norm(array) for key, array in theirs.items()]
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in SPLIT if TRAININGS[name][1] == "fp32"])
+def test_any_number_of_workers_trains_as_torch_ddp_does_alone(name: str) -> None:
+    assert outcomes()[name][0]["losses"] == pytest.approx(outcomes()["torch_ddp"][0]["losses"], rel=1e-5)
+    assert apart(name, "torch_ddp").max() < 1e-5
+
+
+def test_bf16_rounds_little_more_than_under_torch_ddp() -> None:
+    split, ddp = outcomes()["two workers, bf16"][0], outcomes()["torch_ddp, bf16"][0]
+    assert split["losses"] == pytest.approx(ddp["losses"], rel=1e-2)
+    ours, theirs = (apart(name, "torch_ddp") for name in ("two workers, bf16", "torch_ddp, bf16"))
+    assert (
+        ours.mean() < 4 * theirs.mean()
+    )  # 1.6 times was seen: parts of a gradient are rounded before their sum
 
 
 @pytest.mark.parametrize("name", SPLIT)
@@ -83,6 +102,37 @@ def test_every_rank_says_what_it_holds_how_fast_it_is_and_in_which_precision(nam
         if options == EVEN:
             assert max(each.kernels for each in of_layer) - min(each.kernels for each in of_layer) <= 1
     assert len(facts) == workers
+
+
+def kept_by(networks: Networks) -> tuple[torch.optim.Optimizer, dict[str, np.ndarray]]:
+    """An optimizer that has taken a step by chance gradients, and all that a checkpoint holds of both."""
+    optimizer = torch.optim.Adam(networks.parameters())
+    for parameter in networks.parameters():
+        parameter.grad = torch.rand_like(parameter)
+    optimizer.step()
+    return optimizer, arrays_of(networks, [optimizer])
+
+
+@pytest.mark.parametrize("speeds", [(1.0, 1.0, 1.0), (3.0, 1.0, 1.0), (1e-6, 1.0, 1.0)])
+def test_a_whole_checkpoint_is_put_back_under_any_shares(speeds: tuple[float, ...]) -> None:
+    spec = replace(workload("cifar10_cnn", {}), networks={"model": uneven_network()})
+    _, whole = kept_by(Networks(spec, 1))
+    pieces = []
+    for rank in range(len(speeds)):
+        networks = Networks(spec, 2)
+        places = places_of(networks)
+        parts = [parts_by(speeds, each.whole) for each in places]
+        wire = Wire(torch.device("cpu"), world_size=len(speeds))
+        end = SplitNetworks(networks, places, parts, rank=rank, wire=wire)
+        optimizer, _ = kept_by(networks)
+        put_back(end.cut(whole), networks, [optimizer])
+        pieces.append(arrays_of(networks, [optimizer]))
+    for name, array in whole.items():
+        held = [each[name] for each in pieces]
+        lengths = zip(array.shape, *(each.shape for each in held), strict=True)
+        shared = [axis for axis, (length, *each) in enumerate(lengths) if set(each) != {length}]
+        again = np.concatenate(held, shared[0]) if shared else held[0]
+        np.testing.assert_array_equal(again, array, err_msg=name)
 
 
 def wait_until(process: psutil.Process, *, is_stopped: bool) -> None:
