@@ -13,7 +13,7 @@ export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test test-all chaos check fix notebook
+.PHONY: install xla sweep smoke test test-all fuzz chaos check fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -46,9 +46,14 @@ TESTS := tests/learning tests/integration tests/contract tests/equivalence tests
 test: $(ENVIRONMENTS) check
 	$(PYTEST) --no-loadscope-reorder $(TESTS)
 
-# What clusters take too: nodes that come, go and die, each a process of this machine or a namespace of it.
+# What clusters take too: nodes that come, go and die, each a process of this machine or a namespace of it; and bad input.
 test-all: test
 	$(PYTEST) tests/cluster
+	$(PYTEST) tests/fuzz
+
+# Twenty times as much bad input as CI has time for: for the night.
+fuzz: $(VENV)/.installed
+	$(PYTEST) --hypothesis-profile nightly tests/fuzz
 
 # Strike a sweep at every step of its way, type the command again, and count what that cost; about a quarter of an hour.
 chaos: $(VENV)/.installed

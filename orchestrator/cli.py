@@ -1,5 +1,6 @@
 """Words on the command line: which verb, what is printed, and the exit code."""
 
+import io
 import logging
 import signal
 import sys
@@ -22,6 +23,7 @@ from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.core import codec
 from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
+from orchestrator.core.printable import one_line
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.halt import Halt
 from orchestrator.record.environment import own_version
@@ -74,6 +76,7 @@ class Line:
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _escape_what_has_no_encoding()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     try:
         with verbs.understood(arguments) as words:
@@ -84,6 +87,13 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _complain("interrupted; what has finished is kept, and the same command runs the rest")
         return INTERRUPTED
+
+
+def _escape_what_has_no_encoding() -> None:
+    """No text ends a command, whatever encoding the terminal has."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _answer(words: Sequence[str]) -> int:
@@ -158,7 +168,7 @@ def _ask(question: str) -> bool:
 def _plan(settings: Settings, flags: frozenset[str]) -> int:
     if "--json" in flags:
         told = codec.to_json(verbs.plan(settings, console=Console(quiet=True)).plan)
-        console.print_json(told) if console.is_terminal else say(console, told)
+        console.print_json(told) if console.is_terminal else sys.stdout.write(f"{told}\n")
         return DONE
     prospect = verbs.plan(settings, console=console)
     print_plan(console, prospect.plan, prices=prospect.prices, list_all="--all" in flags)
@@ -216,7 +226,7 @@ def _conclude(outcome: Outcome) -> int:
 
 
 def _complain(line: str) -> None:
-    Console(stderr=True).print(Text(f"error: {line}"), soft_wrap=True)
+    Console(stderr=True).print(Text(f"error: {one_line(line)}"), soft_wrap=True)
 
 
 def _note(line: str) -> None:

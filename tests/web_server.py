@@ -13,15 +13,19 @@ class Site:
 
     Attributes:
         files: path -> content.
+        redirects: path -> address that answers in its place.
         breaks_after: path -> bytes after which the next answer breaks off, once.
         knows_ranges: whether it can continue a broken download.
+        tells_length: whether it says how long an answer is.
         asked: (path, Range header, Authorization header) of each request.
     """
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
+    redirects: dict[str, str] = field(default_factory=dict)
     breaks_after: dict[str, int] = field(default_factory=dict)
     knows_ranges: bool = True
+    tells_length: bool = True
     asked: list[tuple[str, str | None, str | None]] = field(default_factory=list)
 
 
@@ -34,6 +38,10 @@ def serving() -> Iterator[Site]:
         def do_GET(self) -> None:
             wanted = self.headers["Range"]
             site.asked.append((self.path, wanted, self.headers["Authorization"]))
+            if self.path in site.redirects:
+                self.send_response(302)
+                self.send_header("Location", site.redirects[self.path])
+                return self.end_headers()
             content = site.files.get(self.path)
             if content is None:
                 return self.send_error(404)
@@ -41,7 +49,8 @@ def serving() -> Iterator[Site]:
             if skip >= len(content):
                 return self.send_error(416)
             self.send_response(206 if skip else 200)
-            self.send_header("Content-Length", str(len(content) - skip))
+            if site.tells_length:
+                self.send_header("Content-Length", str(len(content) - skip))
             self.end_headers()
             self.wfile.write(content[skip : site.breaks_after.pop(self.path, None)])
             return None

@@ -51,16 +51,31 @@ def origins() -> Mapping[str, Origin]:
 def named_folders() -> tuple[Path, ...]:
     """The folders that PATH_VARIABLE names, whether they are there or not."""
     named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
-    return tuple(dict.fromkeys(Path(each).expanduser().resolve() for each in named if each))
+    return tuple(dict.fromkeys(_place_of(each) for each in named if each))
 
 
 def search_path() -> tuple[Path, ...]:
     """The same folders. Raises ValueError for one that is not there."""
     folders = named_folders()
     for folder in folders:
-        if not folder.is_dir():
+        if not _is_folder(folder):
             raise ValueError(f"workload_path={folder} is no folder; name one that holds NAME/spec.py")
     return folders
+
+
+def _place_of(name: str) -> Path:
+    """Where that is; a name that leads nowhere stays as it is, and is no folder."""
+    try:
+        return Path(name).expanduser().resolve()
+    except (OSError, RuntimeError):  # a user whom nobody knows, or links that lead to themselves
+        return Path(name)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that is too long
+        return False
 
 
 def import_spec(origin: Origin) -> ModuleType:

@@ -69,6 +69,8 @@ def _require_shapes(spec: WorkloadSpec) -> None:
             shapes_of(network)
         except ValueError as error:
             raise type(error)(f"workload {spec.name!r}: {error}") from error
+        except Exception as error:  # a user's layer may hold anything
+            raise ValueError(f"workload {spec.name!r}: {type(error).__name__}: {error}") from error
 
 
 def _typed(kind: Any, value: Any, *, what: str) -> Any:

@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import orchestrator
 from orchestrator.config.faults import in_one_line
+from orchestrator.config.files import CheckedFiles
 from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -46,7 +47,9 @@ def config_loader(working_directory: Path) -> ConfigLoaderImpl:
     places = create_config_search_path(None)
     for folder in folders:
         places.prepend("main", f"file://{folder}", anchor="schema")
-    return ConfigLoaderImpl(places)
+    loader = ConfigLoaderImpl(places)
+    loader.repository = CheckedFiles(places, folders)
+    return loader
 
 
 @contextmanager

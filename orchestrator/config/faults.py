@@ -46,12 +46,14 @@ def in_one_line(*, file: str | None = None) -> Iterator[None]:
         raise explained(error, file=file) from error
     except RecursionError as error:
         raise ConfigError(
-            "a defaults list in conf/ leads back to its own file; take that entry out"
+            "a defaults list in conf/ leads back to its own file, or a value nests too deeply; take it out"
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"a file in conf/ is not UTF-8 text: {error}") from error
-    except (PermissionError, IsADirectoryError) as error:
-        raise ConfigError(f"cannot read {error.filename!r}: {error.strerror}") from error
+    except OSError as error:
+        raise ConfigError(_unread(error)) from error
+    except AttributeError as error:  # pyyaml 6: so `!!timestamp x` ends
+        raise ConfigError("a value in conf/ is not what the !!tag before it says") from error
     except ValueError as error:
         raise ConfigError(_first_line(error)) from error
 
@@ -128,6 +130,12 @@ def _not_yaml(error: yaml.YAMLError) -> str:
     if mark is None:  # a character that YAML does not allow; the reader gives its position, not its line
         return f"{getattr(error, 'name', 'a file in conf/')}: not YAML: {_first_line(error)}"
     return f"{mark.name}, line {mark.line + 1}: not YAML: {getattr(error, 'problem', 'unreadable')}"
+
+
+def _unread(error: OSError) -> str:
+    if error.filename is None:  # OmegaConf tells so of a file that is one number
+        return f"a file in conf/ holds no mapping of keys to values: {_first_line(error)}"
+    return f"cannot read {error.filename!r}: {error.strerror}"
 
 
 def _missing_file(error: MissingConfigException) -> ConfigError:

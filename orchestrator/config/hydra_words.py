@@ -1,6 +1,8 @@
 """Command lines that are Hydra's own affair, answered by Hydra: the composed config, help, completion."""
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,6 +39,7 @@ def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
     """
     parser = get_args_parser()
     parser.error = _refuse  # type: ignore[method-assign]  # argparse would print its usage over many lines
+    parser.allow_abbrev = False
     args = parser.parse_args([_picked(word) for word in argv])
     if args.config_dir or args.config_path or args.config_name:
         raise ConfigError(
@@ -49,12 +52,24 @@ def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
         elif args.hydra_help:
             hydra.hydra_help(CONFIG_NAME, parser, args)
         elif args.cfg:
-            hydra.show_cfg(CONFIG_NAME, args.overrides, args.cfg, args.package, args.resolve)
+            with _hydras_end():
+                hydra.show_cfg(CONFIG_NAME, args.overrides, args.cfg, args.package, args.resolve)
         elif args.info:
             hydra.show_info(args.info, CONFIG_NAME, args.overrides)
         else:
             hydra.shell_completion(CONFIG_NAME, args.overrides)
     return 0
+
+
+@contextmanager
+def _hydras_end() -> Iterator[None]:
+    """Hydra ends the process where there is no such package, with a line on standard error."""
+    told = io.StringIO()
+    try:
+        with redirect_stderr(told):
+            yield
+    except SystemExit as end:
+        raise ConfigError(told.getvalue().strip()) from end
 
 
 def _refuse(message: str) -> NoReturn:

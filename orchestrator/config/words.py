@@ -17,6 +17,8 @@ _INT = r"-?(?:0|[1-9]\d{0,17})"
 _INTS = rf"{_INT}(?:\s*,\s*{_INT})*"
 _WHOLE_NUMBERS = re.compile(rf"\+{{0,2}}(?P<key>[\w.]+)=(?:\[\s*(?P<list>{_INTS})\s*\]|(?P<choices>{_INTS}))")
 
+_MOST_CHARACTERS = 20_000  # Hydra's parser takes time with the square of them: 2 s here
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
@@ -58,9 +60,14 @@ def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
 
 def _read(text: str, options: OptionsOf) -> Word:
     numbers = _WHOLE_NUMBERS.fullmatch(text)
-    if numbers:  # Hydra's parser takes time with the square of a list's length: 8 s for 10,000 numbers
+    if numbers:  # of which Hydra's parser would take 8 s for 10,000
         values = tuple(int(each) for each in (numbers["list"] or numbers["choices"]).split(","))
         return Word(text=text, key=numbers["key"], values=(values,) if numbers["list"] else values)
+    if len(text) > _MOST_CHARACTERS:
+        raise ConfigError(
+            f"{text[:30]!r}… has {len(text):,} characters, and a word at most {_MOST_CHARACTERS:,}; "
+            "write its values into a file in conf/sweep/"
+        )
     try:
         parsed = OverridesParser.create().parse_overrides([text])[0]
         values = _values(parsed, options)
@@ -68,6 +75,10 @@ def _read(text: str, options: OptionsOf) -> Word:
         raise ConfigError(
             f"cannot read {text!r}{_hint(text)}; write KEY=VALUE, KEY=A,B or +sweep=NAME"
         ) from error
+    except RecursionError as error:
+        raise ConfigError(f"cannot read {text[:30]!r}…: it nests too deeply; write a flat list") from error
+    except ValueError as error:  # Python makes no number of more than 4,300 digits
+        raise ConfigError(f"cannot read {text[:30]!r}…: {str(error).partition(';')[0]}") from error
     if parsed.package is not None or not parsed.key_or_group:
         raise ConfigError(f"cannot read {text!r}; write KEY=VALUE, KEY=A,B or +sweep=NAME")
     if not values:

@@ -22,6 +22,6 @@ def taken_out(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 def _folders(value: str) -> tuple[str, ...]:
     folders = tuple(each.strip(" '\"") for each in value.strip("[]").split(","))
-    if "" in folders:
+    if "" in folders or not value.isprintable():  # what no environment variable can hold among them
         raise ConfigError(f"{KEY}={value} names no folder; name one that holds NAME/spec.py")
     return folders

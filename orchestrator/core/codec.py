@@ -20,13 +20,19 @@ def to_json(value: object) -> str:
     return json.dumps(to_plain(value), ensure_ascii=False, allow_nan=False)
 
 
-def from_json(kind: type[T], text: str) -> T:
+def from_json(kind: type[T], text: str | bytes) -> T:
     """Read a dataclass back. Raises RecordError naming the field that is wrong."""
+    return from_plain(kind, plain_of(text))
+
+
+def plain_of(text: str | bytes) -> Any:
+    """Dicts, lists and scalars of JSON. Raises RecordError for what is none."""
     try:
-        plain = json.loads(text)
-    except json.JSONDecodeError as error:
+        return json.loads(text)
+    except RecursionError as error:
+        raise RecordError("not JSON: it nests too deeply") from error
+    except ValueError as error:  # a number of thousands of digits, and bytes that are no UTF-8, too
         raise RecordError(f"not JSON: {error}") from error
-    return from_plain(kind, plain)
 
 
 def from_plain(kind: type[T], plain: object) -> T:
@@ -128,12 +134,19 @@ def _scalar_of(kind: Any, plain: Any, *, path: str) -> Any:
         if isinstance(plain, str) and plain in _NOT_NUMBERS:
             return _NOT_NUMBERS[plain]
         _checked(isinstance(plain, (int, float)) and not isinstance(plain, bool), kind, plain, path=path)
-        return float(plain)
+        return _float_of(plain, path=path)
     if kind is int:
         return _checked(isinstance(plain, int) and not isinstance(plain, bool), kind, plain, path=path)
     if kind is types.NoneType or kind is None:
         return _checked(plain is None, "null", plain, path=path)
     return _checked(isinstance(plain, kind), kind, plain, path=path)
+
+
+def _float_of(plain: int | float, *, path: str) -> float:
+    try:
+        return float(plain)
+    except OverflowError as error:
+        raise RecordError(f"{path}: expected float, found a number that is too large for one") from error
 
 
 def _checked(holds: bool, kind: Any, plain: Any, *, path: str) -> Any:

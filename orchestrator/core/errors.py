@@ -12,6 +12,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
+from orchestrator.core.printable import one_line
+
 FailureKind = Literal[
     "oom",
     "preempted",
@@ -30,6 +32,10 @@ FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
 
 class OrchestratorError(Exception):
     """What was asked, what is wrong, what is possible: in one line, lower case, no final dot."""
+
+    def __str__(self) -> str:
+        """One line, whatever a user's value put into it."""
+        return one_line(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows of it: a traceback would tell of our code, and not of the mistake."""

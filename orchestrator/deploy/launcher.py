@@ -13,7 +13,7 @@ from orchestrator.deploy.nodes import (
 from orchestrator.deploy.text import to_yaml
 
 _HEAD = "head"
-_TOKEN = "~/.ray/auth_token"
+_TOKEN = "~/.ray/auth_token"  # noqa: S105  where it lies
 _ENVIRONMENT = "export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0; ulimit -n 65536;"
 
 

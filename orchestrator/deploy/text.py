@@ -52,6 +52,10 @@ def from_yaml(text: str, *, name: str) -> list[Any]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise ConfigError(f"{name}{where}: not YAML: {getattr(error, 'problem', error)}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: not YAML: it nests too deeply") from error
+    except Exception as error:  # a scalar that is not what its tag says raises almost anything
+        raise ConfigError(f"{name}: not YAML: {error}") from error
 
 
 def diff(rendered: str, found: str, *, name: str) -> str:

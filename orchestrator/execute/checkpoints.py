@@ -49,6 +49,8 @@ class Checkpoints:
             RecordError: it is not what the worker has written, or the place fails.
         """
         trial = meta_of(folder).trial_id
+        if "/" in trial or trial in ("", ".", ".."):
+            raise RecordError(f"a checkpoint names the trial {trial!r}, which names no folder")
         place = f"{self._root}/{trial}/{folder.name}"
         with self._failing():
             self._files.makedirs(place, exist_ok=True)

@@ -18,7 +18,7 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
     """A folder with mode 0700, whose sockets' names are short enough for the kernel; removed at the end."""
     place = tempfile.gettempdir()
     if len(place) > _LONGEST:
-        place = "/tmp"
+        place = "/tmp"  # noqa: S108  what is made in it is random and has mode 0700
     for folder in Path(place).glob(f"{prefix}*"):
         if _is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)

@@ -23,7 +23,7 @@ def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvi
     """Look at the interpreter `python`, or at this one, for the packages of a trainer."""
     if python is None:
         return _judged(info, sys.executable, versions=framework_versions(info.packages))
-    if not python or not Path(python).exists():
+    if not _is_there(python):
         absent = f"no Python at {python}" if python else "trainer.python names none"
         missing = f"{absent}; get it with: {info.install}"
         return TrainerEnvironment(python=python, versions={}, missing=missing)
@@ -33,6 +33,13 @@ def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvi
         missing = f"{python} does not answer ({type(error).__name__}); get it with: {info.install}"
         return TrainerEnvironment(python=python, versions={}, missing=missing)
     return _judged(info, str(Path(python).absolute()), versions=versions)
+
+
+def _is_there(python: str) -> bool:
+    try:
+        return bool(python) and Path(python).exists()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _judged(info: TrainerInfo, python: str, *, versions: dict[str, str]) -> TrainerEnvironment:

@@ -1,5 +1,6 @@
 """A file or a folder of files -> latency table, units checked."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +52,16 @@ def _files_of(path: Path) -> list[Path]:
 
 def _read(file: Path) -> _Part:
     try:
+        _refuse_twins(list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0]), file=file)
         table = pd.read_csv(file)
-    except (OSError, ValueError, EOFError) as error:
+    except ConfigError:
+        raise
+    except Exception as error:  # a broken file raises almost anything
         told = str(error).partition("\n")[0]
         raise ConfigError(f"cannot read {str(file)!r} as CSV: {told}") from error
     columns = list(table.columns)
+    if not isinstance(table.index, pd.RangeIndex):  # pandas takes the first fields for names of rows
+        raise ConfigError(f"{file}: a row has more fields than the header")
     if table.empty:
         raise ConfigError(f"{file} has no row")
     if is_published(columns):
@@ -68,6 +74,13 @@ def _read(file: Path) -> _Part:
             f"'instance_name', as the published layout; found: {', '.join(columns[:6])}"
         )
     return _Part(rows=rows, op_seconds=op_seconds, declares_units=not is_published(columns))
+
+
+def _refuse_twins(header: list[str], *, file: Path) -> None:
+    """pandas would give the second one another name, in a time with the square of their number."""
+    for name, count in Counter(header).items():
+        if count > 1:
+            raise ConfigError(f"{file}: column {name!r} is there {count} times")
 
 
 def _joined(parts: list[_Part], *, source: str) -> LatencyTable:

@@ -55,7 +55,10 @@ def read_documented(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd
 
 def numbers(column: pd.Series, *, file: str) -> pd.Series:
     """The column as floats. Raises ConfigError that names the row of what is no number."""
-    found = pd.to_numeric(column, errors="coerce").astype(float)
+    try:
+        found = pd.to_numeric(column, errors="coerce").astype(float)
+    except OverflowError as error:
+        raise ConfigError(f"{file}: a number of {column.name} is too large for one") from error
     wrong = found.isna() & column.notna()
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])

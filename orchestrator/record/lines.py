@@ -1,10 +1,9 @@
 """The bytes of a ledger <-> its records, and the lines that are none. Pure."""
 
-import json
 from dataclasses import dataclass
 from functools import cache
 
-from orchestrator.core.codec import from_plain, to_json
+from orchestrator.core.codec import from_plain, plain_of, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import SCHEMA_VERSION
@@ -68,9 +67,9 @@ def lines_of(content: bytes) -> Lines:
 def _record_or_cause(text: bytes) -> TrialRecord | str:
     """Once a process for each line: a command reads its ledgers several times, and lines never change."""
     try:
-        plain = json.loads(text)
-    except ValueError as error:
-        return f"not JSON: {error}"
+        plain = plain_of(text)
+    except RecordError as error:
+        return str(error)
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise RecordError(

@@ -14,6 +14,7 @@ from orchestrator.analysis.predicted import predicted_of, predicted_table
 from orchestrator.analysis.tables import Table, cut, skipped_table
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.printable import printable
 from orchestrator.core.spec import TrialSpec
 from orchestrator.screen.fitting import fitted, widths_of
 
@@ -22,7 +23,7 @@ _MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is as
 
 def say(console: Console, line: str) -> None:
     """A line as it is; what is no terminal gets it unbroken."""
-    console.print(Text(line), soft_wrap=not console.is_terminal)
+    console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
 
 
 def shown(path: Path) -> str:
@@ -39,7 +40,7 @@ def print_table(console: Console, table: Table) -> None:
         justify: JustifyMethod = "right" if column.is_number else "left"
         drawn.add_column(column.header, justify=justify, overflow="fold", width=width)
     for row in slim.rows:
-        drawn.add_row(*(Text(cell) for cell in row))
+        drawn.add_row(*(Text(printable(cell)) for cell in row))
     console.print(drawn)
     if slim.note:
         console.print(Text(slim.note, style="dim"))

@@ -12,6 +12,7 @@ from rich.text import Text
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.setting import namer
 from orchestrator.core.placement import Placement
+from orchestrator.core.printable import printable
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.stage import Stage
 from orchestrator.execute.base import Attempt, Watcher
@@ -107,7 +108,7 @@ class LiveWatcher:
 
 
 def _add_row(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    table.add_row(*(Text(printable(cell), no_wrap=True, overflow="ellipsis") for cell in cells))
 
 
 @contextmanager

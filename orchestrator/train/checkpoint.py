@@ -108,7 +108,7 @@ def meta_of(folder: Path) -> Meta:
     try:
         meta = (folder / META).read_bytes()
         whole = hashlib.sha256(meta).hexdigest() == folder.name.rpartition("-")[2]
-        found = codec.from_json(Meta, meta.decode()) if whole else None
+        found = codec.from_json(Meta, meta) if whole else None
         if found is not None and _sha256_of(folder / ARRAYS) == found.arrays_sha256:
             return found
     except OSError as error:
@@ -130,9 +130,9 @@ def read(folder: Path, *, trial_id: str, packages: Mapping[str, str]) -> Checkpo
         if found[what] != value:
             raise RecordError(f"{_called(folder)} is of {what} {found[what]}; this is {value}")
     try:
-        with np.load(folder / ARRAYS, allow_pickle=False) as arrays:
+        with (folder / ARRAYS).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return Checkpoint(progress=meta.progress, arrays=dict(arrays))
-    except ValueError as error:
+    except Exception as error:  # an archive that is none, or is not what it says, raises almost anything
         raise RecordError(f"{_called(folder)} cannot be read: {error}") from error
 
 

@@ -60,7 +60,7 @@ def test_the_repositorys_own_folder_is_searched_once():
 
 HERE = "HERE/conf/device/mine.yaml"
 NO_SCHEMA = "FILE does not build on a schema; begin it with 'defaults: [schema, _self_]'"
-CYCLE = "a defaults list in conf/ leads back to its own file; take that entry out"
+CYCLE = "a defaults list in conf/ leads back to its own file, or a value nests too deeply; take it out"
 BROKEN = {
     "name: [1,\nfoo: }\n": f"{HERE}, line 2: not YAML: expected the node content, but found '}}'",
     "a:\n\tb: 1\n": f"{HERE}, line 2: not YAML: found character '\\t' that cannot start any token",
@@ -73,11 +73,18 @@ BROKEN = {
     "defaults: [shema, _self_]\n": "FILE builds on 'device/shema', which does not exist",
     "defaults: [mine, _self_]\n": CYCLE,
     "defaults: schema\n": "invalid defaults list in 'device/mine', defaults must be a list (got str)",
+    ".nan\n": "a file in conf/ holds no mapping of keys to values: invalid loaded object type: float",
+    "name: !!timestamp x\n": "a value in conf/ is not what the !!tag before it says",
+    f"name: {'[' * 3000}": CYCLE,
+    "#"
+    * 250_001: "FILE has 250,001 bytes, and a config file at most 250,000; a list of numbers of any length "
+    "may stand on the command line",
+    f"a: &a [x]\nb: [{'*a, ' * 21}]\n": "FILE has 21 aliases (*NAME), and a config file at most 20",
     f"{CPU}source: ${{x\n": "source='${x' is not an interpolation; write ${key} or ${oc.env:NAME}",
 }
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:30])
 def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, text):
     message = BROKEN[text].replace("FILE", "conf/device/mine.yaml")
     assert refused(tmp_path, "device/mine.yaml", text) == message

@@ -64,3 +64,13 @@ def test_what_hydra_cannot_understand_is_one_line(tmp_path, argv, message):
         hydra_main(argv, working_directory=tmp_path)
     assert str(raised.value).startswith(message)
     assert "\n" not in str(raised.value)
+
+
+def test_a_package_that_does_not_exist_is_one_line(tmp_path):
+    with pytest.raises(ConfigError, match=r"^package 'nothing' not found in config$"):
+        hydra_main(("--cfg", "job", "--package", "nothing"), working_directory=tmp_path)
+
+
+def test_words_are_not_abbreviated(tmp_path):
+    with pytest.raises(ConfigError, match=r"^unrecognized arguments: --vers; "):
+        hydra_main(("--cfg", "job", "--vers"), working_directory=tmp_path)

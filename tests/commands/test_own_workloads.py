@@ -133,3 +133,21 @@ def test_a_word_without_a_folder_is_refused() -> None:
 def test_a_misspelt_word_is_told_the_right_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^unknown key 'workload_pat'; did you mean 'workload_path'\?"):
         load(["+sweep=smoke", "workload_pat=own"], working_directory=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["~nobody-here/own", "x" * 5000, "loop"])
+def test_a_folder_that_can_be_nowhere_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    place = name if name.startswith("~") else tmp_path / name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(PATH_VARIABLE, str(place))
+        with pytest.raises(
+            ConfigError, match=r"^workload_path=.* is no folder; name one that holds NAME/spec"
+        ):
+            load(WORDS, working_directory=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["own\x00", "own\n", "own\ud800"])
+def test_a_folder_that_no_variable_can_name_is_told(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"^workload_path=own.+ names no folder; "):
+        taken_out([f"workload_path={name}"])

@@ -1,5 +1,7 @@
 """Latency tables from files of both layouts, and units that cannot be right."""
 
+import gzip
+
 import numpy as np
 import pytest
 from latency_values import FAST, SLOW, both_ways, published_frame, schema_frame
@@ -183,3 +185,30 @@ def test_a_published_column_that_is_missing_is_named(tmp_path):
 )
 def test_a_name_tells_a_family(model, family):
     assert family_of(model) == family
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"device," * 2_000, "column 'device' is there 2000 times"),
+        (b"device,model\nt4,VGG11,3,4\n", "a row has more fields than the header"),
+        (b"\xff\xfe" * 100, "cannot read "),
+    ],
+)
+def test_a_table_that_is_not_what_its_header_says_is_refused(tmp_path, content, message):
+    (tmp_path / "some.csv").write_bytes(content)
+    with pytest.raises(ConfigError, match=message):
+        read_latencies(tmp_path)
+
+
+def test_a_damaged_archive_is_refused(tmp_path):
+    packed = gzip.compress(schema_frame().to_csv(index=False).encode())
+    (tmp_path / "some.csv.gz").write_bytes(packed[:12] + b"\xff" * 8 + packed[20:])
+    with pytest.raises(ConfigError, match=r"^cannot read '.*some\.csv\.gz' as CSV: Error -3"):
+        read_latencies(tmp_path)
+
+
+def test_a_number_that_is_no_float_is_refused(tmp_path):
+    frame = schema_frame().astype({"batch_size": object})
+    frame.loc[3, "batch_size"] = 10**400
+    assert refused(frame, tmp_path).endswith(": a number of batch_size is too large for one")

@@ -107,3 +107,11 @@ def test_a_pickle_among_the_arrays_is_never_opened(folder):
 def test_what_is_no_array_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
         write(tmp_path, {"a": np.array([{}])}, trial_id="one", packages=PACKAGES, progress=PROGRESS)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive at all", b"PK\x03\x04 nor this"])
+def test_arrays_that_are_none_are_refused(folder, content):
+    (folder / ARRAYS).write_bytes(content)
+    arrays = hashlib.sha256(content).hexdigest()
+    meta = Meta(trial_id="one", packages=PACKAGES, arrays_sha256=arrays, progress=PROGRESS)
+    assert refusal_of(renamed(folder, meta)).startswith("the checkpoint of step 7 cannot be read: ")

@@ -211,3 +211,21 @@ def test_a_record_from_before_prices_were_kept_is_read_and_has_none():
 def test_what_is_wrong_with_a_price_is_named():
     with pytest.raises(RecordError, match=r"^TrialRecord\.price\.nodes: expected int, found 'two'$"):
         from_plain(TrialRecord, _changed(record(price=price()), "price.nodes", "two"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, r"^not JSON: it nests too deeply$"),
+        ("9" * 5_000, r"^not JSON: Exceeds the limit"),
+        (b"\x80", r"^not JSON: 'utf-8' codec can't decode byte 0x80"),
+    ],
+)
+def test_what_no_reader_of_json_can_take_is_refused(text, message):
+    with pytest.raises(RecordError, match=message):
+        from_json(TrialSpec, text)
+
+
+def test_a_whole_number_that_is_no_float_is_refused():
+    with pytest.raises(RecordError, match=r"started_at: expected float, found a number that is too large"):
+        from_plain(TrialRecord, _changed(record(), "started_at", 10**400))

@@ -128,3 +128,22 @@ def test_a_word_that_cannot_be_understood_says_what_can(words, message):
 def test_a_key_that_does_not_exist_names_the_nearest(word, message):
     with pytest.raises(ConfigError, match=message):
         asked(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        (
+            "steps=" + "x" * 10_000_000,
+            r"^'steps=x{24}'… has 10,000,006 characters, and a word at most 20,000; write its",
+        ),
+        (
+            "steps=" + "[" * 600 + "]" * 600,
+            r"^cannot read 'steps=\[{24}'…: it nests too deeply; write a flat",
+        ),
+        ("steps=" + "9" * 5_000, r"^cannot read 'steps=9{24}'…: Exceeds the limit \(4300 digits\)"),
+    ],
+)
+def test_a_word_that_would_take_for_ever_is_refused(word, message):
+    with pytest.raises(ConfigError, match=message):
+        asked(word)

@@ -97,3 +97,34 @@ def test_user_and_password_are_sent_as_a_header_and_told_to_nobody(site: Site) -
     assert public(secret) == site.url
     with pytest.raises(DownloadError, match=rf"^{site.url}/nothing cannot be read: HTTP Error 404"):
         text_at(f"{secret}/nothing")
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_file_that_is_too_large_is_refused_and_leaves_nothing(
+    site: Site, tmp_path: Path, tells: bool
+) -> None:
+    site.tells_length = tells
+    with pytest.raises(DownloadError, match=r"^download of .* failed: it is larger than 300,000 bytes$"):
+        get(site, tmp_path, limit_bytes=300_000)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_password_follows_a_redirect_on_its_server_and_to_no_other(site: Site) -> None:
+    with serving() as other:
+        site.files["/near"] = other.files["/far"] = b"hello"
+        site.redirects = {"/here": f"{site.url}/near", "/there": f"{other.url}/far"}
+        secret = site.url.replace("//", "//me:secret@")
+        assert text_at(f"{secret}/here") == text_at(f"{secret}/there") == "hello"
+        assert [password for *_, password in site.asked] == ["Basic bWU6c2VjcmV0"] * 3
+        assert [password for *_, password in other.asked] == [None]
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x", "x"])
+def test_nothing_is_read_but_what_the_web_offers(url: str) -> None:
+    with pytest.raises(DownloadError, match=r"cannot be read: '\w*' is neither http nor https$"):
+        text_at(url)
+
+
+def test_an_address_that_is_none_tells_no_password() -> None:
+    with pytest.raises(DownloadError, match=r"^http://\[bad/x cannot be read: Invalid IPv6 URL$"):
+        text_at("http://me:secret@[bad/x")

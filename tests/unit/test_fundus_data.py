@@ -175,3 +175,12 @@ def test_without_scikit_image_its_cure_is_told(means: Means) -> None:
     expected = r"^photograph of a healthy retina, .*: no .*retina\.jpg; pip install scikit-image==0\.26\.0$"
     with pytest.raises(ValueError, match=expected):
         find(gone, means)
+
+
+@pytest.mark.parametrize("line", ["x" * 200_000 + ",0", "eye0\x00,0", "eye\ud800,0"])
+def test_a_table_that_is_none_is_told(means: Means, tmp_path: Path, line: str) -> None:
+    folder = aptos_folder(tmp_path / "folder", count=1, side=8)
+    text = f"id_code,diagnosis\n{line}\n"
+    (folder / "train.csv").write_bytes(text.encode(errors="surrogatepass"))
+    with pytest.raises(ValueError, match=r"^'?/.*/train\.csv'?(:| is no table of grades:)"):
+        prepare(FUNDUS, "real", means)

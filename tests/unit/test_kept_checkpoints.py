@@ -150,3 +150,9 @@ def test_a_rehearsal_and_a_sweep_without_checkpoints_keep_none(tmp_path):
     for asked, placed in ((None, placement()), (policy, placement(provenance="rehearsed"))):
         with shelf_of(placed, asked) as shelf:
             assert shelf.keeping is None
+
+
+@pytest.mark.parametrize("name", ["../elsewhere", "..", "/elsewhere", ""])
+def test_a_checkpoint_whose_trial_leads_elsewhere_is_refused(url, worker, name):
+    with pytest.raises(RecordError, match=rf"^a checkpoint names the trial '{name}', which names no folder$"):
+        Checkpoints(url).keep(written(worker, 5, trial_id=name))

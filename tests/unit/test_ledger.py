@@ -192,3 +192,10 @@ def test_a_line_is_decoded_once_however_often_it_is_read(ledger):
     ledger.append(record())
     (first,), (again,) = ledger.records(), Ledger(ledger.path).records()
     assert first is again
+
+
+def test_a_line_that_nests_too_deeply_is_left_out_and_told(ledger, caplog):
+    ledger.append(record())
+    ledger.path.write_bytes(ledger.path.read_bytes() + b"[" * 100_000 + b"\n")
+    assert Ledger(ledger.path).records() == (record(),)
+    assert "line 2 is left out: not JSON: it nests too deeply" in caplog.text

@@ -1,8 +1,10 @@
 """A prepared data set travels whole to another cache, with the photographs that it names."""
 
+import io
 import os
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -69,3 +71,14 @@ def test_a_file_that_is_whole_there_is_left_alone(tmp_path: Path) -> None:
     before = there.stat().st_mtime_ns
     unpacked(packed(path), cache=tmp_path / "node")
     assert there.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("name", ["../things.npz", "/etc/things.npz", "painted/../../things.npz"])
+def test_a_parcel_writes_nowhere_but_into_the_cache(tmp_path: Path, name: str) -> None:
+    (tmp_path / "kept").touch()
+    with io.BytesIO() as whole:
+        with ZipFile(whole, "w") as archive:
+            archive.writestr(name, b"")
+        with pytest.raises(ValueError, match=rf"^a parcel of data names '{name}', which is no place in"):
+            unpacked(whole.getvalue(), cache=tmp_path / "node")
+    assert [each.name for each in tmp_path.iterdir()] == ["kept"]

@@ -114,3 +114,17 @@ def test_brightness_contrast_and_saturation_all_change() -> None:
     assert (contrast.min() < 0.7, contrast.max() > 1.3) == (True, True)
     saturation = changed.std(axis=3).mean(axis=(1, 2)) / pixels.std(axis=2).mean() / contrast
     assert (saturation.min() < 0.7, saturation.max() > 1.3) == (True, True)
+
+
+def test_an_image_that_would_start_a_program_is_not_opened(tmp_path: Path) -> None:
+    Image.new("RGB", (8, 8)).save(tmp_path / "eye.png", format="EPS")
+    with pytest.raises(
+        ValueError, match=r"^image '.*eye\.png' cannot be decoded: cannot identify image file"
+    ):
+        read_disc(tmp_path / "eye.png", 8)
+
+
+def test_a_strip_of_pixels_whose_square_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    Image.new("L", (60_000, 1)).save(tmp_path / "eye.png")
+    with pytest.raises(ValueError, match=r"has \(60000, 1\) pixels; a side has at most 10000$"):
+        read_disc(tmp_path / "eye.png", 8)

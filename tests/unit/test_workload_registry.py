@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from own_workloads import SPEC, searched
 
 from workloads.layers import Conv2d
 from workloads.registry import options_class, workload, workload_names
@@ -99,3 +100,13 @@ print({"torch", "tensorflow", "keras", "ray"} & set(sys.modules))
 """
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "set()"
+
+
+def test_a_layer_that_holds_something_else_than_a_number_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "spec.py").write_text(SPEC.replace("units=10", "units='ten'"))
+    with (
+        searched(tmp_path),
+        pytest.raises(ValueError, match=r"^workload 'mine': TypeError: '<' not supported"),
+    ):
+        workload("mine", {})

@@ -2,20 +2,25 @@
 
 import base64
 import os
+import re
 import ssl
 import time
 import urllib.request
 from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 PIECE_SECONDS = 5.0
 """Longest wait for a connection and for each piece of the answer."""
 
 TOTAL_SECONDS = 900.0
 """Longest time for one file; what was received until then is kept for the next try."""
+
+LARGEST_BYTES = 2**30
+"""Of one file: six times the largest data set that is known here. A server that sends more is told off."""
 
 _PIECE_BYTES = 2**18
 
@@ -34,6 +39,7 @@ def download(
     trouble_with: Callable[[Path], str | None],
     progress: Progress | None = None,
     limit_seconds: float = TOTAL_SECONDS,
+    limit_bytes: int = LARGEST_BYTES,
 ) -> None:
     """Put the file at `url` to `path`; a broken download of it, kept as `.<name>.part`, is continued.
 
@@ -41,13 +47,15 @@ def download(
         trouble_with: what is wrong with a file that is complete; None if nothing is.
 
     Raises:
-        DownloadError: no answer, too slow, or not the expected file. In the last case nothing is kept.
+        DownloadError: no answer, too slow, too large, or not the expected file. In the last two cases nothing
+            is kept.
     """
     part = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
     continued = part.exists()
     try:
-        _receive(url, part, progress=progress, deadline=time.monotonic() + limit_seconds)
+        deadline = time.monotonic() + limit_seconds
+        _receive(url, part, progress=progress, deadline=deadline, limit_bytes=limit_bytes)
     except (OSError, HTTPException, ValueError) as error:
         raise DownloadError(f"download of {public(url)} failed: {error}") from error
     trouble = trouble_with(part)
@@ -57,7 +65,14 @@ def download(
     part.unlink()
     if not continued:
         raise DownloadError(f"download of {public(url)} failed: {trouble}")
-    download(url, path, trouble_with=trouble_with, progress=progress, limit_seconds=limit_seconds)
+    download(
+        url,
+        path,
+        trouble_with=trouble_with,
+        progress=progress,
+        limit_seconds=limit_seconds,
+        limit_bytes=limit_bytes,
+    )
 
 
 def text_at(url: str, *, limit_bytes: int = 2**24) -> str:
@@ -75,11 +90,10 @@ def text_at(url: str, *, limit_bytes: int = 2**24) -> str:
 
 def public(url: str) -> str:
     """`url` without user and password, for messages."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return re.sub(r"//[^/?#]*@", "//", url)  # also of one that is no address
 
 
-def _receive(url: str, part: Path, *, progress: Progress | None, deadline: float) -> None:
+def _receive(url: str, part: Path, *, progress: Progress | None, deadline: float, limit_bytes: int) -> None:
     with _opened(url, skip=part.stat().st_size if part.exists() else 0) as answer, part.open("ab") as file:
         if answer.status != 206:  # the server sends all of it again
             file.truncate(0)
@@ -87,8 +101,11 @@ def _receive(url: str, part: Path, *, progress: Progress | None, deadline: float
         rest = answer.headers["Content-Length"]
         total = None if rest is None else done + int(rest)
         while piece := answer.read1(_PIECE_BYTES):
-            file.write(piece)
             done += len(piece)
+            if max(done, total or 0) > limit_bytes:
+                part.unlink()
+                raise ValueError(f"it is larger than {limit_bytes:,} bytes")
+            file.write(piece)
             if progress is not None:
                 progress(done, total)
             if time.monotonic() > deadline:
@@ -112,13 +129,31 @@ def _opened(url: str, *, skip: int = 0) -> HTTPResponse:
 def _answer(request: urllib.request.Request) -> HTTPResponse:
     authorities = os.environ.get("PIP_CERT") if request.type == "https" else None
     context = ssl.create_default_context(cafile=authorities) if authorities else None
-    answer: HTTPResponse = urllib.request.urlopen(request, timeout=PIECE_SECONDS, context=context)
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _Redirects())
+    answer: HTTPResponse = opener.open(request, timeout=PIECE_SECONDS)
     return answer
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Followed without user and password where they lead to another server: an index may name any."""
+
+    def redirect_request(self, req: urllib.request.Request, *args: Any) -> urllib.request.Request | None:
+        """What is asked next."""
+        found = super().redirect_request(req, *args)
+        if found is not None and _server_of(found) != _server_of(req):
+            found.remove_header("Authorization")
+        return found
+
+
+def _server_of(request: urllib.request.Request) -> tuple[str, str]:
+    return request.type, request.host
+
+
 def _request(url: str) -> urllib.request.Request:
-    request = urllib.request.Request(public(url))
     parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ValueError(f"{parts.scheme!r} is neither http nor https")
+    request = urllib.request.Request(public(url))  # noqa: S310  of these two schemes
     if parts.username is not None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         request.add_header("Authorization", f"Basic {base64.b64encode(secret.encode()).decode()}")

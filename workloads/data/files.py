@@ -10,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+MOST_UNPACKED_BYTES = 2**31
+"""That are hashed: a small archive may hold more than a disk does, and none that is expected does."""
+
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
@@ -56,9 +59,9 @@ def unpacked(path: Path) -> IO[bytes]:
 
 
 def digest_of(path: Path, algorithm: str, *, packed: bool = False) -> str:
-    """Hash of a file, or of what it holds if it may be `packed`."""
+    """Hash of a file, or of what it holds if it may be `packed`; of no more than `MOST_UNPACKED_BYTES`."""
     digest = hashlib.new(algorithm, usedforsecurity=False)
     with unpacked(path) if packed else path.open("rb") as file:
-        while piece := file.read(2**20):
+        while (piece := file.read(2**20)) and file.tell() <= MOST_UNPACKED_BYTES:
             digest.update(piece)
     return digest.hexdigest()

@@ -45,8 +45,9 @@ def identify(folder: Path) -> str:
         ValueError: neither layout is there, or a photograph is missing.
     """
     layout = _layout_of(folder)
+    rows = list(_rows(folder, layout))
     digest = hashlib.sha256((folder / layout.table).read_bytes())
-    for name, _ in _rows(folder, layout):
+    for name, _ in rows:
         digest.update(f"\n{name} {_size_of(folder / name)}".encode())
     return digest.hexdigest()
 
@@ -88,15 +89,22 @@ def _told(layout: _Layout) -> str:
 def _rows(folder: Path, layout: _Layout) -> Iterator[tuple[str, int]]:
     """(path of the image in `folder`, grade) for each line of the table."""
     path = folder / layout.table
-    with path.open(newline="", encoding="utf-8-sig") as table:
-        for row in csv.DictReader(table):
-            name, grade = row.get(layout.name), row.get(layout.grade)
-            if not name or "/" in name or grade not in _GRADES:
-                raise ValueError(
-                    f"{path}: a line has {layout.name}={name!r} and {layout.grade}={grade!r}, "
-                    "expected the name of an image and a grade from 0 to 4"
-                )
-            yield f"{layout.images}/{name}{layout.suffix}", int(grade)
+    for row in _lines_of(path):
+        name, grade = row.get(layout.name), row.get(layout.grade)
+        if not name or not name.isprintable() or "/" in name or grade not in _GRADES:
+            raise ValueError(
+                f"{path}: a line has {layout.name}={name!r} and {layout.grade}={grade!r}, "
+                "expected the name of an image and a grade from 0 to 4"
+            )
+        yield f"{layout.images}/{name}{layout.suffix}", int(grade)
+
+
+def _lines_of(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as table:
+            return list(csv.DictReader(table))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{str(path)!r} is no table of grades: {error}") from error
 
 
 def _size_of(image: Path) -> int:

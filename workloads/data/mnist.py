@@ -19,7 +19,7 @@ _CURE = "put it there, or set data.source=standin"
 
 def _read_keras(paths: Sequence[Path]) -> Arrays:
     """Images in the file lack the channel axis."""
-    with np.load(paths[0], allow_pickle=False) as arrays:
+    with paths[0].open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return {
             "x_train": arrays["x_train"][..., np.newaxis],
             "y_train": arrays["y_train"],

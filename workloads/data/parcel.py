@@ -2,6 +2,7 @@
 
 import io
 import shutil
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
@@ -28,9 +29,10 @@ def unpacked(parcel: bytes, *, cache: Path) -> Path:
     """The prepared file, in another cache: whole, or not there.
 
     Raises:
-        ValueError: its photographs are not here.
+        ValueError: its photographs are not here, or it would write beside the cache.
     """
     with ZipFile(io.BytesIO(parcel)) as archive:
+        _require_inside(archive.namelist())
         path = cache / archive.namelist()[-1]
         with locked(cache / f".{path.name}.lock"):
             if not is_readable(path):
@@ -38,6 +40,12 @@ def unpacked(parcel: bytes, *, cache: Path) -> Path:
     if not is_readable(path):
         raise ValueError(f"the photographs of {path.name} are not here: {folder_of_file(path)}")
     return path
+
+
+def _require_inside(names: Iterable[str]) -> None:
+    for each in map(PurePosixPath, names):
+        if each.is_absolute() or ".." in each.parts:
+            raise ValueError(f"a parcel of data names {str(each)!r}, which is no place in the cache")
 
 
 def _extract(archive: ZipFile, cache: Path, *, last: str) -> None:

@@ -181,7 +181,8 @@ def _read(published: Published, paths: tuple[Path, ...]) -> Arrays:
     try:
         return published.read(paths)
     except Exception as error:  # a broken file raises almost anything
-        raise ValueError(f"{published.description}: {paths[0]} cannot be read: {error}") from error
+        told = str(error).partition("\n")[0]
+        raise ValueError(f"{published.description}: {paths[0]} cannot be read: {told}") from error
 
 
 def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef:

@@ -1,0 +1,23 @@
+"""Text of unknown origin -> text that a terminal shows, and obeys nowhere. Pure."""
+
+MOST_CHARACTERS = 2000
+"""Of one line: what is longer is cut in its middle."""
+
+
+def one_line(text: str) -> str:
+    """The text on one line that is not too long, with escapes for what cannot be shown."""
+    if len(text) > MOST_CHARACTERS:
+        half = MOST_CHARACTERS // 2
+        text = f"{text[:half]} … {text[-half:]}"
+    return _escaped(text)
+
+
+def printable(text: str) -> str:
+    """The text with its lines, and with escapes for what cannot be shown: control characters, surrogates."""
+    return "\n".join(map(_escaped, text.split("\n")))
+
+
+def _escaped(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -1,0 +1,93 @@
+"""Bad files for clusters, as `cluster --check FILE` reads them; and bad price lists."""
+
+import json
+from functools import cache
+from typing import Any
+
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+from launcher_files import catalogue, rendered
+from nasty import damaged, many, mutated, outcome, plain, texts
+
+from orchestrator.config.prices import price_list_of
+from orchestrator.core.errors import ConfigError
+from orchestrator.launching import _findings
+
+FIELDS = {"on_demand": 3.0, "spot": 1.0, "as_of": "2026-08-20", "source": "us", "note": None}
+PRICES = {
+    "region": "here",
+    "provisioning": "on_demand",
+    "currency": "USD",
+    "billing_seconds": 1.0,
+    "max_age_days": 180,
+    "this_host": None,
+    "confirm_spot": (),
+    "as_of": None,
+    "source": None,
+}
+
+
+@cache
+def texts_of(pools: str) -> tuple[bytes, str]:
+    text = rendered(pools).text
+    return text.encode(), json.dumps(list(yaml.safe_load_all(text)), default=str)
+
+
+@many(60)
+@given(pools=st.sampled_from(("gcp", "gke")), data=st.data())
+def test_a_damaged_file_is_looked_through_or_refused(pools: str, data: st.DataObject) -> None:
+    content = data.draw(damaged(texts_of(pools)[0])).decode(errors="replace")
+    with outcome(ConfigError):
+        list(_findings(content, "a file", catalogue()))
+
+
+@many(120)
+@given(pools=st.sampled_from(("gcp", "gke")), data=st.data())
+def test_a_file_may_say_anything(pools: str, data: st.DataObject) -> None:
+    documents = data.draw(mutated(json.loads(texts_of(pools)[1])))
+    content = "\n---\n".join(json.dumps(each) for each in documents)
+    with outcome(ConfigError):
+        list(_findings(content, "a file", catalogue()))
+
+
+@many(60)
+@given(st.one_of(texts, plain.map(json.dumps)))
+@example("[" * 3000)
+@example("- " * 3000)
+@example("a: !!timestamp x")
+@example("a: !!int x")
+@example("a: 2026-99-99")
+@example("a: 0x")
+@example("a: &a [*a]")
+def test_any_text_is_no_file_for_a_cluster(content: str) -> None:
+    with outcome(ConfigError):
+        list(_findings(content, "a file", catalogue()))
+
+
+@many(300)
+@given(
+    row=st.fixed_dictionaries(
+        {
+            "on_demand": st.none() | st.floats(),
+            "spot": st.none() | st.floats(),
+            "as_of": st.none() | texts | st.dates().map(str),
+            "source": st.none() | texts,
+            "note": st.none() | texts,
+        }
+    ),
+    whole=st.fixed_dictionaries(
+        {},
+        optional={
+            "region": st.none() | texts,
+            "billing_seconds": st.floats(),
+            "max_age_days": st.integers(),
+            "this_host": st.none() | texts,
+            "confirm_spot": st.lists(texts, max_size=2).map(tuple),
+            "as_of": st.none() | texts,
+        },
+    ),
+)
+def test_any_price_is_taken_or_refused(row: Any, whole: Any) -> None:
+    with outcome(ConfigError):
+        price_list_of({**PRICES, **whole, "regions": {"here": {"instances": {"n2": row}}}}, option="mine")

@@ -1,0 +1,54 @@
+"""Bad words of a command line, before any config file is read."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from nasty import TEXTS, many, outcome, scalars, texts
+
+from orchestrator.cli import parse
+from orchestrator.config.request import sort_out
+from orchestrator.config.words import read
+from orchestrator.config.workload_path import taken_out
+from orchestrator.core.errors import ConfigError
+
+GRAMMAR = st.text(alphabet="abz019.,:=+~-[]{}()'\"\\$@/ _\n\t", max_size=30)
+KEYS = st.sampled_from(
+    ("steps", "+sweep", "sweep.grid.seed", "+sweep.grid.seed", "~sweep.grid.seed", "tracking.uri", "outputs")
+)
+
+
+def options(_group: str) -> tuple[str, ...]:
+    return ("one", "two")
+
+
+def words_of(values: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
+    return st.builds("{}={}".format, KEYS, values)
+
+
+@many(900)
+@given(st.one_of(words_of(GRAMMAR), words_of(scalars), GRAMMAR, texts))
+@example("steps=" + "[" * 2_000)
+@example("steps=" + "x" * 10_000_000)
+@example("steps=[" + "1.5," * 100_000 + "1]")
+@example("steps=[" + "1," * 100_000 + "1]")
+@example("steps=" + "range(1,2)," * 20_000)
+@example("steps=" + "9" * 100_000)
+@example("steps=range(0,1e18)")
+@example("steps=" + "{a:" * 2_000)
+def test_any_word_is_an_override_or_refused(word: str) -> None:
+    with outcome(ConfigError):
+        for each in read([word], options=options):
+            sort_out([each])
+
+
+@many(500)
+@given(st.lists(st.one_of(texts, GRAMMAR, st.sampled_from(("plan", "--all", "-m"))), max_size=4))
+def test_any_line_has_one_verb_and_its_flags_or_is_refused(words: list[str]) -> None:
+    with outcome(ConfigError):
+        parse(words)
+
+
+@many(200)
+@given(st.one_of(texts, GRAMMAR, st.sampled_from(TEXTS)))
+def test_any_workload_path_is_folders_or_refused(value: str) -> None:
+    with outcome(ConfigError):
+        taken_out([f"workload_path={value}"])

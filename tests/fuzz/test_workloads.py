@@ -1,0 +1,57 @@
+"""Bad workloads of a user: whatever their code gives, one line tells what is wrong."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nasty import damaged, many, outcome, plain, texts
+from own_workloads import SPEC, searched
+
+from workloads.registry import options_class, workload, workload_names
+
+VALUES = st.one_of(plain, texts)
+PLACES = {
+    "VERSION = 3": "VERSION = {}",
+    "units: int = 5": "units: int = {}",
+    "class Options:": "class Options:\n    more: {} = 1",
+    "(28, 28, 1)": "{}",
+    "units=10": "units={}",
+    '"mine"': "{}",
+    "learning_rate=0.1": "learning_rate={}",
+    "target=0.5": "target={}",
+    '"accuracy"': "{}",
+    '"workloads.data.mnist:MNIST"': "{}",
+}
+"""A place of the code -> how something else is written there."""
+
+
+def refused_or_read(factory: pytest.TempPathFactory, spec: str, knobs: dict[str, Any]) -> None:
+    folder = factory.mktemp("own")
+    (folder / "mine").mkdir()
+    (folder / "mine" / "spec.py").write_bytes(spec.encode(errors="replace"))
+    with searched(folder), outcome(ValueError):
+        assert "mine" in workload_names()
+        options_class("mine")
+        workload("mine", knobs)
+
+
+@many(150)
+@given(spec=damaged(SPEC.encode()).map(lambda content: content.decode(errors="replace")))
+def test_any_code_is_a_workload_or_refused(tmp_path_factory: pytest.TempPathFactory, spec: str) -> None:
+    refused_or_read(tmp_path_factory, spec, {})
+
+
+@many(150)
+@given(place=st.sampled_from(sorted(PLACES)), value=VALUES)
+def test_a_workload_may_give_anything(
+    tmp_path_factory: pytest.TempPathFactory, place: str, value: Any
+) -> None:
+    told = repr(value).replace("nan", "float('nan')").replace("inf", "float('inf')")
+    refused_or_read(tmp_path_factory, SPEC.replace(place, PLACES[place].format(told)), {})
+
+
+@many(150)
+@given(knobs=st.dictionaries(st.sampled_from(("units", "filters", "x")) | texts, VALUES, max_size=2))
+def test_a_knob_may_be_anything(tmp_path_factory: pytest.TempPathFactory, knobs: dict[str, Any]) -> None:
+    refused_or_read(tmp_path_factory, SPEC, knobs)
