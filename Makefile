@@ -13,15 +13,19 @@ export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
-.PHONY: install xla sweep smoke test test-all fuzz chaos check fix notebook
+# Versions that the tests ran with, for the Python that they ran under; others take what pyproject.toml allows.
+PINNED := constraints.txt
+CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
+
+.PHONY: install xla sweep smoke test test-all fuzz chaos check audit constraints fix notebook
 
 install: $(ENVIRONMENTS)
 
 xla: $(XLA_VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml $(PINNED)
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --editable '.[torch,tensorflow,dev]'
+	$(VENV)/bin/pip install --quiet $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]'
 	touch $@
 
 # torch_xla pins another torch than the main environment has. Only what the extra [xla] names goes in here: no Ray, no
@@ -65,6 +69,18 @@ check: $(VENV)/.installed
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PYTEST) tests/unit
+
+# Known vulnerabilities of the pinned versions. It is no part of `check`: it asks pypi.org for its advisories, and a machine
+# without that way, or a new advisory in the night, would fail a change that has nothing to do with it.
+audit:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/pip install --quiet 'pip-audit>=2.9,<3'
+	.venv-audit/bin/pip-audit --requirement $(PINNED) --no-deps --disable-pip
+
+# Write down the versions that are installed, of any build. Run the tests, then commit.
+constraints: $(VENV)/.installed
+	{ sed -n '/^\#/p' $(PINNED); $(VENV)/bin/pip freeze --exclude orchestrator --exclude-editable | sed 's/+.*//'; } > $(PINNED).new
+	mv $(PINNED).new $(PINNED)
 
 fix: $(VENV)/.installed
 	$(VENV)/bin/ruff check --fix .

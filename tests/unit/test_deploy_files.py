@@ -37,7 +37,7 @@ def test_an_image_is_pinned_and_does_not_run_as_root(file):
 
 
 def test_the_images_have_the_ray_that_manifests_name():
-    assert f"\nray=={RAY_VERSION}\n" in (DEPLOY / "docker" / "constraints.txt").read_text()
+    assert f"\nray=={RAY_VERSION}\n" in (DEPLOY.parent / "constraints.txt").read_text()
 
 
 @pytest.mark.parametrize("documents", [[COMPOSE], MANIFESTS], ids=["compose", "kubernetes"])

@@ -1,6 +1,7 @@
 """What the words of the Makefile come to; nothing is made."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,14 @@ def test_torch_xlas_python_is_told_unless_it_is_left_out(words: tuple[str, ...],
 def test_every_folder_of_tests_is_run():
     folders = {f"tests/{each.parent.name}" for each in (ROOT / "tests").glob("*/test_*.py")}
     assert folders <= set(dry("test").split())
+
+
+@pytest.mark.parametrize(
+    ("python", "is_held"), [(sys.executable, sys.version_info[:2] == (3, 11)), ("false", False)]
+)
+def test_only_the_python_of_the_tests_is_held_to_their_versions(python: str, is_held: bool) -> None:
+    told = dry("--always-make", "install", f"PYTHON={python}", "XLA=0").splitlines()
+    [installed] = [
+        line for line in told if " --editable '.[torch,tensorflow,dev]'" in line and "$" not in line
+    ]
+    assert ("--constraint constraints.txt" in installed) == is_held
