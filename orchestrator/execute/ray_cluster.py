@@ -7,11 +7,12 @@ import secrets
 import signal
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import ray
+from ray._private import ray_constants
 
 # ray 2.60: a driver that joins a cluster has no public way to be told its token late
 from ray._raylet import Config  # type: ignore[attr-defined] # it is compiled
@@ -104,7 +105,7 @@ def _embed(node: Node, folder: Path) -> None:
     held = tuple(node.devices.values())
     gpu_ids = [each for of_a_kind in held if of_a_kind.kind == "gpu" for each in of_a_kind.ids]
     tpu_chips = sum(each.chips * len(each.ids) for each in held if each.kind == "tpu")
-    with _visible(gpu_ids):
+    with _variable(gpus.VARIABLE, ",".join(gpu_ids)), _on_loopback():  # the GPUs that Ray takes as it starts
         ray.init(
             address="local",
             num_cpus=node.cpus,
@@ -118,16 +119,31 @@ def _embed(node: Node, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _visible(gpu_ids: Sequence[str]) -> Iterator[None]:
-    """Let Ray see these: as it starts it takes the GPUs of this variable. The driver keeps its own."""
-    before = os.environ.get(gpus.VARIABLE)
-    os.environ[gpus.VARIABLE] = ",".join(gpu_ids)
+def _on_loopback() -> Iterator[None]:
+    """Let what Ray starts listen at the loopback address alone, as it does on a Mac.
+
+    ray 2.60 has no other way on Linux: it takes 127.0.0.1 for the host's own address where it is told that.
+    """
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False  # of this process; the variable is for those that it starts
+    try:
+        with _variable(ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, "0"):
+            yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextlib.contextmanager
+def _variable(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable; the driver gets its own back."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
-        del os.environ[gpus.VARIABLE]
+        del os.environ[name]
         if before is not None:
-            os.environ[gpus.VARIABLE] = before
+            os.environ[name] = before
 
 
 def _modules(packages: Iterable[Path]) -> list[str]:

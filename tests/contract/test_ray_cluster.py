@@ -7,6 +7,8 @@ import socket
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import grpc
+import psutil
 import pytest
 from builders import placement, trial_spec
 from cluster_values import cluster as cluster_of_pools
@@ -99,3 +101,28 @@ def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_
         trial = placement(trial_spec(device="tpu_v3_8"), kind=kind, cpus=96, devices=1, chips=4)
         assert _bundle_of(trial, told) == {"CPU": 96.0, "TPU": 4.0}
     assert _bundle_of(noop(), told) == {"CPU": 2.0}
+
+
+def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
+    import ray
+
+    from orchestrator.execute import ray_cluster
+
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # nobody's setting opens it
+    with family(monkeypatch) as started, ray_cluster.connected(here(cpus=2), address="local"):
+        assert ray.get(ray.remote(lambda: "a worker too").remote()) == "a worker too"
+        listening = [
+            each.laddr.ip
+            for pid in (os.getpid(), *started.pids())
+            for each in psutil.Process(pid).net_connections(kind="inet")
+            if each.status == psutil.CONN_LISTEN
+        ]
+        assert len(listening) > 5
+        assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
+        with (
+            grpc.insecure_channel(ray.get_runtime_context().gcs_address) as stranger,
+            pytest.raises(grpc.RpcError) as refused,
+        ):
+            stranger.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")(b"", timeout=10)
+        assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+    assert ray_cluster.ray_constants.ENABLE_RAY_CLUSTER
