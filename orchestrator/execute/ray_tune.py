@@ -13,6 +13,9 @@ from typing import Any
 import ray
 from ray import tune
 
+# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
+from ray.tune.execution.class_cache import ENV_VARS_TO_PROPAGATE
+
 # ray 2.60: Tune adds one of its own where there is none
 from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler
@@ -48,6 +51,9 @@ failed may be on a node that drains: so the next one asks for something else."""
 _GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
+_SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
+"""Of a bucket. Processes of this host inherit them, and nodes of a cluster have some of their own."""
+
 
 class RayTuneExecutor:
     """Trials on a Ray cluster: an embedded one on this host, or the one at `address`.
@@ -82,6 +88,7 @@ class RayTuneExecutor:
             wished=wished,
         )
         searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
+        ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
         packages = [Path(each.folder) for each in mission.origins.values() if each.folder]
         by_id = {placement.trial_id: placement for placement in placements}
         with (
