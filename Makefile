@@ -71,11 +71,12 @@ check: $(VENV)/.installed
 	$(PYTEST) tests/unit
 
 # Known vulnerabilities of the pinned versions. It is no part of `check`: it asks pypi.org for its advisories, and a machine
-# without that way, or a new advisory in the night, would fail a change that has nothing to do with it.
+# without that way, or a new advisory in the night, would fail a change that has nothing to do with it. Strict: what could not
+# be looked up is no pass.
 audit:
 	$(PYTHON) -m venv .venv-audit
 	.venv-audit/bin/pip install --quiet 'pip-audit>=2.9,<3'
-	.venv-audit/bin/pip-audit --requirement $(PINNED) --no-deps --disable-pip
+	.venv-audit/bin/pip-audit --strict --requirement $(PINNED) --no-deps --disable-pip
 
 # Write down the versions that are installed, of any build. Run the tests, then commit.
 constraints: $(VENV)/.installed
