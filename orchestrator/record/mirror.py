@@ -12,7 +12,7 @@ from orchestrator.record.base import Kept, Tracker
 logger = logging.getLogger(__name__)
 
 _MOST_WAITING = 1000  # records; the ledger has the others, and the next command sends them
-_PATIENCE_SECONDS = 60.0  # without a record or the end
+_PATIENCE_SECONDS = 120.0  # without a record or the end: first answers take a minute on a busy host
 _INTERRUPTED_SECONDS = 5.0
 
 
