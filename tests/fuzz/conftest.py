@@ -1,10 +1,13 @@
 """How many examples bad input gives: what CI has time for, or with `make fuzz` twenty times that."""
 
+import resource
 from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
 from nasty import tried
+
+_MOST_BYTES = 2**32
 
 hypothesis.settings.register_profile(
     "fuzz",
@@ -14,6 +17,14 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("nightly", hypothesis.settings.get_profile("fuzz"), max_examples=2000)
 hypothesis.settings.load_profile("fuzz")
+
+
+def pytest_configure() -> None:
+    """Let no example have all the memory there is: a pickle of ten bytes may ask for 34 GB.
+
+    Those of data sets are read where their hash is the published one alone.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 @pytest.fixture(autouse=True)
