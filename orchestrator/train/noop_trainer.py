@@ -2,6 +2,7 @@
 
 import math
 import os
+import resource
 import signal
 import threading
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from orchestrator.train.environment import cpu_model
 from workloads.data.batches import Batches
 from workloads.spec import Phase, WorkloadSpec
 
+_LIMIT_BYTES = 1 << 30
 _FAULTY_STEP = 2  # the third: after a first loss was read, before the warm-up ends
 
 
@@ -22,7 +24,7 @@ class NoopTrainer:
     """Counts steps. The option `fault` makes the last rank fail in its third step.
 
     `raise` is an exception, `die` a SIGKILL, `hang` a step that never ends, `nan` a loss that is not a number
-    from there on.
+    from there on, `exhaust` more memory than the kernel then lets the process have.
     """
 
     def __init__(self) -> None:
@@ -100,6 +102,9 @@ class NoopTrainer:
     def _strike(self) -> None:
         if self._fault == "raise":
             raise RuntimeError("this failure was asked for with trainer.fault='raise'")
+        if self._fault == "exhaust":
+            resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT_BYTES, _LIMIT_BYTES))
+            bytearray(2 * _LIMIT_BYTES)
         if self._fault == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if self._fault == "hang":

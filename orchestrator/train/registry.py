@@ -181,7 +181,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 spans_hosts=("cpu", "gpu", "tpu"),
                 trains=False,
                 run_on=("cpu", "gpu", "tpu"),
-                options={"fault": ("none", "raise", "die", "hang", "nan")},
+                options={"fault": ("none", "raise", "die", "hang", "nan", "exhaust")},
             ),
         )
     }

@@ -141,12 +141,19 @@ def test_a_trial_is_a_record_with_a_result(tmp_path, start_method):
         ("die", "worker_lost", "rank 0 was killed"),
         ("hang", "timeout", "no result 1 s after training began (executor.run_seconds=1)"),
         ("nan", "diverged", "the loss is nan after step 6"),
+        ("exhaust", "oom", "MemoryError"),
     ],
 )
 def test_a_failed_trial_is_a_record_and_the_rest_go_on(tmp_path, fault, kind, message):
     failed, healthy = run(mission(tmp_path, deadlines=_SHORT), noop(fault), noop())
     assert (failed.failure.kind, failed.failure.message) == (kind, message)
     assert healthy.result.steps == 20
+
+
+def test_of_twelve_trials_one_that_has_no_memory_is_the_only_one_to_fail_and_is_not_started_again(tmp_path):
+    placements = [noop("exhaust" if seed == 5 else "none", seed=seed) for seed in range(12)]
+    records = run(mission(tmp_path, retry_limits={"worker_lost": 1, "preempted": 10}), *placements)
+    assert [each.failure and each.failure.kind for each in records] == [None] * 5 + ["oom"] + [None] * 6
 
 
 def test_the_log_of_a_failed_worker_holds_its_traceback(tmp_path):
