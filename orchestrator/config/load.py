@@ -147,6 +147,7 @@ def _settings(
         missing_device=reached["missing_device"],
         tracking_uri=plain["tracking"]["uri"],
         archive_url=_archive_url(plain["record"]["path"], sweep=sweep["name"]),
+        backoff_seconds=plain["retry"]["backoff_seconds"],
         retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind != "budget"},
         trainers=trainers,
         outputs=outputs,

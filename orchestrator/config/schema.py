@@ -172,7 +172,8 @@ class RecordConf:
 class RetryConf:
     """More attempts after a failure of each kind; only a lost machine is no fault of the trial's own.
 
-    What the budget has stopped gets none.
+    What the budget has stopped gets none. Before the first one a trial rests for `backoff_seconds`, before
+    the next of that kind twice as long, ten minutes at most.
     """
 
     oom: int = 0
@@ -185,6 +186,7 @@ class RetryConf:
     device_mismatch: int = 0
     invalid_measurement: int = 0
     error: int = 0
+    backoff_seconds: float = 2.0
 
 
 @dataclass

@@ -96,6 +96,7 @@ class Settings:
         tracking_uri: of the MLflow server or store; None tracks nothing.
         archive_url: the folder in a bucket where the sweep's records lie too; None: in its ledger alone.
         retries: how many more attempts a failure of each kind gets.
+        backoff_seconds: that a trial rests before the first of them; twice as long before the next.
         trainers: of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
         prices: what the hardware of trials costs.
@@ -116,6 +117,7 @@ class Settings:
     missing_device: MissingDevice
     tracking_uri: str | None
     retries: Mapping[FailureKind, int]
+    backoff_seconds: float
     trainers: Mapping[str, TrainerSettings]
     outputs: Path
     prices: PriceList
@@ -134,6 +136,8 @@ class Settings:
         for kind, count in self.retries.items():
             if count < 0:
                 raise ConfigError(f"retry.{kind}={count} must not be negative")
+        if not 0 <= self.backoff_seconds < math.inf:
+            raise ConfigError(f"retry.backoff_seconds={self.backoff_seconds} must be finite and not negative")
         if self.sweep.order == "cheapest_first" and not self.prices.rows:
             raise ConfigError(
                 f"sweep.order=cheapest_first needs prices, and prices={self.prices.name} has none"

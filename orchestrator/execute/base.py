@@ -25,6 +25,7 @@ class Mission:
         pythons: trainer -> interpreter that has its framework.
         devices: name -> what is known of such a device.
         retry_limits: failure kind -> how often a trial that failed so is started again.
+        backoff_seconds: that it rests before that, the first time.
         prior_attempts: trial_id -> attempts that earlier commands made.
         environment: what the driver runs with; part of every record.
         versions: trainer -> its packages as the driver found them; those of an attempt's workers are in the
@@ -42,6 +43,7 @@ class Mission:
     retry_limits: Mapping[FailureKind, int]
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]
+    backoff_seconds: float = 0.0
     versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     checkpointing: Checkpointing | None = None

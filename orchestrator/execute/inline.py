@@ -16,6 +16,8 @@ from orchestrator.execute.queue import Queue
 from orchestrator.execute.room import fits
 from orchestrator.execute.supervisor import record_of
 
+_TURN_SECONDS = 0.1
+
 
 class InlineExecutor:
     """For a debugger, for a machine without Ray, and the zero line of what Ray costs."""
@@ -40,11 +42,16 @@ class InlineExecutor:
             inventory=self._inventory,
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
+            backoff_seconds=mission.backoff_seconds,
             purse=purse,
             wished=wished,
         )
         with Agent() as agent:
-            while (attempt := queue.take()) is not None:
+            while not queue.is_drained:
+                attempt = queue.take()
+                if attempt is None:  # one rests after a failure
+                    time.sleep(_TURN_SECONDS)
+                    continue
                 watcher.started(attempt)
                 watcher.placed(attempt)
                 record = queue.explained(

@@ -1,5 +1,6 @@
 """Which trial starts next, and which starts again: the one place that decides it, for every executor."""
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -11,7 +12,7 @@ from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.base import Attempt
 from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.purse import OPEN, Purse
-from orchestrator.execute.retry import starts_again
+from orchestrator.execute.retry import rest_seconds, starts_again
 from orchestrator.execute.room import has_room, nodes_of, site_name
 
 
@@ -36,6 +37,8 @@ class Queue:
     """The attempts of a sweep that wait and run, in this process.
 
     Args:
+        backoff_seconds: that a trial rests after its first failure of a kind; twice as long after the next.
+        clock: seconds, never backwards.
         purse: what there is to spend.
         wished: what is wished of the sweep by now.
     """
@@ -47,6 +50,8 @@ class Queue:
         inventory: Inventory,
         prior_attempts: Mapping[str, int],
         retry_limits: Mapping[FailureKind, int],
+        backoff_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
         purse: Purse = OPEN,
         wished: Callable[[], Halt | None] = unwished,
     ) -> None:
@@ -54,6 +59,9 @@ class Queue:
         self._purse = purse
         self._wished = wished
         self._retry_limits = retry_limits
+        self._backoff_seconds = backoff_seconds
+        self._clock = clock
+        self._resting: list[tuple[float, Attempt]] = []  # until when
         self._waiting = _Waiting()
         for each in placements:
             self._waiting.add(Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1))
@@ -63,8 +71,8 @@ class Queue:
 
     @property
     def is_drained(self) -> bool:
-        """Nothing waits and nothing runs."""
-        return not self._waiting and not self._running
+        """Nothing waits, rests or runs."""
+        return not self._waiting and not self._resting and not self._running
 
     @property
     def is_stopped(self) -> bool:
@@ -78,6 +86,8 @@ class Queue:
         """
         if self.is_stopped:
             self._waiting = _Waiting()
+            self._resting.clear()
+        self._wake()
         running = [each.placement for each in self._running.values()]
         if not running:
             self._leave_out()
@@ -125,7 +135,7 @@ class Queue:
         self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
 
     def end(self, record: TrialRecord) -> None:
-        """Take note of a record; its trial waits again at the front if its failure allows."""
+        """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
         attempt = self._running.pop(record.trial_id)
         self._purse.end(record)
         if record.failure is not None:
@@ -133,13 +143,24 @@ class Queue:
         self._keep_nodes(site_name(attempt.placement, self._inventory))
 
     def _start_again(self, attempt: Attempt, failure: Failure) -> None:
-        """Let the trial wait again, if it may."""
+        """Let the trial rest, if it may start again, and then wait."""
         if self.is_stopped:
             return
         trial_id = attempt.placement.trial_id
         self._failed[trial_id, failure.kind] += 1
-        if starts_again(failure.kind, times=self._failed[trial_id, failure.kind], limits=self._retry_limits):
-            self._waiting.add_in_front(Attempt(placement=attempt.placement, number=attempt.number + 1))
+        times = self._failed[trial_id, failure.kind]
+        if starts_again(failure.kind, times=times, limits=self._retry_limits):
+            rest = rest_seconds(times=times, backoff_seconds=self._backoff_seconds)
+            again = Attempt(placement=attempt.placement, number=attempt.number + 1)
+            self._resting.append((self._clock() + rest, again))
+
+    def _wake(self) -> None:
+        """Let what has rested wait in front of all others."""
+        now = self._clock()
+        for due, attempt in self._resting:
+            if due <= now:
+                self._waiting.add_in_front(attempt)
+        self._resting = [each for each in self._resting if each[0] > now]
 
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""

@@ -84,6 +84,7 @@ class RayTuneExecutor:
             inventory=self._inventory,
             prior_attempts=mission.prior_attempts,
             retry_limits=mission.retry_limits,
+            backoff_seconds=mission.backoff_seconds,
             purse=purse,
             wished=wished,
         )

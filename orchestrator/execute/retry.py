@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.result import TrialRecord
 
+_LONGEST_REST_SECONDS = 600.0
+
 _UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_measurement", "error")
 """Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 
@@ -12,6 +14,11 @@ _UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_mea
 def starts_again(kind: FailureKind, *, times: int, limits: Mapping[FailureKind, int]) -> bool:
     """Whether a trial that has now failed `times` times with this kind is started once more."""
     return times <= limits.get(kind, 0)
+
+
+def rest_seconds(*, times: int, backoff_seconds: float) -> float:
+    """How long a trial rests that has now failed `times` times with one kind: twice as long each time."""
+    return min(backoff_seconds * 2.0 ** min(times - 1, 60), _LONGEST_REST_SECONDS)
 
 
 def may_go_on(record: TrialRecord) -> bool:

@@ -142,6 +142,40 @@ def test_a_failure_without_a_limit_is_final():
     assert queue.is_drained
 
 
+def test_a_trial_rests_before_it_starts_again_and_others_go_before_it():
+    now = [0.0]
+    queue = queue_of(measured(0), measured(1), backoff_seconds=10.0, clock=lambda: now[0])
+    queue.end(failed(queue.take(), "worker_lost"))
+    other = queue.take()
+    assert other.placement == measured(1)
+    queue.end(record(placement=other.placement))
+    assert queue.take() is None
+    assert not queue.is_drained
+    now[0] = 10.0
+    assert queue.take() == Attempt(placement=measured(0), number=2)
+
+
+def test_what_rests_is_not_started_once_nothing_is():
+    wish = [None]
+    queue = queue_of(measured(), backoff_seconds=10.0, wished=lambda: wish[0])
+    queue.end(failed(queue.take(), "worker_lost"))
+    wish[0] = "pause"
+    assert queue.take() is None
+    assert queue.is_drained
+
+
+def test_nothing_is_started_again_once_nothing_is_started():
+    wish = [None]
+    queue = queue_of(measured(), measured(1), wished=lambda: wish[0])
+    first = queue.take()
+    assert queue.leavers() == ()
+    wish[0] = "cancel"
+    assert queue.leavers() == (first,)
+    queue.end(failed(first, "preempted"))
+    assert queue.take() is None
+    assert queue.is_drained
+
+
 def test_attempts_are_numbered_on_from_those_of_earlier_commands():
     queue = queue_of(measured(0), measured(1), prior_attempts={measured(0).trial_id: 3})
     first = queue.take()

@@ -5,7 +5,7 @@ from builders import record
 
 from orchestrator.core.errors import FAILURE_KINDS
 from orchestrator.core.result import Failure
-from orchestrator.execute.retry import may_go_on, starts_again
+from orchestrator.execute.retry import may_go_on, rest_seconds, starts_again
 
 _LIMITS = {"preempted": 10, "worker_lost": 1, "oom": 0}
 
@@ -22,6 +22,11 @@ _LIMITS = {"preempted": 10, "worker_lost": 1, "oom": 0}
 )
 def test_a_trial_starts_again_as_often_as_its_failure_allows(kind, times, again):
     assert starts_again(kind, times=times, limits=_LIMITS) is again
+
+
+@pytest.mark.parametrize(("times", "seconds"), [(1, 2.0), (2, 4.0), (5, 32.0), (10, 600.0), (2000, 600.0)])
+def test_a_trial_rests_twice_as_long_each_time_and_ten_minutes_at_most(times, seconds):
+    assert rest_seconds(times=times, backoff_seconds=2.0) == seconds
 
 
 def test_a_failure_without_a_limit_is_final():

@@ -76,8 +76,16 @@ def test_a_deadline_is_above_zero_and_finite(seconds):
         deadlines(run_seconds=seconds)
 
 
-def test_a_retry_limit_is_not_negative():
-    with pytest.raises(ConfigError, match=r"retry\.oom=-1 must not be negative"):
+@pytest.mark.parametrize(
+    ("oom", "backoff_seconds", "message"),
+    [
+        (-1, 0.0, r"^retry\.oom=-1 must not be negative$"),
+        (0, -1.0, r"^retry\.backoff_seconds=-1\.0 must be finite and not negative$"),
+        (0, math.nan, r"^retry\.backoff_seconds=nan must be finite and not negative$"),
+    ],
+)
+def test_retries_are_not_negative(oom, backoff_seconds, message):
+    with pytest.raises(ConfigError, match=message):
         Settings(
             sweep=Sweep(name="example", points=(), repeats=1),
             executor="inline",
@@ -85,7 +93,8 @@ def test_a_retry_limit_is_not_negative():
             cluster_address="local",
             missing_device="skip",
             tracking_uri=None,
-            retries={"oom": -1},
+            retries={"oom": oom},
+            backoff_seconds=backoff_seconds,
             trainers={},
             outputs=Path("outputs"),
             prices=price_list(),
