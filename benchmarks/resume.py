@@ -1,7 +1,7 @@
 """After a kill at 8 of 20, what does the same command execute? Ours, hydra-ray-launcher, and Ray Tune.
 
 Each runs twenty jobs; its driver gets SIGKILL when eight have finished, and it is run again: ours and Hydra's
-by the same command, Tune by `Tuner.restore`, which is another call. The peers have an environment of their own.
+by the same command, Tune by `Tuner.restore`, which is another call. Peers get an environment of their own.
 
     python benchmarks/resume.py [--json] [--peers PYTHON]
 """

@@ -130,7 +130,7 @@ def damage_at(point: Point, folder: Path) -> Damage:
     variables = environment(ORCHESTRATOR_TEST_FAMILY=family._mark, ORCHESTRATOR_CACHE=str(folder / "cache"))
     words = (*_WORDS, f"executor={point.executor}")
     armed = (point.strike, point.target, point.when, str(point.number))
-    struck = _run([sys.executable, str(_DRIVER), *armed, *words], folder, variables)
+    _run([sys.executable, str(_DRIVER), *armed, *words], folder, variables)
     leaked = _left_alive(family)
     acknowledged = _acknowledged(folder)
     before = _whole_records_in(folder)
@@ -142,7 +142,7 @@ def damage_at(point: Point, folder: Path) -> Damage:
     finished = {each["trial_id"] for each in before if each["result"]}
     again = {each["trial_id"] for each in after[len(before) :]}
     return Damage(
-        not_struck=int(struck == 0 and point.strike.startswith("kill_driver")),
+        not_struck=int(not _was_struck(folder)),
         lost=_TRIALS - len(done) + max(0, acknowledged - len(finished)),
         executed_twice=len(finished & again),
         recorded_twice=sum(count - 1 for count in (*done.values(), *ended.values())),
@@ -174,6 +174,11 @@ def _left_alive(family: Family) -> int:
     while (left := family.pids()) and time.monotonic() < until:
         time.sleep(0.1)
     return len(left)
+
+
+def _was_struck(folder: Path) -> bool:
+    told = folder / "struck"
+    return told.exists() and told.read_text() != "0"
 
 
 def _acknowledged(folder: Path) -> int:

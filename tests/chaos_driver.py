@@ -3,6 +3,7 @@
 The product knows nothing of it: a function of it is wrapped here, in this process, before the command begins.
 """
 
+import contextlib
 import importlib
 import os
 import signal
@@ -16,76 +17,70 @@ import psutil
 from orchestrator.cli import main
 
 
-def kill_driver() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def driver() -> list[int]:
+    return [os.getpid()]
 
 
-def hang_up() -> None:
-    """A closed terminal tells every process of its job."""
-    os.killpg(os.getpgid(0), signal.SIGHUP)
-
-
-def terminate() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def kill_worker() -> None:
-    """The newest process that a nursery has forked."""
-    nurseries = [each for each in _descendants() if "orchestrator.train.nursery" in _command_of(each)]
-    workers = [each for each in nurseries if each.ppid() in {one.pid for one in nurseries}]
-    if workers:
-        max(workers, key=lambda each: each.create_time()).kill()
-
-
-def kill_nursery() -> None:
-    for each in _descendants():
-        if "orchestrator.train.nursery" in _command_of(each):
-            each.kill()
-            return
-
-
-def kill_supervisor() -> None:
-    """The process in which Ray runs a trial."""
-    for each in _descendants():
-        if "ImplicitFunc" in _command_of(each):
-            each.kill()
-
-
-def kill_raylet() -> None:
-    for each in _descendants():
-        if "raylet/raylet" in _command_of(each):
-            each.kill()
-
-
-def lose_ledger() -> None:
+def driver_without_its_ledger() -> list[int]:
     """What must never happen: to show that it is noticed."""
     Path("outputs/smoke/records.jsonl").unlink()
-    kill_driver()
+    return driver()
 
 
-STRIKES: dict[str, Callable[[], None]] = {
-    each.__name__: each
-    for each in (
-        lose_ledger,
-        hang_up,
-        kill_driver,
-        kill_nursery,
-        kill_raylet,
-        kill_supervisor,
-        kill_worker,
-        terminate,
-    )
+def group() -> list[int]:
+    """All processes of the driver's job: a closed terminal tells each."""
+    return [-os.getpgid(0)]
+
+
+def nursery() -> list[int]:
+    return [each.pid for each in _nurseries()][:1]
+
+
+def worker() -> list[int]:
+    """The newest process that a nursery has forked."""
+    found = _nurseries()
+    forked = [each for each in found if each.ppid() in {one.pid for one in found}]
+    return [max(forked, key=lambda each: each.create_time()).pid] if forked else []
+
+
+def supervisor() -> list[int]:
+    """The process in which Ray runs a trial."""
+    return [each.pid for each in _descendants_with("ImplicitFunc")]
+
+
+def raylet() -> list[int]:
+    return [each.pid for each in _descendants_with("raylet/raylet")]
+
+
+STRIKES: dict[str, tuple[signal.Signals, Callable[[], list[int]]]] = {
+    "kill_driver": (signal.SIGKILL, driver),
+    "lose_ledger": (signal.SIGKILL, driver_without_its_ledger),
+    "terminate": (signal.SIGTERM, driver),
+    "hang_up": (signal.SIGHUP, group),
+    "kill_nursery": (signal.SIGKILL, nursery),
+    "kill_worker": (signal.SIGKILL, worker),
+    "kill_supervisor": (signal.SIGKILL, supervisor),
+    "kill_raylet": (signal.SIGKILL, raylet),
 }
 
 
-def arm(target: str, *, when: str, number: int, strike: Callable[[], None]) -> None:
-    """Have `strike` called `before`, `after` or (of a write) `amid` a call of `module:attribute`."""
+def strike(name: str) -> None:
+    """Send the signal, after a file `struck` says how many processes get it."""
+    number, victims_of = STRIKES[name]
+    victims = victims_of()
+    Path("struck").write_text(str(len(victims)))
+    for each in victims:
+        os.kill(each, number)
+
+
+def arm(target: str, *, when: str, number: int, name: str) -> None:
+    """Have that strike come `before`, `after` or (of a write) `amid` a call of `module:attribute`."""
     module, _, path = target.partition(":")
-    *parents, name = path.split(".")
+    *parents, attribute = path.split(".")
     owner: Any = importlib.import_module(module)
     for each in parents:
         owner = getattr(owner, each)
-    real, calls = getattr(owner, name), 0
+    real, calls = getattr(owner, attribute), 0
 
     def struck(*args: Any, **kwargs: Any) -> Any:
         nonlocal calls
@@ -93,16 +88,16 @@ def arm(target: str, *, when: str, number: int, strike: Callable[[], None]) -> N
         if calls != number:
             return real(*args, **kwargs)
         if when == "before":
-            strike()
+            strike(name)
         elif when == "amid":
             _half_written(*args)
-            strike()
+            strike(name)
         result = real(*args, **kwargs)
         if when == "after":
-            strike()
+            strike(name)
         return result
 
-    setattr(owner, name, struck)
+    setattr(owner, attribute, struck)
 
 
 def _half_written(path: Path, content: bytes, **_: Any) -> None:
@@ -112,18 +107,21 @@ def _half_written(path: Path, content: bytes, **_: Any) -> None:
         os.fsync(file.fileno())
 
 
-def _descendants() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+def _nurseries() -> list[psutil.Process]:
+    """And the workers that they have forked, which have the same command line."""
+    return _descendants_with("orchestrator.train.nursery")
 
 
-def _command_of(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
+def _descendants_with(words: str) -> list[psutil.Process]:
+    found = []
+    for each in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            if words in " ".join(each.cmdline()):
+                found.append(each)
+    return found
 
 
 if __name__ == "__main__":
     _, strike_name, armed, moment, nth, *words = sys.argv
-    arm(armed, when=moment, number=int(nth), strike=STRIKES[strike_name])
+    arm(armed, when=moment, number=int(nth), name=strike_name)
     sys.exit(main(words))
