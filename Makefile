@@ -44,7 +44,7 @@ smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
-TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/golden tests/prediction
+TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/data tests/golden tests/prediction
 
 # The files are taken in this order, the longest first. A third process makes it no faster on two cores.
 test: $(ENVIRONMENTS) check
