@@ -17,7 +17,7 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla sweep smoke test test-all fuzz chaos check audit constraints fix notebook
+.PHONY: install xla sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos check audit constraints fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -48,12 +48,21 @@ TESTS := tests/learning tests/integration tests/contract tests/equivalence tests
 
 # The files are taken in this order, the longest first. A third process makes it no faster on two cores.
 test: $(ENVIRONMENTS) check
-	$(PYTEST) --no-loadscope-reorder $(TESTS)
+	$(PYTEST) --no-loadscope-reorder -m "not slow" $(TESTS)
 
-# What clusters take too: nodes that come, go and die, each a process of this machine or a namespace of it; and bad input.
-test-all: test
+# Nodes that come, go and die, each a process of this machine or a namespace of it.
+test-clusters: $(ENVIRONMENTS)
 	$(PYTEST) tests/cluster
+
+# Bad input.
+test-fuzz: $(ENVIRONMENTS)
 	$(PYTEST) tests/fuzz
+
+# What there is no time for in `make test`: tests/slow.txt.
+test-slow: $(ENVIRONMENTS)
+	$(PYTEST) -m slow $(TESTS)
+
+test-all: test test-clusters test-fuzz test-slow
 
 # Twenty times as much bad input as CI has time for: for the night.
 fuzz: $(VENV)/.installed

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import hypothesis
+import pytest
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmarks")]
 
@@ -24,6 +25,16 @@ def pytest_configure() -> None:
     if process:
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(process.removeprefix("gw")) % len(cores)]})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `slow.txt` lists."""
+    lines = Path(__file__).with_name("slow.txt").read_text().splitlines()
+    slow = [line.split(maxsplit=1) for line in lines if not line.startswith("#")]
+    for item in items:
+        if any(item.nodeid.startswith(f"{file}::") and part in item.nodeid for file, part in slow):
+            item.add_marker("slow")
 
 
 def pytest_collection_finish() -> None:
