@@ -118,7 +118,7 @@ def test_a_missing_value_names_its_file():
     ("trainer", "knob", "value", "said"),
     [
         ("tensorflow", "strategy", "mirror", "did you mean 'mirrored'? known: auto, mirrored, multi_worker"),
-        ("noop", "fault", "rise", "did you mean 'raise'? known: die, hang, nan, none, raise"),
+        ("noop", "fault", "rise", "did you mean 'raise'? known: die, exhaust, hang, nan, none, raise"),
     ],
 )
 def test_a_knob_of_a_trainer_has_one_of_the_values_that_the_registry_tells(trainer, knob, value, said):
@@ -145,4 +145,6 @@ def test_a_file_without_a_schema_is_told_its_first_line(group, schema):
 
 
 def test_there_is_a_retry_limit_for_every_kind_of_failure_but_that_of_a_budget_which_has_none():
-    assert (*OmegaConf.structured(RetryConf), "budget") == FAILURE_KINDS
+    *kinds, backoff = OmegaConf.structured(RetryConf)
+    assert (*kinds, "budget") == FAILURE_KINDS
+    assert backoff == "backoff_seconds"
