@@ -38,6 +38,11 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     words = (*HANGS, f"executor={executor}")
     driver = driven(*words)
     wait_for_stage(tmp_path, "running", trials=2)
+    status = ask("status", *words, cwd=tmp_path)
+    assert (status.code, status.err) == (0, "")
+    assert "trainer.fault=hang" in next(line for line in status.out.splitlines() if " running " in line)
+    assert status.out.rstrip().endswith(f"run by process {driver.pid}")
+
     asked = ask("cancel", *words, cwd=tmp_path)
     assert asked.out == f"process {driver.pid} ends when what runs has left; the same command goes on\n"
     code, out = ended(driver)
@@ -55,10 +60,6 @@ def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly
 ) -> None:
     driver = driven(*MANY)
     wait_for_stage(tmp_path, "running", trials=1)
-    status = ask("status", *MANY, cwd=tmp_path)
-    assert (status.code, status.err) == (0, "")
-    assert "Under way of smoke" in status.out
-    assert status.out.rstrip().endswith(f"run by process {driver.pid}")
     assert ask("pause", *MANY, cwd=tmp_path).code == 0
     code, out = ended(driver)
     done = records_in(tmp_path)
