@@ -1,6 +1,7 @@
 """The verb `predict`: times on devices that are not here, and how well such predictions do."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -11,9 +12,11 @@ from orchestrator.core.errors import ConfigError
 
 NAME = "predict"
 _JSON = "--json"
+_CONFIDENCE, _USUAL_CONFIDENCE = "confidence=", 0.9
 _POSSIBLE = (
-    f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} transfer data=PATH`, "
-    f"`{NAME} evaluate data=PATH [{_JSON}]`, `{NAME} fit data=PATH` and `{NAME} condense data=PATH`"
+    f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} advise +sweep=NAME [{_JSON}]`, "
+    f"`{NAME} transfer data=PATH`, `{NAME} evaluate data=PATH [{_JSON}]`, `{NAME} fit data=PATH` and "
+    f"`{NAME} condense data=PATH`"
 )
 
 Say = Callable[[str], None]
@@ -36,6 +39,9 @@ def answer(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
         case []:
             _refuse(flags)
             return _predict(overrides, show=show)
+        case ["advise"]:
+            _refuse(set(flags) - {_JSON})
+            return _advise(overrides, as_json=_JSON in flags, say=say, show=show)
         case ["evaluate"]:
             _refuse(set(flags) - {_JSON})
             return _evaluate(_data_of(overrides), as_json=_JSON in flags, say=say, show=show, note=note)
@@ -74,6 +80,38 @@ def _predict(overrides: Sequence[str], *, show: Show) -> int:
 
     show(prediction_table(predicted(overrides, working_directory=Path.cwd())))
     return 0
+
+
+def _advise(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> int:
+    from orchestrator.predict.advice_table import plain_of, sentence_of, tables_of
+    from orchestrator.predicting import advised
+
+    told = [word for word in overrides if word.startswith(_CONFIDENCE)]
+    rest = [word for word in overrides if word not in told]
+    found = advised(rest, confidence=_confidence_of(told), working_directory=Path.cwd())
+    if as_json:
+        sys.stdout.write(json.dumps([plain_of(each) for each in found], indent=1) + "\n")
+        return 0
+    for each in found:
+        for table in tables_of(each):
+            show(table)
+    for each in found:
+        say(sentence_of(each))
+    return 0
+
+
+def _confidence_of(told: Sequence[str]) -> float:
+    """Of words `confidence=0.9`, the last one."""
+    if not told:
+        return _USUAL_CONFIDENCE
+    text = told[-1].removeprefix(_CONFIDENCE)
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < 1:
+        raise ConfigError(f"{NAME} advise: confidence={text} must be a number between 0 and 1")
+    return found
 
 
 def _transfer(data: Path, *, show: Show) -> int:

@@ -1,17 +1,25 @@
-"""The story of predictions: words -> points, their rooflines, times and costs; nothing is started."""
+"""The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.config.load import load
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Settings
+from orchestrator.core.spec import Option, TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.plan.prices import price_of
+from orchestrator.predict.aim import Aim
 from orchestrator.predict.basis import Asked, basis_of
+from orchestrator.predict.candidates import Candidate
 from orchestrator.predict.corrector import corrector_of
-from orchestrator.predict.defaults import default_models
+from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of
-from orchestrator.predict.own import own_of
+from orchestrator.predict.job_advice import JobAdvice, advice_of
+from orchestrator.predict.own import Own, besides_seconds_of, own_of, quickest_of
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.record.ledger import read_ledgers
 from workloads.registry import workload
@@ -26,24 +34,93 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         ConfigError: words that cannot be understood.
         RecordError: the sweep's own records cannot be read.
     """
-    names_sweep = any(word.startswith("+sweep=") for word in overrides)
-    settings = load([*([] if names_sweep else [_NO_SWEEP]), *overrides], working_directory=working_directory)
-    models, today = default_models(), datetime.now(UTC).date().isoformat()
-    devices = settings.sweep.devices
-    ledgers = read_ledgers(settings.outputs, sweep=settings.sweep.name)
-    own = own_of((each for records in ledgers.values() for each in records), devices=devices)
-    corrected = corrector_of(bases_of(devices, models), own, models.prior)
-    points = {_identity(point): point for point in settings.sweep.points}
-    asked = [(point, _asked(point)) for point in points.values()]
+    settings, models = _settings(overrides, working_directory), default_models()
+    own = own_of(_records(settings), devices=settings.sweep.devices)
+    corrected = corrector_of(bases_of(settings.sweep.devices, models), own, models.prior)
+    asked = [(point, _asked(point)) for point in _distinct(settings.sweep.points)]
     return tuple(
         Prediction(
             point=point,
             roofline=each.roofline,
             step=corrected(basis_of(each, models), None),
-            price=price_of(point.device, point.num_workers, prices=settings.prices, today=today),
+            price=_price_of(point, settings),
         )
         for point, each in asked
     )
+
+
+def advised(overrides: Sequence[str], *, confidence: float, working_directory: Path) -> tuple[JobAdvice, ...]:
+    """Say of each workload of a sweep which setting leads, and what to measure until that is clear.
+
+    Args:
+        confidence: from which on it is.
+
+    Raises:
+        ConfigError: words that cannot be understood, or a wish that no prediction can answer.
+        RecordError: the sweep's own records cannot be read.
+    """
+    settings, models = _settings(overrides, working_directory), default_models()
+    aim = Aim(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
+    aim.check(settings.prices)
+    records = _records(settings)
+    own = own_of(records, devices=settings.sweep.devices)
+    jobs: dict[tuple[str, str], list[Point]] = defaultdict(list)
+    for point in _distinct(settings.sweep.points):
+        jobs[point.workload, _in_words(point.workload_options)].append(point)
+    return tuple(
+        advice_of(
+            f"{name} {knobs}".rstrip(),
+            _candidates(points, own, models, settings),
+            aim,
+            prior=models.prior,
+            kinship=models.kinship,
+            besides_seconds=besides_seconds_of(records),
+        )
+        for (name, knobs), points in jobs.items()
+    )
+
+
+def _candidates(
+    points: Sequence[Point], own: Sequence[Own], models: DefaultModels, settings: Settings
+) -> list[Candidate]:
+    """Of one workload, each estimated as if nothing of it had been measured."""
+    others = [each for each in own if each.trial.workload != points[0].workload]
+    corrected = corrector_of(bases_of(settings.sweep.devices, models), others, models.prior)
+    bases = [(point, basis_of(_asked(point), models)) for point in points]
+    measured: dict[object, list[Own]] = defaultdict(list)
+    for each in own:
+        measured[_identity_of_trial(each.trial)].append(each)
+    return [
+        Candidate(
+            point=point,
+            hardware=basis.peers,
+            network=basis.workload,
+            step=corrected(basis, None),
+            measured_seconds=quickest_of(measured[_identity(point)]),
+            price=_price_of(point, settings),
+        )
+        for point, basis in bases
+    ]
+
+
+def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
+    names_sweep = any(word.startswith("+sweep=") for word in overrides)
+    return load([*([] if names_sweep else [_NO_SWEEP]), *overrides], working_directory=working_directory)
+
+
+def _records(settings: Settings) -> tuple[TrialRecord, ...]:
+    ledgers = read_ledgers(settings.outputs, sweep=settings.sweep.name)
+    return tuple(each for records in ledgers.values() for each in records)
+
+
+def _price_of(point: Point, settings: Settings) -> Price | Unpriced:
+    today = datetime.now(UTC).date().isoformat()
+    return price_of(point.device, point.num_workers, prices=settings.prices, today=today)
+
+
+def _distinct(points: Iterable[Point]) -> Iterable[Point]:
+    """Each hardware once."""
+    return {_identity(point): point for point in points}.values()
 
 
 def _asked(point: Point) -> Asked:
@@ -58,12 +135,28 @@ def _asked(point: Point) -> Asked:
 
 def _identity(point: Point) -> object:
     """What a prediction depends on: not on the trainer."""
-    knobs = tuple(sorted((key, repr(value)) for key, value in point.workload_options.items()))
     return (
         point.workload,
-        knobs,
+        _in_words(point.workload_options),
         point.device.name,
         point.precision,
         point.num_workers,
         point.global_batch_size,
     )
+
+
+def _identity_of_trial(trial: TrialSpec) -> object:
+    """The same for a trial of that point."""
+    return (
+        trial.workload,
+        _in_words(trial.workload_options),
+        trial.device,
+        trial.precision,
+        trial.num_workers,
+        trial.global_batch_size,
+    )
+
+
+def _in_words(options: Mapping[str, Option]) -> str:
+    """`image_size=64 units=32`."""
+    return " ".join(f"{name}={value!r}" for name, value in sorted(options.items()))

@@ -57,10 +57,16 @@ class Analytic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One workload on one device: what it asks for, what the device could do, and what it took."""
+    """One workload on one device: what it asks for, what the device could do, and what it took.
+
+    Attributes:
+        image_size: pixels of one edge.
+    """
 
     device: str
     model: str
+    image_size: int
+    batch_size: int
     demand: Demand
     parts: tuple[float, ...]
     step_seconds: float

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orchestrator.core import codec
 from orchestrator.predict.analytic import Analytic
+from orchestrator.predict.belief import Kinship
 from orchestrator.predict.condense import condensed
 from orchestrator.predict.latency import LatencyTable
 from orchestrator.predict.prior import Prior
@@ -26,6 +27,7 @@ class DefaultModels:
         made_by: the command that makes the file.
         precision: of all of them.
         prior: how far devices, workloads and repeats lie apart.
+        kinship: how alike a network errs on two devices and at two batch sizes.
         devices: name of a file in conf/device -> fitted to that kind of GPU.
         any_gpu: fitted to all of them, for the other kinds.
     """
@@ -34,6 +36,7 @@ class DefaultModels:
     made_by: str
     precision: str
     prior: Prior
+    kinship: Kinship
     devices: Mapping[str, Analytic]
     any_gpu: Analytic
 

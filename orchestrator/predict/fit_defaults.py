@@ -6,6 +6,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.predict.analytic import Analytic, Measured
 from orchestrator.predict.defaults import DefaultModels
 from orchestrator.predict.fit_analytic import fit_analytic
+from orchestrator.predict.fit_kinship import errors_by_device, fit_kinship
 from orchestrator.predict.fit_prior import fit_prior
 from orchestrator.predict.latency import LatencyTable
 from orchestrator.predict.zoo import PUBLISHED_DEVICES, measured_zoo, repeat_deviation
@@ -35,6 +36,7 @@ def fit_default_models(table: LatencyTable) -> DefaultModels:
         made_by=_MADE_BY,
         precision="fp32",
         prior=fit_prior(measured, repeat=repeat_deviation(table)),
+        kinship=fit_kinship(errors_by_device(measured)),
         devices={name: _fit_one(measured, instance) for name, instance in named.items()},
         any_gpu=fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})"),
     )

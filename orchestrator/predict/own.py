@@ -1,11 +1,14 @@
 """The user's own records -> measured steps of workloads as these are now. Pure."""
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from statistics import median
 
 from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec
+from orchestrator.predict.shape import Shape, shape_of
 from workloads.registry import workload
 
 
@@ -39,6 +42,27 @@ def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[
         if is_measurement(each) and each.spec.device in devices
     }
     return tuple(own for each in distinct.values() for own in _own(each))
+
+
+def quickest_of(own: Iterable[Own]) -> float | None:
+    """Seconds of a step, of several trainers those of the fastest; None: it was not measured."""
+    alike: dict[Shape, list[float]] = defaultdict(list)
+    for each in own:
+        alike[shape_of(each.trial)].append(each.step_seconds)
+    return min((median(each) for each in alike.values()), default=None)
+
+
+def besides_seconds_of(records: Iterable[TrialRecord]) -> float | None:
+    """What an attempt takes beside its steps, the middle of all measurements; None: there is none."""
+    found = [
+        max(0.0, each.seconds - each.result.steps * steady.median)
+        for each in records
+        if is_measurement(each)
+        and each.result
+        and not each.result.resumed_from_step
+        and (steady := step_seconds_of(each.result))
+    ]
+    return median(found) if found else None
 
 
 def _own(record: TrialRecord) -> Iterator[Own]:

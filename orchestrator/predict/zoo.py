@@ -85,6 +85,8 @@ def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
             yield Measured(
                 device=device,
                 model=model,
+                image_size=int(image_size),
+                batch_size=int(batch_size),
                 demand=demand,
                 parts=tuple(parts.tolist()),
                 step_seconds=float(seconds),

@@ -89,6 +89,8 @@ def world(*, error=1.0):
                 yield Measured(
                     device=name,
                     model=f"m{model}",
+                    image_size=32,
+                    batch_size=size,
                     demand=demand,
                     parts=tuple(parts),
                     step_seconds=float(parts @ TRUE) * (error if model == 4 else 1.0),

@@ -1,0 +1,131 @@
+"""What to measure next, as plain tables, a sentence, and for programs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted, number, share, spread
+from orchestrator.core import codec
+from orchestrator.predict.job_advice import JobAdvice
+
+_MS = 1000
+_MOST_ROWS = 20  # of settings: the others are hardly ever the one
+_SURE = 0.995
+_STANDINGS = (
+    "Chance: that a setting keeps to the limits and lies within 5% of the best, in draws of what is thought. "
+    "Brackets are to hold 90 of 100 measurements. Dollars are of the steps alone."
+)
+_ERRANDS = (
+    "In this order; ask again after each. Costs are predicted, of one trial each. Gain: how much likelier "
+    "right the winner then is expected to be, also for what it tells of others, or with the one that it is "
+    "compared to. Then: the winner's chance if all up to here come out as predicted."
+)
+
+
+def tables_of(advice: JobAdvice) -> Iterator[Table]:
+    """Who leads, what to measure, and of what nothing is known; none of them is empty."""
+    if advice.standings:
+        yield _standings_table(advice)
+    if advice.errands:
+        yield _errands_table(advice)
+    if advice.left_out:
+        yield _left_out_table(advice)
+
+
+def sentence_of(advice: JobAdvice) -> str:
+    """Who leads, how sure that is, and what to do."""
+    asked, winner = f"{advice.job} ({advice.asked})", advice.winner
+    if winner is None:
+        return f"Nothing is known of any setting of {asked}: measure one that is listed first."
+    if not winner.chance:
+        return f"On {asked}: nothing that can be judged is thought to keep to the limits."
+    among = ", of what can be judged" if advice.left_out else ""
+    found = f"On {asked}{among}: {winner.setting}, {winner.provenance},"
+    if advice.is_clear:
+        return f"{found} is clear with a chance of {_chance(winner.chance)}: nothing needs to be measured."
+    leads = f"{found} leads with a chance of {_chance(winner.chance)}, below {share(advice.confidence)}"
+    if not advice.errands:
+        within = f"within budget.usd={advice.budget_usd:g} " if advice.budget_usd is not None else ""
+        return f"{leads}, and no trial {within}would tell much more."
+    return f"{leads}: measure {counted(len(advice.errands), 'trial')}, {_cost_of(advice)}."
+
+
+def plain_of(advice: JobAdvice) -> dict[str, Any]:
+    """For programs."""
+    winner = advice.winner.setting if advice.winner else None
+    return {**codec.to_plain(advice), "winner": winner, "is_clear": advice.is_clear}
+
+
+def _cost_of(advice: JobAdvice) -> str:
+    hours = sum(each.hours for each in advice.errands)
+    usd = [each.usd for each in advice.errands if each.usd is not None]
+    dollars = f"${number(sum(usd))} and " if len(usd) == len(advice.errands) else ""
+    setup = (
+        "" if advice.besides_seconds is not None else "; set-up comes on top, for no own record tells of it"
+    )
+    return f"likely {dollars}{number(hours)} hours{setup}"
+
+
+def _standings_table(advice: JobAdvice) -> Table:
+    left = len(advice.standings) - _MOST_ROWS
+    return Table(
+        title=f"{advice.job}: {advice.asked}",
+        note=f"{_STANDINGS} {left:,} less likely ones are not shown." if left > 0 else _STANDINGS,
+        columns=(
+            Column(header="setting"),
+            Column(header="known by"),
+            Column(header="step ms [90%]", is_number=True),
+            Column(header="$/M samples", is_number=True),
+            Column(header="chance", is_number=True),
+        ),
+        rows=tuple(
+            (
+                each.setting,
+                each.provenance,
+                spread(Spread(median=each.likely, low=each.low, high=each.high), factor=_MS),
+                _known(each.usd_per_million_samples),
+                _chance(each.chance),
+            )
+            for each in advice.standings[:_MOST_ROWS]
+        ),
+    )
+
+
+def _errands_table(advice: JobAdvice) -> Table:
+    return Table(
+        title="Measure next",
+        note=_ERRANDS,
+        columns=(
+            Column(header="setting"),
+            *(Column(header=each, is_number=True) for each in ("hours", "$", "chance", "gain", "then")),
+        ),
+        rows=tuple(
+            (
+                each.setting,
+                number(each.hours),
+                _known(each.usd),
+                _chance(each.chance),
+                f"+{share(each.gain, decimals=1)}",
+                _chance(each.chance_then),
+            )
+            for each in advice.errands
+        ),
+    )
+
+
+def _left_out_table(advice: JobAdvice) -> Table:
+    return Table(
+        title="Not judged",
+        note="Nothing is known of these. Each may still be the best.",
+        columns=tuple(Column(header=each) for each in ("setting", "why", "measure")),
+        rows=tuple((each.setting, each.reason, each.to_measure) for each in advice.left_out),
+    )
+
+
+def _known(value: float | None) -> str:
+    return UNKNOWN if value is None else number(value)
+
+
+def _chance(value: float) -> Number:
+    """Draws never make one certain."""
+    return Number(">99%", value) if value > _SURE else share(value)

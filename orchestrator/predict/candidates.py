@@ -1,0 +1,109 @@
+"""Settings of one job, estimated or measured -> what is thought of them, and what is asked. Pure."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.sweep import Point
+from orchestrator.predict.advise import Question
+from orchestrator.predict.aim import Aim
+from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
+from orchestrator.predict.prior import Prior
+
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A setting of a job, whatever its trainer.
+
+    Attributes:
+        hardware: equal for those that differ in the batch size alone.
+        network: deviation of what is left of a network there.
+        step: as if nothing of its workload had been measured.
+        measured_seconds: of a step; None: it was not measured.
+    """
+
+    point: Point
+    hardware: Hashable
+    network: float
+    step: Estimate | Refusal
+    measured_seconds: float | None
+    price: Price | Unpriced
+
+    @property
+    def setting(self) -> str:
+        """`v100, fp32, 2 workers, batch 64`."""
+        point = self.point
+        workers = f"{point.num_workers} workers, " if point.num_workers > 1 else ""
+        return f"{point.device.name}, {point.precision}, {workers}batch {point.global_batch_size}"
+
+    @property
+    def usd_per_second(self) -> float:
+        """NaN: no price is known."""
+        return self.price.usd_per_hour / _SECONDS_PER_HOUR if isinstance(self.price, Price) else math.nan
+
+    def usd_of(self, seconds: float) -> float:
+        """What so long is billed; NaN: no price is known."""
+        if isinstance(self.price, Unpriced):
+            return math.nan
+        return self.usd_per_second * self.price.billed_seconds(seconds)
+
+    def thought(self, prior: Prior) -> Thought | None:
+        """Before its workload was measured; None: nothing is known of it."""
+        if isinstance(self.step, Estimate):
+            deviation = math.log(self.step.high / self.step.likely) / prior.quantile
+            network = min(deviation, self.network)
+            return Thought(
+                hardware=self.hardware,
+                batch_size=self.point.global_batch_size,
+                log_seconds=math.log(self.step.likely),
+                device=math.sqrt(deviation**2 - network**2),
+                network=network,
+            )
+        if self.measured_seconds is None:
+            return None
+        return Thought(
+            hardware=(self.hardware, self.point.global_batch_size),  # it teaches nothing of others
+            batch_size=self.point.global_batch_size,
+            log_seconds=math.log(self.measured_seconds),
+            device=prior.repeat,
+            network=0.0,
+        )
+
+
+def why_not(each: Candidate, aim: Aim, prior: Prior) -> Refusal | None:
+    """Why a setting cannot be judged; None: it can."""
+    if aim.needs_prices and isinstance(each.price, Unpriced):
+        return Refusal(reason=each.price.reason, to_measure="nothing: it needs a price")
+    if each.thought(prior) is None and isinstance(each.step, Refusal):
+        return each.step
+    return None
+
+
+def belief_in(known: Sequence[Candidate], prior: Prior, kinship: Kinship) -> Belief:
+    """What is thought of settings that can be judged, with what was measured of them."""
+    thoughts = [thought for each in known if (thought := each.thought(prior))]
+    measured = {
+        index: math.log(each.measured_seconds) for index, each in enumerate(known) if each.measured_seconds
+    }
+    return belief_of(thoughts, kinship).given(measured, repeat=prior.repeat)
+
+
+def question_of(candidates: Sequence[Candidate], aim: Aim) -> Question:
+    """Time^a x cost^b of a sample is to be least; limits are of one trial, its steps alone."""
+    time, cost = aim.weights
+    batch = np.log([each.point.global_batch_size for each in candidates])
+    steps = np.log([each.point.steps for each in candidates])
+    usd = np.log([each.usd_per_second for each in candidates])
+    most = np.full(len(candidates), math.inf)
+    if aim.wish.deadline_hours is not None:
+        most = np.minimum(most, math.log(aim.wish.deadline_hours * _SECONDS_PER_HOUR) - steps)
+    if aim.wish.budget_usd is not None:
+        most = np.minimum(most, math.log(aim.wish.budget_usd) - steps - usd)
+    unit = -(time + cost) * batch + (cost * usd if cost else 0.0)
+    return Question(exponent=time + cost, unit=unit, most=most)

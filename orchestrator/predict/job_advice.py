@@ -1,0 +1,197 @@
+"""(settings of one job, what is asked) -> who leads and what to measure next, as it is shown. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from orchestrator.analysis.advice import wish_in_words
+from orchestrator.core.errors import ConfigError
+from orchestrator.predict.advise import Question, agenda, judge
+from orchestrator.predict.aim import Aim
+from orchestrator.predict.belief import Belief, Kinship
+from orchestrator.predict.candidates import Candidate, belief_in, question_of, why_not
+from orchestrator.predict.pairs import Floats
+from orchestrator.predict.prior import Prior
+
+MOST_SETTINGS = 500
+"""Of one job: that many take half a minute."""
+
+_SECONDS_PER_HOUR = 3600
+_MILLION = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A setting by what is known of it by now.
+
+    Attributes:
+        low, likely, high: seconds of a step; what is to hold 90 of 100 measurements.
+        usd_per_million_samples: None: no price is known.
+        chance: that it keeps to the limits and lies within 5% of the best.
+    """
+
+    setting: str
+    provenance: Literal["measured", "predicted"]
+    low: float
+    likely: float
+    high: float
+    usd_per_million_samples: float | None
+    chance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """A trial to measure.
+
+    Attributes:
+        hours, usd: that it likely takes; None: no price is known.
+        chance: that its setting is the one.
+        gain: by how much likelier right the winner is expected to be after it, or after it and the setting
+            that it is compared with.
+        chance_then: of the winner, if it and those before it come out as predicted.
+    """
+
+    setting: str
+    hours: float
+    usd: float | None
+    chance: float
+    gain: float
+    chance_then: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A setting of which nothing can be told, and what would change that."""
+
+    setting: str
+    reason: str
+    to_measure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobAdvice:
+    """What to measure of a job.
+
+    Attributes:
+        asked: the wish, in words.
+        standings: the likeliest first.
+        errands: in the order to measure them; none: the winner is clear, or nothing within the budget tells.
+        besides_seconds: of set-up and all else beside the steps, in each of them; None: it is not known.
+    """
+
+    job: str
+    asked: str
+    confidence: float
+    budget_usd: float | None
+    standings: tuple[Standing, ...]
+    errands: tuple[Errand, ...]
+    left_out: tuple[LeftOut, ...]
+    besides_seconds: float | None
+
+    @property
+    def winner(self) -> Standing | None:
+        """Who leads; None: nothing is known of any of them."""
+        return self.standings[0] if self.standings else None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is likely enough that nothing needs to be measured."""
+        return self.winner is not None and self.winner.chance >= self.confidence
+
+
+def advice_of(
+    job: str,
+    candidates: Sequence[Candidate],
+    aim: Aim,
+    *,
+    prior: Prior,
+    kinship: Kinship,
+    besides_seconds: float | None,
+) -> JobAdvice:
+    """On the settings of one job."""
+    if len(candidates) > MOST_SETTINGS:
+        raise ConfigError(
+            f"{job} has {len(candidates):,} settings; advice is given on {MOST_SETTINGS} at most"
+        )
+    left_out = [(each, told) for each in candidates if (told := why_not(each, aim, prior))]
+    known = [each for each in candidates if not why_not(each, aim, prior)]
+    standings: list[Standing] = []
+    errands: list[Errand] = []
+    if known:
+        belief, question = belief_in(known, prior, kinship), question_of(known, aim)
+        standings = _standings_of(known, belief, question, prior)
+        errands = _errands_of(known, belief, question, aim, prior=prior, besides=besides_seconds or 0.0)
+    return JobAdvice(
+        job=job,
+        asked=wish_in_words(aim.wish, None),
+        confidence=aim.confidence,
+        budget_usd=aim.budget_usd,
+        standings=tuple(standings),
+        errands=tuple(errands),
+        left_out=tuple(
+            LeftOut(setting=each.setting, reason=told.reason, to_measure=told.to_measure)
+            for each, told in left_out
+        ),
+        besides_seconds=besides_seconds,
+    )
+
+
+def _standings_of(
+    known: Sequence[Candidate], belief: Belief, question: Question, prior: Prior
+) -> list[Standing]:
+    chances = judge(belief, question, repeat=prior.repeat).chances
+    factors = np.exp(prior.quantile * belief.deviation)
+    found = []
+    for index, each in enumerate(known):
+        likely, factor = math.exp(belief.mean[index]), float(factors[index])
+        usd = likely * each.usd_per_second * _MILLION / each.point.global_batch_size
+        found.append(
+            Standing(
+                setting=each.setting,
+                provenance="measured" if each.measured_seconds else "predicted",
+                low=likely / factor,
+                likely=likely,
+                high=likely * factor,
+                usd_per_million_samples=None if math.isnan(usd) else usd,
+                chance=float(chances[index]),
+            )
+        )
+    return sorted(found, key=lambda each: -each.chance)
+
+
+def _errands_of(
+    known: Sequence[Candidate],
+    belief: Belief,
+    question: Question,
+    aim: Aim,
+    *,
+    prior: Prior,
+    besides: float,
+) -> list[Errand]:
+    steps = np.array([each.point.steps for each in known])
+    seconds: Floats = steps * np.exp(belief.mean) + besides
+    usd = np.array([each.usd_of(value) for each, value in zip(known, seconds.tolist(), strict=True)])
+    costs = np.where(np.isnan(usd).any(), seconds, usd)  # time ranks them where a price is missing
+    costs[[index for index, each in enumerate(known) if each.measured_seconds]] = math.inf
+    proposals = agenda(
+        belief,
+        question,
+        costs,
+        left=math.inf if aim.budget_usd is None else aim.budget_usd,
+        confidence=aim.confidence,
+        repeat=prior.repeat,
+    )
+    return [
+        Errand(
+            setting=known[each.setting].setting,
+            hours=float(seconds[each.setting]) / _SECONDS_PER_HOUR,
+            usd=None if np.isnan(usd[each.setting]) else float(usd[each.setting]),
+            chance=each.chance,
+            gain=each.gain,
+            chance_then=chance_then,
+        )
+        for each, chance_then in proposals
+    ]

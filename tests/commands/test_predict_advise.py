@@ -1,0 +1,139 @@
+"""The verb `predict advise`: who leads, what to measure next, and when nothing needs to be."""
+
+import json
+
+import pytest
+from builders import record, train_result, trial_spec
+
+from orchestrator.cli import main
+from orchestrator.predicting import advised
+from orchestrator.record.ledger import Ledger
+
+VGG = ("workload=vgg16", "workload.image_size=64", "precision=fp32", "device=t4,v100")
+BALANCED = (*VGG, "report.goal=balanced")
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def advice(working_directory, *words, confidence=0.9):
+    (found,) = advised(words, confidence=confidence, working_directory=working_directory)
+    return found
+
+
+def measure(working_directory, device, seconds, **changes):
+    """A record of that network there, of one sweep of the user's."""
+    spec = trial_spec(
+        workload="vgg16", workload_options={"image_size": 64}, device=device, host_cpu=None, **changes
+    )
+    took = train_result(block_seconds=((10 * seconds,) * 6,))
+    Ledger(working_directory / "outputs/mine/records.jsonl").append(
+        record(spec=spec, sweep="mine", result=took, ended_at=1_790_000_000.0 + 30 + 120 * seconds)
+    )
+
+
+def test_a_winner_that_predictions_make_clear_needs_no_measurement(working_directory, capsys):
+    assert main(["predict", "advise", *VGG]) == 0
+    out = capsys.readouterr().out
+    assert "On vgg16 image_size=64 (fastest): v100, fp32, batch 64, predicted, is clear" in out
+    assert "Measure next" not in out
+    assert advice(working_directory, *VGG).winner.provenance == "predicted"
+
+
+def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working_directory, capsys):
+    assert main(["predict", "advise", *BALANCED, "confidence=0.99"]) == 0
+    out = capsys.readouterr().out
+    assert "Measure next" in out
+    assert "below 99%: measure" in out
+    assert "set-up comes on top, for no own record tells of it" in out
+    found = advice(working_directory, *BALANCED, confidence=0.99)
+    assert not found.is_clear
+    assert all(each.usd > 0 and each.gain > 0 for each in found.errands)
+
+
+def test_measurements_make_it_clear(working_directory, capsys):
+    before = advice(working_directory, *BALANCED, confidence=0.99)
+    measure(working_directory, "t4", 0.1)
+    one = advice(working_directory, *BALANCED, confidence=0.99)
+    measure(working_directory, "v100", 0.03)
+    both = advice(working_directory, *BALANCED, confidence=0.99)
+    assert {each.provenance for each in one.standings} == {"measured", "predicted"}
+    assert [before.is_clear, both.is_clear] == [False, True]
+    assert (both.winner.setting, both.winner.provenance) == ("v100, fp32, batch 64", "measured")
+    assert both.winner.likely == pytest.approx(0.03, rel=0.02)
+    assert both.errands == ()
+    assert both.besides_seconds == pytest.approx(30.0)
+
+
+def test_of_trainers_on_one_device_the_fastest_counts(working_directory):
+    measure(working_directory, "t4", 0.1)
+    measure(working_directory, "t4", 0.08, trainer="tensorflow")
+    found = advice(working_directory, *VGG)
+    assert {each.setting: each.likely for each in found.standings}["t4, fp32, batch 64"] == pytest.approx(
+        0.08, rel=0.02
+    )
+
+
+def test_a_budget_leaves_out_what_it_cannot_pay(working_directory, capsys):
+    assert main(["predict", "advise", *BALANCED, "confidence=0.99", "budget.usd=0.000001"]) == 0
+    out = capsys.readouterr().out
+    assert "and no trial within budget.usd=1e-06 would tell much more" in out
+    errands = advice(working_directory, *BALANCED, "budget.usd=5", confidence=0.99).errands
+    assert 0 < sum(each.usd for each in errands) <= 5
+
+
+def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directory):
+    found = advice(working_directory, *VGG, "global_batch_size=16,256")
+    assert len(found.standings) == 4
+    assert found.winner.setting == "v100, fp32, batch 256"
+
+
+def test_a_deadline_that_nothing_keeps_is_told(working_directory, capsys):
+    assert main(["predict", "advise", *VGG, "report.goal=cheapest", "report.deadline_hours=0.000001"]) == 0
+    assert "nothing that can be judged is thought to keep to the limits" in capsys.readouterr().out
+
+
+def test_what_is_refused_is_listed_apart_with_what_to_measure(working_directory, capsys):
+    assert main(["predict", "advise", "workload=vgg16", "workload.image_size=64", "device=t4,cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "Not judged" in out
+    assert "no CPU was measured" in out
+    assert "On vgg16 image_size=64 (fastest), of what can be judged: t4" in out
+    assert main(["predict", "advise", "device=cpu"]) == 0
+    assert "Nothing is known of any setting of mnist_cnn (fastest)" in capsys.readouterr().out
+
+
+def test_without_prices_the_fastest_is_still_advised_on_and_ranked_by_time(working_directory):
+    found = advice(working_directory, *VGG, "prices=none", confidence=0.999)
+    assert {each.usd for each in found.errands} <= {None}
+    assert found.standings[0].usd_per_million_samples is None
+
+
+def test_json_has_one_entry_a_workload(capsys):
+    words = ("+sweep=single", "workload=vgg16,lenet5", "device=t4,v100", "budget.usd=5", "confidence=0.8")
+    assert main(["predict", "advise", "--json", *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["job"] for each in found] == ["vgg16", "lenet5"]
+    for each in found:
+        assert each["winner"] == each["standings"][0]["setting"]
+        assert each["is_clear"] == (each["standings"][0]["chance"] >= 0.8)
+        assert (each["budget_usd"], each["confidence"]) == (5, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["confidence=2"], "predict advise: confidence=2 must be a number between 0 and 1"),
+        (["confidence=often"], "predict advise: confidence=often must be a number between 0 and 1"),
+        (["report.goal=best"], "no quality is predicted: report.goal is fastest, cheapest or balanced"),
+        (["--all"], "predict: '--all' is not known; possible are"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):
+    assert main(["predict", "advise", *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
