@@ -69,6 +69,8 @@ def test_the_models_that_travel_with_the_code_are_made_by_their_command(capsys):
     assert main(["predict", "fit", f"data={DATA}"]) == 0
     made, kept = codec.from_json(DefaultModels, capsys.readouterr().out), default_models()
     assert (made.notice, made.made_by, set(made.devices)) == (kept.notice, kept.made_by, set(kept.devices))
+    assert made.kinship.devices == pytest.approx(kept.kinship.devices, rel=1e-6)
+    assert made.kinship.doublings == pytest.approx(kept.kinship.doublings, rel=1e-6)
     pairs = [(each, kept.devices[name]) for name, each in made.devices.items()]
     for one, other in ((made.any_gpu, kept.any_gpu), *pairs):
         assert one.coefficients == pytest.approx(other.coefficients, rel=1e-6)
