@@ -75,6 +75,11 @@ class Account:
         self._idle.take(placement, now=now)
         self._running[placement.trial_id] = _Running(quote=quote, since=now, owed=owed)
 
+    def drop(self, placement: Placement) -> None:
+        """As `Purse.drop`."""
+        del self._running[placement.trial_id]
+        self._stopped.pop(placement.trial_id, None)
+
     def leave_out(self, placement: Placement) -> None:
         """As `Purse.leave_out`."""
         cap = self._cap_before(placement)

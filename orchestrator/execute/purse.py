@@ -16,6 +16,9 @@ class Purse(Protocol):
     def start(self, placement: Placement) -> None:
         """Take note of an attempt that runs from now on."""
 
+    def drop(self, placement: Placement) -> None:
+        """Take note that an attempt was never begun."""
+
     def leave_out(self, placement: Placement) -> None:
         """Take note of a trial that no longer waits, for nothing runs that could end cheaper than thought."""
 
@@ -37,6 +40,9 @@ class _OpenPurse:
         return True
 
     def start(self, placement: Placement) -> None:
+        """Of no interest."""
+
+    def drop(self, placement: Placement) -> None:
         """Of no interest."""
 
     def leave_out(self, placement: Placement) -> None:

@@ -165,6 +165,7 @@ class Queue:
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""
         self._running.pop(attempt.placement.trial_id)
+        self._purse.drop(attempt.placement)
         self._keep_nodes(site_name(attempt.placement, self._inventory))
 
     def withdraw(self, pool: str) -> tuple[Attempt, ...]:

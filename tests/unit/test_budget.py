@@ -158,6 +158,23 @@ def test_what_runs_must_leave_when_the_cap_is_passed_and_not_before():
     assert set(held_back.leavers()) == {gpu().trial_id}
 
 
+def test_what_was_never_begun_costs_nothing():
+    clock = [0.0]
+    queue = Queue(
+        [gpu(0), gpu(1)],
+        inventory=here(cpus=4, devices={"t4": held(4)}),
+        prior_attempts={},
+        retry_limits={},
+        purse=purse(now=lambda: clock[0], usd=2.0),
+    )
+    queue.take()
+    never_begun = queue.take()
+    clock[0] = 900.0
+    queue.drop(never_begun)
+    clock[0] = 1900.0
+    assert queue.leavers() == ()
+
+
 def test_only_what_costs_money_leaves_for_money():
     clock = [0.0]
     held_back = purse(now=lambda: clock[0], usd=1.0)
