@@ -68,8 +68,8 @@ class Damage:
         return not any(getattr(self, each.name) for each in fields(self))
 
 
-_JOURNAL = "orchestrator.record.journal:Journal._write"
-_LEDGER = "orchestrator.record.ledger:_write"
+_JOURNAL = "orchestrator.record.journal:write_synced"
+_LEDGER = "orchestrator.record.ledger:write_synced"
 _STORE = "orchestrator.record.mlflow_store:MlflowStore"
 _CLIENT = "mlflow:MlflowClient"
 
@@ -82,6 +82,7 @@ INLINE = (
         for when in ("before", "after")
     ),
     *(Point("kill_driver", _LEDGER, when, number) for number in (1, 2, 3, 4) for when in ("before", "after")),
+    *(Point("kill_driver", _JOURNAL, "amid", number) for number in (1, 4)),
     *(Point("kill_driver", _LEDGER, "amid", number) for number in (2, 3)),
     *(
         Point("kill_driver", f"{_STORE}.{call}", when, number)

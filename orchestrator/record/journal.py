@@ -8,6 +8,7 @@ from pathlib import Path
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.stage import Stage, Step, check, latest_steps
+from orchestrator.record.synced import sync_folder, write_synced
 
 JOURNAL_NAME = "journal.jsonl"
 
@@ -53,19 +54,21 @@ class Journal:
     def _write(self, text: str) -> None:
         """A line that a killed driver left torn stays so: the next one begins anew."""
         try:
-            with self._path.open("ab+") as file:
-                is_torn = file.tell() > 0 and _last_byte(self._path) != b"\n"
-                file.write((b"\n" if is_torn else b"") + text.encode())
-                file.flush()
-                os.fsync(file.fileno())
+            is_new = not self._path.exists()
+            begin = b"" if is_new or _ends_a_line(self._path) else b"\n"
+            write_synced(self._path, begin + text.encode(), mode="ab")
+            if is_new:
+                sync_folder(self._path.parent)
         except OSError as error:
             raise RecordError(f"{self._path} cannot be written: {error.strerror or error}") from error
 
 
-def _last_byte(path: Path) -> bytes:
+def _ends_a_line(path: Path) -> bool:
     with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return True
         file.seek(-1, os.SEEK_END)
-        return file.read(1)
+        return file.read(1) == b"\n"
 
 
 def _step_or_none(line: bytes) -> Step | None:

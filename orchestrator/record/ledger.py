@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.lines import Lines, bytes_of, lines_of
 from orchestrator.record.lock import exclusive, holder_of
+from orchestrator.record.synced import sync_folder, write_synced
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class Ledger:
                 held.enter_context(exclusive(self._lock_path, sweep=self.sweep))
                 self._prepare()
                 held.callback(self._reserve.unlink, missing_ok=True)
-                _write(self._reserve, os.urandom(_RESERVE_BYTES), mode="wb")  # zeros may take no room
+                write_synced(self._reserve, os.urandom(_RESERVE_BYTES), mode="wb")  # zeros may take no room
             yield
 
     def holder(self) -> str | None:
@@ -106,7 +106,7 @@ class Ledger:
         self._is_ready = False  # a process that is killed leaves a torn line for the next one to mend
         size = self.path.stat().st_size
         try:
-            _write(self.path, line, mode="ab")
+            write_synced(self.path, line, mode="ab")
         except OSError:
             os.truncate(self.path, size)
             raise
@@ -118,8 +118,8 @@ class Ledger:
             return
         if not self.path.exists():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            _write(self.path, b"", mode="ab")
-            _sync_folder(self.path.parent)
+            write_synced(self.path, b"", mode="ab")
+            sync_folder(self.path.parent)
         lines = self._lines()
         if not lines.is_whole:
             self._mend(lines)
@@ -130,11 +130,11 @@ class Ledger:
         aside = self.path.with_suffix(".corrupt.jsonl")
         for bad in lines.bad:
             logger.warning("%s: line %d is moved to %s: %s", self.path, bad.number, aside.name, bad.cause)
-            _write(aside, _joined([bad.text]), mode="ab")
+            write_synced(aside, _joined([bad.text]), mode="ab")
         mended = self.path.with_suffix(".mended")
-        _write(mended, _joined(lines.good), mode="wb")
+        write_synced(mended, _joined(lines.good), mode="wb")
         mended.replace(self.path)
-        _sync_folder(self.path.parent)
+        sync_folder(self.path.parent)
 
     @contextmanager
     def _refusal(self) -> Iterator[None]:
@@ -175,19 +175,3 @@ def _tell_once(warning: str) -> None:
 
 def _joined(lines: Iterable[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
-
-
-def _write(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> None:
-    with path.open(mode) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put a file's name on disk: its content is not enough."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

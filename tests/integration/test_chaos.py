@@ -14,7 +14,7 @@ def test_a_sweep_that_was_struck_is_made_whole_by_the_same_command(point: Point,
 
 
 def test_a_trial_that_is_lost_is_seen(tmp_path: Path) -> None:
-    point = Point("lose_ledger", "orchestrator.record.journal:Journal._write", "before", 5)
+    point = Point("lose_ledger", "orchestrator.record.journal:write_synced", "before", 5)
     assert damage_at(point, tmp_path).lost == 1
 
 

@@ -1,0 +1,30 @@
+"""Bytes that are on disk when the call returns."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+
+def write_synced(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> None:
+    """Append to a file, or write it anew.
+
+    Raises:
+        OSError: it cannot be, or not all of it.
+    """
+    with path.open(mode) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names of a folder's files on disk: their content is not enough.
+
+    Raises:
+        OSError: they cannot be.
+    """
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
