@@ -28,6 +28,8 @@ FailureKind = Literal[
     "budget",
 ]
 FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
+UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_measurement", "error")
+"""Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 
 
 class OrchestratorError(Exception):

@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 
-from orchestrator.core.errors import FailureKind
+from orchestrator.core.errors import UNSOUND, FailureKind
 from orchestrator.core.result import TrialRecord
 
 _LONGEST_REST_SECONDS = 600.0
-
-_UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_measurement", "error")
-"""Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 
 
 def starts_again(kind: FailureKind, *, times: int, limits: Mapping[FailureKind, int]) -> bool:
@@ -23,4 +20,4 @@ def rest_seconds(*, times: int, backoff_seconds: float) -> float:
 
 def may_go_on(record: TrialRecord) -> bool:
     """Whether another attempt at the trial, now or at a later command, may go on from a checkpoint."""
-    return record.failure is not None and record.failure.kind not in _UNSOUND
+    return record.failure is not None and record.failure.kind not in UNSOUND

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.core.errors import FailureKind
+from orchestrator.core.errors import UNSOUND
 from orchestrator.core.placement import Cached, Failed, Provenance
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trainer import TrainerEnvironment
@@ -12,13 +12,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 Answers = Mapping[tuple[str, Provenance], TrialRecord]
 """(trial_id, provenance) -> the newest record that has a result, or of those that have none."""
 
-_OWN_DOING: tuple[FailureKind, ...] = (
-    "oom",
-    "diverged",
-    "device_mismatch",
-    "invalid_measurement",
-    "error",
-)
+_OWN_DOING = ("oom", *UNSOUND)
 """Kinds that the same trial would come to again; the others are the host's doing."""
 
 
