@@ -122,7 +122,7 @@ def run_sweep(
     tracker = mirror_of(settings)
     checkpoints = checkpoints_of(settings)
     halts = Halts(ledger.path.parent, say=say)
-    with ledger.lock(), _turn(settings, first, say=say):
+    with ledger.lock(), halts.received(), _turn(settings, first, halts, say=say) as has_turn:
         # Another driver may have ended between the look and the locks.
         situation = replace(situation, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, situation)
@@ -135,17 +135,18 @@ def run_sweep(
         try:
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
             with watch(todo) as watcher, halts.heard():
-                _execute(
-                    todo,
-                    settings,
-                    situation,
-                    ledger=ledger,
-                    tracker=tracker,
-                    checkpoints=checkpoints,
-                    watcher=watcher,
-                    halts=halts,
-                    account=account,
-                )
+                if todo.placements and has_turn:
+                    _execute(
+                        todo,
+                        settings,
+                        situation,
+                        ledger=ledger,
+                        tracker=tracker,
+                        checkpoints=checkpoints,
+                        watcher=watcher,
+                        halts=halts,
+                        account=account,
+                    )
             if halts.is_interrupted:
                 raise KeyboardInterrupt
             outcome = _written(settings, todo, ledger.records(), situation)
@@ -232,12 +233,15 @@ def halt_sweep(settings: Settings, halt: Halt) -> str:
     return holder
 
 
-def _turn(settings: Settings, todo: Plan, *, say: Say) -> AbstractContextManager[None]:
-    """This host for this sweep alone, if it runs anything here: a cluster knows itself what is free."""
+def _turn(settings: Settings, todo: Plan, halts: Halts, *, say: Say) -> AbstractContextManager[bool]:
+    """This host for this sweep alone, if it runs anything here: a cluster knows itself what is free.
+
+    False if it was told to stop before its turn came.
+    """
     if not todo.placements or settings.cluster_address not in ("local", "fake"):
-        return nullcontext()
+        return nullcontext(True)
     path = default_cache() / f"sweep-on-{platform.node()}.lock"  # hosts may share a user's cache
-    return own_turn(path, sweep=settings.sweep.name, say=say)
+    return own_turn(path, sweep=settings.sweep.name, say=say, is_wanted=lambda: halts.wished() is None)
 
 
 def _at_prices_asked(
@@ -284,20 +288,19 @@ def _execute(
             checkpoints.settle(record)
         tracker.keep(record, metrics_of(record))
 
-    if todo.placements:
-        journal = journal_of(settings)
-        mission = _mission_of(settings, situation, journal.steps(), folder=ledger.path.parent)
-        order = _order_of(settings, todo, market)
-        made = mission.prior_attempts
-        journal.note("queued", [(each.trial_id, made.get(each.trial_id, 0)) for each in order])
-        executor_of(settings, situation.inventory).run(
-            order,
-            mission,
-            keep=keep,
-            watcher=Followed(watcher, journal),
-            wished=halts.wished,
-            purse=account or OPEN,
-        )
+    journal = journal_of(settings)
+    mission = _mission_of(settings, situation, journal.steps(), folder=ledger.path.parent)
+    order = _order_of(settings, todo, market)
+    made = mission.prior_attempts
+    journal.note("queued", [(each.trial_id, made.get(each.trial_id, 0)) for each in order])
+    executor_of(settings, situation.inventory).run(
+        order,
+        mission,
+        keep=keep,
+        watcher=Followed(watcher, journal),
+        wished=halts.wished,
+        purse=account or OPEN,
+    )
 
 
 def _order_of(settings: Settings, todo: Plan, market: Market) -> tuple[Placement, ...]:

@@ -55,9 +55,17 @@ class Halts:
         return halt
 
     @contextlib.contextmanager
+    def received(self) -> Iterator[None]:
+        """Within it the wishes of other terminals are for this command, and none before or after it."""
+        self._path.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            self._path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
         """Within it a first Ctrl-C or SIGTERM cancels, and a second one raises KeyboardInterrupt."""
-        self._path.unlink(missing_ok=True)  # of a command that was killed
         before = {}
         if threading.current_thread() is threading.main_thread():  # signals are heard in no other
             before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -66,7 +74,6 @@ class Halts:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            self._path.unlink(missing_ok=True)
 
     def _hear(self, _number: int, _frame: FrameType | None) -> None:
         if self.is_interrupted:
@@ -75,7 +82,7 @@ class Halts:
 
     def _written(self) -> Halt | None:
         with contextlib.suppress(OSError):
-            written = self._path.read_text()
+            written = self._path.read_bytes().decode(errors="replace")
             if written in get_args(Halt):
                 return cast(Halt, written)
         return None

@@ -2,12 +2,15 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from orchestrator.core.errors import RecordError
+
+_BETWEEN_LOOKS_SECONDS = 0.2
 
 
 @contextmanager
@@ -41,11 +44,14 @@ def holder_of(path: Path) -> str | None:
 
 
 @contextmanager
-def own_turn(path: Path, *, sweep: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold `path`, and wait for that as long as others do.
+def own_turn(
+    path: Path, *, sweep: str, say: Callable[[str], None], is_wanted: Callable[[], bool]
+) -> Iterator[bool]:
+    """Hold `path`, and wait for that as long as others do; yields whether it is held.
 
     Args:
         say: told once whom there is to wait for.
+        is_wanted: asked while it waits; when it is not, it is not waited for.
 
     Raises:
         RecordError: the file cannot be written.
@@ -56,12 +62,16 @@ def own_turn(path: Path, *, sweep: str, say: Callable[[str], None]) -> Iterator[
     except OSError as error:
         raise RecordError(f"lock {str(path)!r} cannot be had: {error.strerror}") from error
     with file:
-        if not _took(file):
+        is_held = _took(file)
+        if not is_held:
             holder = path.read_text() or "another sweep"
             say(f"waiting for {holder}: on one host two sweeps would disturb each other's measurements")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        _sign(file, f"sweep {sweep!r}, run by process {os.getpid()}")
-        yield
+        while not is_held and is_wanted():
+            time.sleep(_BETWEEN_LOOKS_SECONDS)
+            is_held = _took(file)
+        if is_held:
+            _sign(file, f"sweep {sweep!r}, run by process {os.getpid()}")
+        yield is_held
 
 
 def _took(file: TextIO) -> bool:

@@ -71,3 +71,17 @@ def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly
     assert ask(*MANY, cwd=tmp_path).code == 0
     every = [each["trial_id"] for each in records_in(tmp_path)]
     assert (len(every), len(set(every))) == (40, 40)
+
+
+def test_a_sweep_that_waits_for_its_turn_on_the_host_can_be_cancelled(tmp_path: Path, driven: Driven) -> None:
+    first = driven(*HANGS, "sweep.name=first")
+    wait_for_stage(tmp_path, "running", trials=2, sweep="first")
+    words = (*NOOP, "seed=1", "sweep.name=second")
+    second = driven(*words)
+    assert second.stdout is not None
+    assert any(line.startswith("waiting for sweep 'first'") for line in second.stdout)
+    assert ask("cancel", *words, cwd=tmp_path).code == 0
+    code, out = ended(second)
+    assert (code, first.poll()) == (1, None)
+    assert "stopping" in out
+    assert records_in(tmp_path, "second") == []

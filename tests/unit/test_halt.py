@@ -19,14 +19,14 @@ def halts(tmp_path, said):
 
 
 def test_nobody_wishes_anything_at_first(halts, said):
-    with halts.heard():
+    with halts.received():
         assert halts.wished() is None
     assert said == []
 
 
 @pytest.mark.parametrize("halt", ["pause", "cancel"])
 def test_a_wish_from_another_terminal_is_heard_and_said_once(halts, said, tmp_path, halt):
-    with halts.heard():
+    with halts.received():
         request(tmp_path, halt)
         assert (halts.wished(), halts.wished()) == (halt, halt)
     assert len(said) == 1
@@ -35,7 +35,7 @@ def test_a_wish_from_another_terminal_is_heard_and_said_once(halts, said, tmp_pa
 
 def test_a_wish_for_a_driver_that_was_killed_is_not_the_next_ones(halts, tmp_path):
     request(tmp_path, "cancel")
-    with halts.heard():
+    with halts.received():
         assert halts.wished() is None
 
 
@@ -51,14 +51,15 @@ def test_a_first_signal_cancels_and_a_second_one_interrupts(halts, said, number)
 
 
 def test_after_a_pause_a_sweep_can_be_cancelled(halts, said, tmp_path):
-    with halts.heard():
+    with halts.received():
         for halt in ("pause", "cancel"):
             request(tmp_path, halt)
             assert halts.wished() == halt
     assert len(said) == 2
 
 
-def test_what_is_no_wish_is_none(halts, tmp_path):
-    with halts.heard():
-        (tmp_path / "halt").write_text("explode")
+@pytest.mark.parametrize("written", [b"explode", b"", b"\xff\xfe"])
+def test_what_is_no_wish_is_none(halts, tmp_path, written):
+    with halts.received():
+        (tmp_path / "halt").write_bytes(written)
         assert halts.wished() is None
