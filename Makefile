@@ -79,7 +79,7 @@ check: $(VENV)/.installed
 	$(VENV)/bin/lint-imports
 	$(PYTEST) tests/unit
 
-# Known vulnerabilities of the pinned versions. It is no part of `check`: it asks pypi.org for its advisories, and a machine
+# Known vulnerabilities of the pinned versions. It is no part of `check`: it asks a server of advisories, and a machine
 # without that way, or a new advisory in the night, would fail a change that has nothing to do with it. Strict: what could not
 # be looked up is no pass.
 audit:
