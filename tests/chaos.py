@@ -104,6 +104,11 @@ INLINE = (
     Point("kill_worker", "orchestrator.execute.supervisor:_hear_out", "before", 2),
     Point("kill_worker", "orchestrator.execute.story:Story.hear", "before", 2),
     Point("kill_nursery", "orchestrator.execute.supervisor:_hear_out", "before", 2),
+    *(
+        Point(f"set_clock_{way}", _JOURNAL, "after", number)
+        for way in ("back", "forward")
+        for number in (1, 3)
+    ),
 )
 _SEARCHER = "orchestrator.execute.ray_tune:_QueueSearcher"
 RAY = tuple(
@@ -116,6 +121,8 @@ RAY = tuple(
         ("kill_supervisor", f"{_SEARCHER}.hear_placed", "after", 2),
         ("kill_raylet", f"{_SEARCHER}.hear_placed", "after", 2),
         ("terminate", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("set_clock_back", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("set_clock_forward", f"{_SEARCHER}.hear_placed", "after", 2),
     )
 )
 EVERY = INLINE + RAY

@@ -8,7 +8,9 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,25 +54,33 @@ def raylet() -> list[int]:
     return [each.pid for each in _descendants_with("raylet/raylet")]
 
 
-STRIKES: dict[str, tuple[signal.Signals, Callable[[], list[int]]]] = {
-    "kill_driver": (signal.SIGKILL, driver),
-    "lose_ledger": (signal.SIGKILL, driver_without_its_ledger),
-    "terminate": (signal.SIGTERM, driver),
-    "hang_up": (signal.SIGHUP, group),
-    "kill_nursery": (signal.SIGKILL, nursery),
-    "kill_worker": (signal.SIGKILL, worker),
-    "kill_supervisor": (signal.SIGKILL, supervisor),
-    "kill_raylet": (signal.SIGKILL, raylet),
-}
-
-
-def strike(name: str) -> None:
-    """Send the signal, after a file `struck` says how many processes get it."""
-    number, victims_of = STRIKES[name]
+def send(number: signal.Signals, victims_of: Callable[[], list[int]]) -> None:
+    """The signal, after a file `struck` says how many processes get it."""
     victims = victims_of()
     Path("struck").write_text(str(len(victims)))
     for each in victims:
         os.kill(each, number)
+
+
+def set_clock(seconds: float) -> None:
+    """Have this process's wall clock jump; the command goes on."""
+    real = time.time
+    time.time = lambda: real() + seconds
+    Path("struck").write_text("1")
+
+
+STRIKES: dict[str, Callable[[], None]] = {
+    "kill_driver": partial(send, signal.SIGKILL, driver),
+    "lose_ledger": partial(send, signal.SIGKILL, driver_without_its_ledger),
+    "terminate": partial(send, signal.SIGTERM, driver),
+    "hang_up": partial(send, signal.SIGHUP, group),
+    "kill_nursery": partial(send, signal.SIGKILL, nursery),
+    "kill_worker": partial(send, signal.SIGKILL, worker),
+    "kill_supervisor": partial(send, signal.SIGKILL, supervisor),
+    "kill_raylet": partial(send, signal.SIGKILL, raylet),
+    "set_clock_back": partial(set_clock, -86_400.0),
+    "set_clock_forward": partial(set_clock, 86_400.0),
+}
 
 
 def arm(target: str, *, when: str, number: int, name: str) -> None:
@@ -88,13 +98,13 @@ def arm(target: str, *, when: str, number: int, name: str) -> None:
         if calls != number:
             return real(*args, **kwargs)
         if when == "before":
-            strike(name)
+            STRIKES[name]()
         elif when == "amid":
             _half_written(*args)
-            strike(name)
+            STRIKES[name]()
         result = real(*args, **kwargs)
         if when == "after":
-            strike(name)
+            STRIKES[name]()
         return result
 
     setattr(owner, attribute, struck)
