@@ -16,6 +16,7 @@ from orchestrator.core.spec import TrialSpec
 PREDICTED = "Predicted"
 """Title of that table."""
 
+_DIGITS = 2  # of intervals that are wide
 _SECONDS_PER_HOUR = 3600
 _MILLION = 1e6
 _OTHERS = (
@@ -111,8 +112,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             _shown(each.step_seconds, factor=1000),
             _shown(each.hours),
             _shown(each.usd),
-            origin_of(each.step),
-            _priced_as(each),
+            _origin_and_price(each),
         )
         for each in predicted
     ]
@@ -127,7 +127,6 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             Column(header="trials", is_number=True, is_detail=True),
             *(Column(header=f"{each} [90%]", is_number=True) for each in ("step ms", "hours", "$")),
             Column(header="from, or why not"),
-            Column(header="priced as"),
         ),
         rows=tuple(rows),
         has_total=len(known) > 1,
@@ -142,7 +141,7 @@ def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
     hours = _sum_of([(each.hours, each.num_trials) for each in known])
     usd = _sum_of([(each.usd, each.num_trials) for each in known])
     told = f"{counted(trials, 'trial')}, once each"
-    return ("all that are predicted", "", "", "", count(trials), "", _shown(hours), _shown(usd), told, "")
+    return ("all that are predicted", "", "", "", count(trials), "", _shown(hours), _shown(usd), told)
 
 
 def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
@@ -167,10 +166,13 @@ def origin_of(step: Estimate | Refusal) -> str:
     return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 
-def _priced_as(each: Predicted) -> str:
+def _origin_and_price(each: Predicted) -> str:
+    origin = origin_of(each.step)
     if each.hours is None:
-        return UNKNOWN
-    return priced_as(each.price) if isinstance(each.price, Price) else each.price.reason
+        return origin
+    if isinstance(each.price, Unpriced):
+        return f"{origin}; without a price: {each.price.reason}"
+    return f"{origin}; priced as {priced_as(each.price)}"
 
 
 def _trainer_of(trial: TrialSpec) -> str:
@@ -178,4 +180,4 @@ def _trainer_of(trial: TrialSpec) -> str:
 
 
 def _shown(value: Spread | None, *, factor: float = 1.0) -> str:
-    return UNKNOWN if value is None else spread(value, factor=factor)
+    return UNKNOWN if value is None else spread(value, factor=factor, digits=_DIGITS)

@@ -60,12 +60,12 @@ def share(value: float, *, decimals: int = 0) -> Number:
     return Number(f"{value:.{decimals}%}" if math.isfinite(value) else UNKNOWN, value)
 
 
-def spread(value: Spread, *, factor: float = 1.0) -> Number:
+def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Number:
     """`median [low, high]` with the decimals of the median; the median alone if there is no spread."""
     median, low, high = (each * factor for each in (value.median, value.low, value.high))
     if not math.isfinite(median) or low == high:
         return number(median)
-    shown = [_with_decimals(each, _decimals_of(median)) for each in (median, low, high)]
+    shown = [_with_decimals(each, _decimals_of(median, digits)) for each in (median, low, high)]
     return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
 
 
@@ -107,7 +107,7 @@ def _with_decimals(value: float, decimals: int) -> str:
     return f"{value:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.2e}"
 
 
-def _decimals_of(value: float) -> int:
+def _decimals_of(value: float, digits: int = _DIGITS) -> int:
     if value == 0 or not math.isfinite(value):
         return 0
-    return max(0, _DIGITS - 1 - math.floor(math.log10(abs(value))))
+    return max(0, digits - 1 - math.floor(math.log10(abs(value))))

@@ -35,10 +35,10 @@ def told(records, forecasts, goal="fastest"):
 
 def test_a_row_has_step_hours_and_dollars_of_a_trial_and_what_they_stand_on():
     row, refused = rows_of(predicted_table(predicted_of([forecast(source="fitted to T4"), TPU])))
-    assert row["step ms [90%]"] == "2.000 [1.000, 4.000]"
+    assert row["step ms [90%]"] == "2.0 [1.0, 4.0]"
     assert row["hours [90%]"].value == pytest.approx(HOURS)
     assert row["$ [90%]"].value == pytest.approx(HOURS * 3.6)
-    assert row["from, or why not"] == "fitted to T4"
+    assert row["from, or why not"].startswith("fitted to T4; priced as ")
     assert refused["from, or why not"] == "no TPU was measured; measure it there"
     assert {refused[each] for each in ("step ms [90%]", "hours [90%]", "$ [90%]")} == {UNKNOWN}
 
@@ -59,7 +59,8 @@ def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_al
     assert total["$ [90%]"].value == pytest.approx(2 * HOURS * 3.6)
     unpriced = forecast(device="v100", price=Unpriced(reason="no row"))
     *_, last, total = rows_of(predicted_table(predicted_of([forecast(), unpriced])))
-    assert (last["$ [90%]"], last["priced as"], total["$ [90%]"]) == (UNKNOWN, "no row", UNKNOWN)
+    assert (last["$ [90%]"], total["$ [90%]"]) == (UNKNOWN, UNKNOWN)
+    assert last["from, or why not"].endswith("; without a price: no row")
 
 
 def test_what_is_predicted_stands_after_what_was_measured_and_each_says_which_it_is():
