@@ -49,7 +49,7 @@ class Point:
     is_baseline: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("num_workers", "global_batch_size"):
+        for name in ("num_workers", "global_batch_size", "steps"):
             require_positive(name, getattr(self, name))
         if self.num_hosts is not None:
             require_positive("num_hosts", self.num_hosts)

@@ -137,3 +137,8 @@ def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+def test_a_request_that_cannot_be_is_one_line(capsys):
+    assert main(["predict", "advise", *BALANCED, "confidence=0.99", "steps=0"]) == 2
+    assert "steps=0 must be at least 1" in capsys.readouterr().err
