@@ -1,5 +1,6 @@
 """Published measurements -> the fitted models that travel with the repository."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from orchestrator.core.errors import ConfigError
@@ -16,7 +17,7 @@ _NOTICE = (
     "MIT License, Copyright (c) 2021 anonymous-profet"
 )
 _MADE_BY = "python -m orchestrator predict fit data=$ORCHESTRATOR_DATA/profet"
-_FEWEST_DEVICES = 2  # to hold one out
+_FEWEST = 2  # to hold one out
 
 
 def fit_default_models(table: LatencyTable) -> DefaultModels:
@@ -27,8 +28,9 @@ def fit_default_models(table: LatencyTable) -> DefaultModels:
     """
     measured = list(measured_zoo(table))
     instances = sorted({each.device for each in measured})
-    if len(instances) < _FEWEST_DEVICES or len({each.model for each in measured}) < _FEWEST_DEVICES:
-        raise ConfigError(f"{table.source}: two devices and two networks are needed at least")
+    networks = Counter(device for device, _ in {(each.device, each.model) for each in measured})
+    if min(len(networks), *networks.values()) < _FEWEST:
+        raise ConfigError(f"{table.source}: two devices are needed at least, and two networks on each")
     gpus = ", ".join(PUBLISHED_DEVICES[each].gpu for each in instances)
     named = {name: each for each in instances if (name := PUBLISHED_DEVICES[each].name) is not None}
     return DefaultModels(

@@ -94,12 +94,21 @@ def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
 
 
 def repeat_deviation(table: LatencyTable) -> float:
-    """Of the logarithms of repeats of one workload on one device."""
+    """Of the logarithms of repeats of one workload on one device.
+
+    Raises:
+        ConfigError: nothing was repeated.
+    """
     known = _known(table)
     logs = np.log(known["step_seconds"])
     repeats = logs.groupby([known[each] for each in ("device", *WORKLOAD)])
+    freedom = float((repeats.size() - 1).sum())
+    if not freedom:
+        raise ConfigError(
+            f"{table.source}: nothing was measured twice, so what repeats differ by is not known"
+        )
     squares = float((repeats.var() * (repeats.size() - 1)).sum())
-    return math.sqrt(squares / float((repeats.size() - 1).sum()))
+    return math.sqrt(squares / freedom)
 
 
 def _known(table: LatencyTable) -> pd.DataFrame:
