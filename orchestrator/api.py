@@ -70,7 +70,8 @@ class Planned:
             told = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
             table = replace(table, rows=table.rows[:_MOST_ROWS], note=told)
         predicted = predicted_table(predicted_of(self.plan.forecasts))
-        tables = [table, *([cut(predicted, most_rows=_MOST_ROWS)] if predicted.rows else [])]
+        first = cut(predicted, most_rows=_MOST_ROWS, others="`plan.forecasts` has every one")
+        tables = [table, *([first] if predicted.rows else [])]
         return "".join(map(html_of, tables)) + _paragraphs(repr(self).splitlines())
 
 
@@ -118,7 +119,7 @@ class Report:
         return f'{drawn}{told}<p>report: <a href="{where}">{where}</a></p>'
 
 
-def plan(*words: str, rerun_failed: bool = False, rerun: Iterable[str] = ()) -> Planned:
+def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Planned:
     """Decide what becomes of every point; nothing is started.
 
     Args:
@@ -128,24 +129,24 @@ def plan(*words: str, rerun_failed: bool = False, rerun: Iterable[str] = ()) -> 
     Raises:
         OrchestratorError: the request cannot be understood or carried out.
     """
-    asked = Rerun(failed=rerun_failed, trial_ids=frozenset(rerun))
+    asked = _rerun_of(rerun_failed, rerun)
     with _asked(words) as (settings, console):
         return Planned(verbs.plan(replace(settings, rerun=asked), console=console))
 
 
-def run(*words: str, rerun_failed: bool = False, rerun: Iterable[str] = ()) -> Report:
+def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Report:
     """Run what is missing of a sweep, keep every record, and report. A trial that fails is in the report.
 
     Args:
         words: as after `python -m orchestrator run`.
         rerun_failed: whether trials that failed by their own doing are run again.
-        rerun: ids of trials that are run again whatever the records say.
+        rerun: an id of a trial, or several, run again whatever the records say.
 
     Raises:
         OrchestratorError: the request cannot be understood or carried out.
         KeyboardInterrupt: the cell was interrupted.
     """
-    asked = Rerun(failed=rerun_failed, trial_ids=frozenset(rerun))
+    asked = _rerun_of(rerun_failed, rerun)
     with _asked(words) as (settings, console):
         try:
             return Report(verbs.run(replace(settings, rerun=asked), console=console))
@@ -165,6 +166,11 @@ def report(*words: str) -> Report:
     """
     with _asked(words) as (settings, console):
         return Report(verbs.report(settings, console=console))
+
+
+def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
+    ids = [trial_ids] if isinstance(trial_ids, str) else trial_ids
+    return Rerun(failed=failed, trial_ids=frozenset(ids))
 
 
 @contextmanager
