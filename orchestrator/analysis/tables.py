@@ -37,15 +37,15 @@ class Table:
     has_total: bool = False
 
 
-def cut(table: Table, *, most_rows: int) -> Table:
+_FILES = "results.csv has every trial, comparisons.csv every comparison, and plan.json every prediction"
+
+
+def cut(table: Table, *, most_rows: int, others: str = _FILES) -> Table:
     """The table with its first rows and its total; the note says where the others stand."""
     num_rows = len(table.rows) - table.has_total
     if num_rows <= most_rows:
         return table
-    told = (
-        f"The first {most_rows:,} of {num_rows:,} rows are shown; results.csv has every trial, "
-        "comparisons.csv every comparison, and plan.json every prediction."
-    )
+    told = f"The first {most_rows:,} of {num_rows:,} rows are shown; {others}."
     rows = (*table.rows[:most_rows], *table.rows[num_rows:])
     return replace(table, rows=rows, note=" ".join(filter(None, (table.note, told))))
 

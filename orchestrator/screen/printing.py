@@ -66,7 +66,10 @@ def print_plan(
         print_table(console, priced)
     predicted = predicted_table(predicted_of(plan.forecasts))
     if predicted.rows:
-        print_table(console, predicted if list_all else cut(predicted, most_rows=_MOST_ROWS))
+        print_table(
+            console,
+            predicted if list_all else cut(predicted, most_rows=_MOST_ROWS, others="--all lists every one"),
+        )
     console.print(totals_of(plan), highlight=False)
 
 
