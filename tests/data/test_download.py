@@ -125,6 +125,12 @@ def test_nothing_is_read_but_what_the_web_offers(url: str) -> None:
         text_at(url)
 
 
+def test_a_redirect_leads_to_no_other_scheme(site: Site) -> None:
+    site.redirects = {"/here": "ftp://127.0.0.1/x"}
+    with pytest.raises(DownloadError, match=r"cannot be read: 'ftp' is neither http nor https$"):
+        text_at(f"{site.url}/here")
+
+
 def test_an_address_that_is_none_tells_no_password() -> None:
     with pytest.raises(DownloadError, match=r"^http://\[bad/x cannot be read: Invalid IPv6 URL$"):
         text_at("http://me:secret@[bad/x")

@@ -135,13 +135,15 @@ def _answer(request: urllib.request.Request) -> HTTPResponse:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Followed without user and password where they lead to another server: an index may name any."""
+    """Followed without user and password where they lead to another server, and to http and https alone."""
 
     def redirect_request(self, req: urllib.request.Request, *args: Any) -> urllib.request.Request | None:
         """What is asked next."""
         found = super().redirect_request(req, *args)
-        if found is not None and _server_of(found) != _server_of(req):
-            found.remove_header("Authorization")
+        if found is not None:
+            _check_scheme(found.type)
+            if _server_of(found) != _server_of(req):
+                found.remove_header("Authorization")
         return found
 
 
@@ -149,10 +151,14 @@ def _server_of(request: urllib.request.Request) -> tuple[str, str]:
     return request.type, request.host
 
 
+def _check_scheme(scheme: str) -> None:
+    if scheme not in ("http", "https"):
+        raise ValueError(f"{scheme!r} is neither http nor https")
+
+
 def _request(url: str) -> urllib.request.Request:
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
-        raise ValueError(f"{parts.scheme!r} is neither http nor https")
+    _check_scheme(parts.scheme)
     request = urllib.request.Request(public(url))  # noqa: S310  of these two schemes
     if parts.username is not None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
