@@ -31,16 +31,17 @@ class CheckedFiles(ConfigRepository):
         for folder in self._folders:
             file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
             if file.is_file():
-                _check(file.read_bytes(), name=f"conf/{config_path}.yaml")
+                _check(file, name=f"conf/{config_path}.yaml")
         return super().load_config(config_path)
 
 
-def _check(content: bytes, *, name: str) -> None:
-    if len(content) > MOST_BYTES:
+def _check(file: Path, *, name: str) -> None:
+    size = file.stat().st_size
+    if size > MOST_BYTES:
         raise ConfigError(
-            f"{name} has {len(content):,} bytes, and a config file at most {MOST_BYTES:,}; "
+            f"{name} has {size:,} bytes, and a config file at most {MOST_BYTES:,}; "
             "a list of numbers of any length may stand on the command line"
         )
-    count = len(_ALIAS.findall(content))
+    count = len(_ALIAS.findall(file.read_bytes()))
     if count > MOST_ALIASES:
         raise ConfigError(f"{name} has {count} aliases (*NAME), and a config file at most {MOST_ALIASES}")
