@@ -19,12 +19,16 @@ hypothesis.settings.register_profile("nightly", hypothesis.settings.get_profile(
 hypothesis.settings.load_profile("fuzz")
 
 
-def pytest_configure() -> None:
+@pytest.fixture(autouse=True, scope="module")
+def limited() -> Iterator[None]:
     """Let no example have all the memory there is: a pickle of ten bytes may ask for 34 GB.
 
     Those of data sets are read where their hash is the published one alone.
     """
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.fixture(autouse=True)
