@@ -100,8 +100,8 @@ Rule = Callable[[Case, float, np.random.Generator], int]
 """(case, most that may be spent) -> the setting that is chosen."""
 
 
-def advised(case: Case, most: float, *, confidence: float) -> tuple[int, float, float]:
-    """The setting chosen, what was spent, and the chance that it is good."""
+def advised(case: Case, most: float, *, confidence: float) -> tuple[int, float]:
+    """The setting chosen, and what was spent."""
     belief, left = case.belief, most
     measured: dict[int, float] = {}
     while True:
@@ -110,10 +110,10 @@ def advised(case: Case, most: float, *, confidence: float) -> tuple[int, float, 
         costs[list(measured)] = math.inf
         proposal = next_of(judgement, costs, left=left) if judgement.chance < confidence else None
         if proposal is None:
-            return judgement.winner, most - left, judgement.chance
+            return judgement.winner, most - left
         chosen = proposal.setting
         if case.costs[chosen] > left:
-            return judgement.winner, most, judgement.chance
+            return judgement.winner, most
         left -= case.costs[chosen]
         measured[chosen] = float(case.truth[chosen])
         belief = case.belief.given(measured, repeat=case.prior.repeat)
@@ -256,7 +256,7 @@ def rows_of(cases: Sequence[Case], *, shares: Sequence[float] = SHARES) -> dict[
 
 def _end(case: Case, share: float, *, confidence: float) -> End:
     total = float(case.costs.sum())
-    chosen, spent, _ = advised(case, share * total, confidence=confidence)
+    chosen, spent = advised(case, share * total, confidence=confidence)
     return End(regret=case.regret(chosen), share=spent / total)
 
 

@@ -25,14 +25,14 @@ _SEED = 0
 
 
 def errors(
-    logs: Mapping[str, Floats], prior: Prior, *, count: int, draws: int, seed: int = _SEED
+    logs: Mapping[str, Floats], prior: Prior, *, count: int, draws: int
 ) -> Iterator[tuple[Floats, float]]:
     """Of one device: errors of logarithms of a network, and half the width of their interval, for each draw.
 
     Args:
         logs: network -> what is left of it when device and network are held out.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(_SEED)
     for model, asked in logs.items():
         others = [each for each in logs if each != model]
         for _ in range(draws):

@@ -23,6 +23,7 @@ from overhead import seconds_between_ends
 from proxy import before
 from trials import count, records_of, steps_per_second
 
+_START_SECONDS = 120
 NOOP = ("+sweep=smoke", "trainer=noop", "precision=fp32", "sweep.include=[]", "executor=inline")
 REAL = ("+sweep=smoke", "trainer=torch_ddp", "precision=fp32", "sweep.include=[]", "executor=inline")
 
@@ -37,9 +38,10 @@ def mlflow_server(folder: Path) -> Iterator[int]:
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, cwd=folder, start_new_session=True, **silent)
     try:
+        until = time.monotonic() + _START_SECONDS
         while not _answers(port):
             time.sleep(0.2)
-            if process.poll() is not None:
+            if process.poll() is not None or time.monotonic() > until:
                 sys.exit("MLflow's server did not start")
         yield port
     finally:

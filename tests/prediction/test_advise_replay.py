@@ -25,8 +25,7 @@ def test_advice_is_better_than_simple_rules_at_a_quarter_of_the_cost(cases):
     assert advice > max(good.values())
 
 
-def test_for_all_the_money_the_choice_is_good_and_no_more_is_spent(cases):
+def test_for_all_the_money_the_choice_is_good(cases):
     for case in cases[::20]:
-        chosen, spent, _ = advised(case, float(case.costs.sum()), confidence=0.999999)
-        assert spent <= case.costs.sum()
+        chosen, _ = advised(case, float(case.costs.sum()), confidence=0.999999)
         assert case.regret(chosen) < 0.1
