@@ -1,0 +1,69 @@
+"""The audit of pinned versions, with a server of advisories and without one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+_AUDIT = Path(__file__).parents[1] / "audit.py"
+
+
+class _Advisories(BaseHTTPRequestHandler):
+    """Of one version of one package."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_bad = (asked["package"]["name"], asked["version"]) == ("leaky", "1.0")
+        affected = [{"package": asked["package"]}]
+        found = {"vulns": [{"id": "PYSEC-0-1", "affected": affected, "summary": "leaks"}]} if is_bad else {}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(found).encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def advisories() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Advisories) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/query"
+        server.shutdown()
+        thread.join()
+
+
+def audit(folder: Path, pinned: str, server: str) -> "subprocess.CompletedProcess[str]":
+    (folder / "pinned.txt").write_text(f"{pinned}\n")
+    words = [sys.executable, str(_AUDIT), "pinned.txt", "--osv-url", server]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_version_with_a_known_vulnerability_fails_and_is_named(tmp_path: Path, advisories: str) -> None:
+    done = audit(tmp_path, "leaky==1.0", advisories)
+    assert done.returncode == 1
+    assert "PYSEC-0-1" in done.stdout
+
+
+def test_a_version_without_one_passes(tmp_path: Path, advisories: str) -> None:
+    done = audit(tmp_path, "leaky==1.1", advisories)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "No known vulnerabilities found" in done.stderr
+
+
+def test_where_no_server_answers_nothing_is_known_and_that_is_told(tmp_path: Path) -> None:
+    done = audit(tmp_path, "leaky==1.0", "http://127.0.0.1:9/v1/query")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "known vulnerabilities of pinned.txt were not looked up: no server of advisories answers\n",
+    )
+
+
+def test_what_cannot_be_read_fails(tmp_path: Path, advisories: str) -> None:
+    assert audit(tmp_path, "leaky>=", advisories).returncode == 1
