@@ -18,7 +18,7 @@ from orchestrator.execute.inline import InlineExecutor
 from orchestrator.situation import Situation, look
 
 
-class Silent:
+class Unwatched:
     """Watches without a word: a screen would be part of what is measured."""
 
     def started(self, attempt: Attempt) -> None:
@@ -35,8 +35,8 @@ class Silent:
 
 
 @contextmanager
-def unseen(_plan: Plan) -> Iterator[Silent]:
-    yield Silent()
+def unseen(_plan: Plan) -> Iterator[Unwatched]:
+    yield Unwatched()
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def run_in_order(
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
     mission = mission_of(settings, situation)
-    InlineExecutor(situation.inventory).run(placements, mission, keep=records.append, watcher=Silent())
+    InlineExecutor(situation.inventory).run(placements, mission, keep=records.append, watcher=Unwatched())
     return require_results(records)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from builders import placement, trial_spec
+from trials import Unwatched
 
 from orchestrator.core.device import Node
 from orchestrator.core.inventory import of_host
@@ -20,7 +21,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.spec import TimingSpec
 from orchestrator.execute.agent import Agent, NurseryAddress
-from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.base import Mission
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train.base import WorkerJob
@@ -58,18 +59,6 @@ def mission(folder: Path, **changes: Any) -> Mission:
         "environment": {"hostname": "here"},
     }
     return Mission(**{**defaults, **changes})
-
-
-class Unwatched:
-    """A watcher that does not look."""
-
-    def started(self, attempt: Attempt) -> None: ...
-
-    def placed(self, attempt: Attempt) -> None: ...
-
-    def ended(self, record: TrialRecord) -> None: ...
-
-    def withdrawn(self, attempt: Attempt) -> None: ...
 
 
 def run(told: Mission, *placements: Placement) -> list[TrialRecord]:

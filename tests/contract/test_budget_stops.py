@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from builders import record, train_result
-from noop_trials import Unwatched, mission, noop
+from noop_trials import mission, noop
 from plan_values import device
 from price_values import price_list
 from processes import Family, family, heeds_sigterm
+from trials import Unwatched
 
 from orchestrator.core.budget import Budget
 from orchestrator.core.device import Node

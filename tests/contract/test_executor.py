@@ -9,9 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 from builders import placement
-from noop_trials import Unwatched, mission, noop, python_with
+from noop_trials import mission, noop, python_with
 from plan_values import held
 from processes import family
+from trials import Unwatched
 
 from orchestrator.core.device import Node
 from orchestrator.core.inventory import Inventory, of_host

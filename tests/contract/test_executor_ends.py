@@ -1,8 +1,9 @@
 """What ends an executor before its trials have: it raises that very error, and leaves nothing behind."""
 
 import pytest
-from noop_trials import Unwatched, mission, noop
+from noop_trials import mission, noop
 from processes import family
+from trials import Unwatched
 
 from orchestrator.core.device import Node
 from orchestrator.core.errors import PlacementError, RecordError

@@ -6,8 +6,9 @@ import threading
 import time
 
 import pytest
-from noop_trials import Unwatched, mission, noop
+from noop_trials import mission, noop
 from processes import command_of, family, has_ended
+from trials import Unwatched
 
 from orchestrator.core.device import Node
 from orchestrator.core.inventory import of_host

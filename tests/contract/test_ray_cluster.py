@@ -12,9 +12,10 @@ import psutil
 import pytest
 from builders import placement, trial_spec
 from cluster_values import cluster as cluster_of_pools
-from noop_trials import Unwatched, mission, noop
+from noop_trials import mission, noop
 from plan_values import TPU, held, here
 from processes import family
+from trials import Unwatched
 
 from orchestrator.core.errors import ConfigError
 

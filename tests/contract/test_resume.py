@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from builders import placement, trial_spec
-from noop_trials import Unwatched, mission, noop
+from noop_trials import mission, noop
 from processes import Family, family, heeds_sigterm
 from trainer_runs import RUNS, python_of
+from trials import Unwatched
 
 from orchestrator.core.device import Node
 from orchestrator.core.inventory import of_host

@@ -13,6 +13,7 @@ import noop_trials
 import processes
 import psutil
 import pytest
+import trials
 from builders import placement
 from noop_trials import group, mission, noop, python_with, run, wait_until_training
 
@@ -111,7 +112,10 @@ def log_of(record, folder: Path, *, rank: int = 0) -> str:
 def supervisor(folder: Path, *known: str):
     """Another process that supervises two training workers; it is killed at the end if it still lives."""
     command = [sys.executable, noop_trials.__file__, str(folder), *known]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    variables = {**os.environ, "PYTHONPATH": str(Path(trials.__file__).parent)}
+    with subprocess.Popen(
+        command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             assert process.stdout.readline() == "training\n"
             yield process

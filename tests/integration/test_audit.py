@@ -4,11 +4,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import pytest
+from local_server import served
 
 _AUDIT = Path(__file__).parents[1] / "audit.py"
 
@@ -31,12 +31,8 @@ class _Advisories(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def advisories() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Advisories) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1/query"
-        server.shutdown()
-        thread.join()
+    with served(_Advisories) as url:
+        yield f"{url}/v1/query"
 
 
 def audit(folder: Path, pinned: str, server: str) -> "subprocess.CompletedProcess[str]":
