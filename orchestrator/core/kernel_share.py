@@ -1,4 +1,4 @@
-"""What one rank held of a convolution that was split over ranks of different speed."""
+"""What one rank held of convolutions that were split over ranks of different speed, and what that was shared by."""
 
 from dataclasses import dataclass
 
@@ -25,3 +25,11 @@ class KernelShare:
     def flops_per_second(self) -> float:
         """The rank's speed in this layer, which shares are in proportion to if they are measured."""
         return self.probe_flops / self.probe_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelLink:
+    """Between the master and one other rank, measured in the trial's set-up by messages as its steps send them."""
+
+    bytes_per_second: float
+    latency_seconds: float
