@@ -4,10 +4,10 @@
 
 Trials of cifar10_cnn in fp32 under trainer=kernel_split; every worker has one thread, and the baseline is one
 worker alone. In the slow cases worker 1 is stopped for half of every 20 ms (SIGSTOP, SIGCONT), calibration
-included: half a device. Predicted is the speed-up that `split_time.py` makes of the trials' calibrations, of
-the link and of the rest of the step (all but the convolutions), each measured by itself here; Amdahl's bound
-leaves out the traffic. `convolutions` are the step without that rest. Run it on a quiet machine: where others
-wait for a core, a worker that was stopped gets it at once, and is no slower than before.
+included: half a device. Predicted is the speed-up that `split_time.py` makes of what a trial's record has of
+its set-up, speeds and links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's
+bound leaves out the traffic. `convolutions` are the step without that rest. Run it on a quiet machine: where
+others wait for a core, a worker that was stopped gets it at once, and is no slower than before.
 """
 
 import argparse
@@ -24,12 +24,11 @@ from functools import partial
 from pathlib import Path
 
 import psutil
-from split_rest import link_here, rest_seconds
 from split_time import Link, bound, layers_of, step_seconds
 from trials import count, require_all, run_in_order, steps_per_second, sweep_of
 
 from orchestrator import pipeline
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import DeviceFacts, TrialRecord
 from workloads.registry import workload
 
 _PERIOD_SECONDS = 20e-3
@@ -79,17 +78,17 @@ class Outcome:
     convolution_seconds: float
 
 
-def outcomes_of(kernels: str, *, batch: int, steps: int, link: Link) -> Iterator[Outcome]:
+def outcomes_of(kernels: str, *, batch: int, steps: int) -> Iterator[Outcome]:
     """All ways of one network."""
     spec = workload("cifar10_cnn", {"kernels": tuple(map(int, kernels.split(":")))})
     layers = layers_of(spec.networks["model"], batch=batch)
-    rest = rest_seconds(spec, batch=batch)
     alone: Outcome | None = None
-    predicted_alone = 0.0
+    rest = predicted_alone = 0.0
     for way in WAYS:
-        record = _record_of(way, kernels=kernels, batch=batch, steps=steps)
-        shares, speeds = _shares_and_speeds(record)
-        expected = step_seconds(layers, shares, speeds, rest_seconds=rest, link=link)
+        devices = _devices_of(record := _record_of(way, kernels=kernels, batch=batch, steps=steps))
+        shares, speeds = _shares_and_speeds(devices)
+        rest = rest or devices[0].kernel_rest_seconds or 0.0
+        expected = step_seconds(layers, shares, speeds, rest_seconds=rest, link=_link_of(devices))
         seconds = 1 / steps_per_second(record)
         predicted_alone = predicted_alone or expected
         found = Outcome(
@@ -132,10 +131,24 @@ def _record_of(way: Way, *, kernels: str, batch: int, steps: int) -> TrialRecord
     return record
 
 
-def _shares_and_speeds(record: TrialRecord) -> tuple[tuple[tuple[int, ...], ...], list[list[float]]]:
-    """[layer][rank]."""
+def _devices_of(record: TrialRecord) -> tuple[DeviceFacts, ...]:
     assert record.result is not None
-    of_layers = list(zip(*(rank.kernel_shares for rank in record.result.devices), strict=True))
+    return record.result.devices
+
+
+def _link_of(devices: Sequence[DeviceFacts]) -> Link:
+    """The one that there is; one worker alone sends nothing."""
+    found = [each.kernel_link for each in devices if each.kernel_link]
+    if not found:
+        return Link(bytes_per_second=float("inf"), latency_seconds=0.0)
+    return Link(bytes_per_second=found[0].bytes_per_second, latency_seconds=found[0].latency_seconds)
+
+
+def _shares_and_speeds(
+    devices: Sequence[DeviceFacts],
+) -> tuple[tuple[tuple[int, ...], ...], list[list[float]]]:
+    """[layer][rank]."""
+    of_layers = list(zip(*(rank.kernel_shares for rank in devices), strict=True))
     shares = tuple(tuple(each.kernels for each in ranks) for ranks in of_layers)
     return shares, [[each.flops_per_second for each in ranks] for ranks in of_layers]
 
@@ -202,14 +215,12 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--steps", type=count, default=5, help="timed, of each case")
     parser.add_argument("--json", action="store_true", help="one object a line instead of a table")
     asked = parser.parse_args(words)
-    link = link_here()
     if not asked.json:
-        print(f"link: {link.bytes_per_second / 1e9:.2f} GB/s, {link.latency_seconds * 1e6:.0f} us\n")
         print("| kernels | way | shares by layer | s/step | speed-up | predicted | bound | convolutions, s |")
         print("|---|---|---|---|---|---|---|---|")
     write: Callable[[Outcome], str] = (lambda each: json.dumps(asdict(each))) if asked.json else row_of
     for kernels in asked.kernels:
-        for found in outcomes_of(kernels, batch=asked.batch, steps=asked.steps, link=link):
+        for found in outcomes_of(kernels, batch=asked.batch, steps=asked.steps):
             print(write(found), flush=True)
 
 

@@ -25,6 +25,7 @@ from orchestrator.core.codec import to_plain
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.kernel_service import serve
 from orchestrator.train.kernel_shares import Part, parts_of
+from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.split_convolution import SplitConvolution
@@ -162,8 +163,9 @@ def _layers(case: Case, job: WorkerJob, wire: Wire) -> dict[str, Any]:
     second = nn.Conv2d(**{"in_channels": 6, "out_channels": 12, "kernel_size": 3, **case.convolution})
     whole = nn.Sequential(first, nn.Tanh(), second).double().to(memory_format=torch.channels_last)
     pieces = [parts_by(case.speeds, each) for each in (first, second)]
+    watch = StepWatch(wire.device, num_layers=2)
     split = [
-        SplitConvolution(each, number=number, parts=parts, rank=job.rank, wire=wire)
+        SplitConvolution(each, number=number, parts=parts, rank=job.rank, wire=wire, watch=watch)
         for number, (each, parts) in enumerate(zip((first, second), pieces, strict=True))
     ]
     inputs = torch.randn(STEPS, 4, 3, 8, 9, dtype=torch.float64)
@@ -227,7 +229,12 @@ def _network(name: str, job: WorkerJob, wire: Wire) -> dict[str, Any]:
             module.has_whole_batch = True
     places = places_of(split)
     end = SplitNetworks(
-        split, places, [parts_by(NETWORK_SPEEDS, each.whole) for each in places], rank=job.rank, wire=wire
+        split,
+        places,
+        [parts_by(NETWORK_SPEEDS, each.whole) for each in places],
+        rank=job.rank,
+        wire=wire,
+        watch=StepWatch(wire.device, num_layers=len(places)),
     )
     (phase,) = spec.phases
     shape = spec.networks["model"].input_shape
@@ -258,7 +265,14 @@ def _network(name: str, job: WorkerJob, wire: Wire) -> dict[str, Any]:
 def _gradcheck(job: WorkerJob, wire: Wire) -> dict[str, Any]:
     """Of the input's gradient, and of those of the master's own kernels and bias."""
     whole = nn.Conv2d(2, 5, 3, padding=1, stride=2).double()
-    layer = SplitConvolution(whole, number=0, parts=parts_by((2.0, 3.0), whole), rank=job.rank, wire=wire)
+    layer = SplitConvolution(
+        whole,
+        number=0,
+        parts=parts_by((2.0, 3.0), whole),
+        rank=job.rank,
+        wire=wire,
+        watch=StepWatch(wire.device, num_layers=1),
+    )
     if job.rank != MASTER:
         serve([layer], wire)
         return {"passed": True}

@@ -1,4 +1,4 @@
-"""What one rank held of convolutions that were split over ranks of different speed, and what that was shared by."""
+"""What one rank held of convolutions that were split over ranks of different speed, and what by."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class KernelShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelLink:
-    """Between the master and one other rank, measured in the trial's set-up by messages as its steps send them."""
+    """Between the master and one other rank, measured in the set-up by messages as steps send them."""
 
     bytes_per_second: float
     latency_seconds: float

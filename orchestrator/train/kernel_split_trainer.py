@@ -11,13 +11,15 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from orchestrator.core.kernel_share import KernelShare
+from orchestrator.core.kernel_share import KernelLink, KernelShare
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.evaluation import Outputs, quality_of
+from orchestrator.train.kernel_link import echo, link_to_master
 from orchestrator.train.kernel_probe import Probe, probe_of
 from orchestrator.train.kernel_service import serve
 from orchestrator.train.kernel_shares import Part, parts_of
+from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.split_networks import SplitNetworks, places_of
@@ -71,8 +73,16 @@ class KernelSplitTrainer:
         self._wire = Wire(self._device, world_size=job.world_size)
         self._places = places_of(self._networks)
         self._probes = self._calibrate()
-        parts = self._parts()
-        self._split = SplitNetworks(self._networks, self._places, parts, rank=job.rank, wire=self._wire)
+        self._link = self._measured_link()
+        self._watch = StepWatch(self._device, num_layers=len(self._places))
+        self._split = SplitNetworks(
+            self._networks,
+            self._places,
+            self._parts(),
+            rank=job.rank,
+            wire=self._wire,
+            watch=self._watch,
+        )
         self._staged = [self._batch(i) for i in range(num_staged(batches, job))]
 
     def begin(self, phase: Phase) -> None:
@@ -81,6 +91,7 @@ class KernelSplitTrainer:
         held = {*self._networks.parameters()} if self._is_master else self._split.parameters()
         self._names = list(phase.optimizers)
         self._model = Losses(self._networks, phase)
+        self._watch.forget()
         own = {name: [each for each in found if each in held] for name, found in trained.items()}
         self._optimizers = [
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in own.items() if parameters
@@ -89,18 +100,15 @@ class KernelSplitTrainer:
     def step(self, index: int) -> None:
         """The master's forward and backward, which the others serve; then each one's update."""
         batch, samples = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
-        for optimizer in self._optimizers:
-            optimizer.zero_grad()
-        if self._is_master:
-            with self._autocast:
-                losses = self._model(batch)
-            torch.autograd.backward(sum(losses.values()))
-            self._losses = torch.stack([losses[name].detach() for name in self._names])
-            self._wire.rest()
-        else:
-            serve(self._split.layers, self._wire)
-        for optimizer in self._optimizers:
-            optimizer.step()
+        with self._watch.step():
+            for optimizer in self._optimizers:
+                optimizer.zero_grad()
+            if self._is_master:
+                self._lead(batch)
+            else:
+                serve(self._split.layers, self._wire)
+            for optimizer in self._optimizers:
+                optimizer.step()
         self.samples += samples
 
     def synchronize(self) -> None:
@@ -128,12 +136,18 @@ class KernelSplitTrainer:
         return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
-        """In which dtype this rank convolved last, were it but in the calibration; and what it holds."""
+        """In which dtype this rank convolved last, were it but in the calibration; what it holds, its link.
+
+        The rest is that of the real steps: a network without its convolutions would be another one in memory.
+        """
         last = [layer.dtype for layer in self._split.layers if layer.dtype is not None]
         dtype = last[-1] if last else self._probes[-1].dtype
         device = next(self._networks.parameters()).device
         return replace(
-            facts_of(device, str(dtype).removeprefix("torch.")), kernel_shares=tuple(self._kernel_shares())
+            facts_of(device, str(dtype).removeprefix("torch.")),
+            kernel_shares=tuple(self._kernel_shares()),
+            kernel_link=self._link,
+            kernel_rest_seconds=self._watch.rest_seconds() if self._is_master else None,
         )
 
     def product_of(self, size: int) -> Callable[[], Tensor]:
@@ -158,6 +172,15 @@ class KernelSplitTrainer:
         """Leave the process group, if there is one; what holds it lives until the process ends."""
         leave(self)
 
+    def _lead(self, batch: dict[str, Tensor]) -> None:
+        """The master's forward and backward."""
+        with self._autocast:
+            losses = self._model(batch)
+        torch.autograd.backward(sum(losses.values()))
+        self._losses = torch.stack([losses[name].detach() for name in self._names])
+        with self._watch.away:
+            self._wire.rest()
+
     def _calibrate(self) -> list[Probe]:
         """A probe of each convolution, all ranks at once; equal ones share theirs."""
         dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
@@ -171,6 +194,17 @@ class KernelSplitTrainer:
                     place.whole, place.inputs, batch=batch, dtype=dtype, synchronize=self.synchronize
                 )
         return [done[place.shape] for place in self._places]
+
+    def _measured_link(self) -> KernelLink | None:
+        """To the master, of one rank after the other; None on the master itself."""
+        link = None
+        for rank in range(1, self._job.world_size):
+            dist.barrier()
+            if self._is_master:
+                echo(self._wire, rank)
+            elif rank == self._job.rank:
+                link = link_to_master(self._wire, synchronize=self.synchronize)
+        return link
 
     def _parts(self) -> list[tuple[Part, ...]]:
         """[place][rank], by the speed of each rank in each place, or even."""

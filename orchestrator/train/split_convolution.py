@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from orchestrator.train.kernel_shares import Part
+from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Order, Verb, Wire
 
 Arriving = list[tuple[Part, Callable[[], Tensor]]]
@@ -39,14 +40,23 @@ class SplitConvolution(nn.Module):
     Attributes:
         number: among the split convolutions of the networks, by which the master names it.
         dtype: of the last maps that this rank made; None before.
+        away: runs while the master is in a layer.
     """
 
     def __init__(
-        self, whole: nn.Conv2d, *, number: int, parts: Sequence[Part], rank: int, wire: Wire
+        self,
+        whole: nn.Conv2d,
+        *,
+        number: int,
+        parts: Sequence[Part],
+        rank: int,
+        wire: Wire,
+        watch: StepWatch,
     ) -> None:
         super().__init__()
         self.number, self.parts, self.part = number, parts, parts[rank]
         self.dtype: torch.dtype | None = None
+        self.away, self._convolving = watch.away, watch.convolving[number]
         self._wire = wire
         assert isinstance(whole.padding, tuple), "a workload's padding is in pixels"
         self._stride, self._padding, self._dilation = whole.stride, whole.padding, whole.dilation
@@ -68,16 +78,17 @@ class SplitConvolution(nn.Module):
         """This rank's maps of its channels of the input."""
         if not self.part.kernels:
             return features.new_empty(len(features), 0, *self._size_of(features))
-        bias = None if self.bias is None else self.bias.to(features.dtype)
-        maps = functional.conv2d(
-            features,
-            self.weight.to(features.dtype),
-            bias,
-            self._stride,
-            self._padding,
-            self._dilation,
-            self.part.groups,
-        )
+        with self._convolving:
+            bias = None if self.bias is None else self.bias.to(features.dtype)
+            maps = functional.conv2d(
+                features,
+                self.weight.to(features.dtype),
+                bias,
+                self._stride,
+                self._padding,
+                self._dilation,
+                self.part.groups,
+            )
         self.dtype = maps.dtype
         return maps
 
@@ -149,19 +160,20 @@ class SplitConvolution(nn.Module):
 
     def _gradients(self, features: Tensor, gradient: Tensor, mask: tuple[bool, bool, bool]) -> Any:
         """Of input, kernels and bias, those of the mask: what autograd itself calls."""
-        return torch.ops.aten.convolution_backward(
-            gradient,
-            features,
-            self.weight.to(features.dtype),
-            [len(self.part.kernels)],
-            self._stride,
-            self._padding,
-            self._dilation,
-            False,  # not transposed
-            [0, 0],
-            self.part.groups,
-            mask,
-        )
+        with self._convolving:
+            return torch.ops.aten.convolution_backward(
+                gradient,
+                features,
+                self.weight.to(features.dtype),
+                [len(self.part.kernels)],
+                self._stride,
+                self._padding,
+                self._dilation,
+                False,  # not transposed
+                [0, 0],
+                self.part.groups,
+                mask,
+            )
 
 
 class _Split(torch.autograd.Function):
@@ -177,12 +189,13 @@ class _Split(torch.autograd.Function):
         wanted: Wanted,
     ) -> Tensor:
         """All feature maps."""
-        context.call, arriving = layer.ask_forward(features, wanted)
         context.layer, context.wanted = layer, wanted
         context.save_for_backward(features)
-        own = layer.convolved(_read_by(layer.part, features))
-        maps = torch.cat([own, *(arrived() for _, arrived in arriving)], 1) if arriving else own
-        layer.settle()
+        with layer.away:
+            context.call, arriving = layer.ask_forward(features, wanted)
+            own = layer.convolved(_read_by(layer.part, features))
+            maps = torch.cat([own, *(arrived() for _, arrived in arriving)], 1) if arriving else own
+            layer.settle()
         return maps
 
     @staticmethod
@@ -191,15 +204,16 @@ class _Split(torch.autograd.Function):
         """Gradients of the input, and of the master's own kernels and bias."""
         layer, wanted = context.layer, context.wanted
         (features,) = context.saved_tensors
-        arriving = layer.ask_backward(context.call, gradient, features, wanted)
-        read, own = _read_by(layer.part, features), _run(gradient, layer.part.kernels)
-        inputs = layer.input_gradient(read, own) if wanted.inputs else None
-        weight, bias = layer.weight_gradients(read, own) if wanted.weights else (None, None)
-        if inputs is not None and arriving:
-            inputs = _sum_of(
-                [(layer.part, inputs), *((part, arrived()) for part, arrived in arriving)], features
-            )
-            layer.settle()
+        with layer.away:
+            arriving = layer.ask_backward(context.call, gradient, features, wanted)
+            read, own = _read_by(layer.part, features), _run(gradient, layer.part.kernels)
+            inputs = layer.input_gradient(read, own) if wanted.inputs else None
+            weight, bias = layer.weight_gradients(read, own) if wanted.weights else (None, None)
+            if inputs is not None and arriving:
+                inputs = _sum_of(
+                    [(layer.part, inputs), *((part, arrived()) for part, arrived in arriving)], features
+                )
+                layer.settle()
         return inputs, weight, bias, None, None
 
 

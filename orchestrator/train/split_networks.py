@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from orchestrator.train.kernel_shares import Part
+from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.split_convolution import SplitConvolution
 from workloads.layers import Shape
@@ -79,11 +80,12 @@ class SplitNetworks:
         *,
         rank: int,
         wire: Wire,
+        watch: StepWatch,
     ) -> None:
         self._rank = rank
         self._wire = wire
         self.layers = [
-            SplitConvolution(place.whole, number=number, parts=of_ranks, rank=rank, wire=wire)
+            SplitConvolution(place.whole, number=number, parts=of_ranks, rank=rank, wire=wire, watch=watch)
             for number, (place, of_ranks) in enumerate(zip(places, parts, strict=True))
         ]
         built = dict(networks.named())

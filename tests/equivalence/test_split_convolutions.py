@@ -11,12 +11,12 @@ import psutil
 import pytest
 import torch
 from kernel_split import halved, main
-from split_rest import rest_seconds
 from split_runs import CASES, EVEN, NETWORKS, STEPS, TRAININGS, outcomes, parts_by
 from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
+from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import Wire
 from orchestrator.train.split_networks import SplitNetworks, places_of
 from orchestrator.train.torch_state import arrays_of, put_back
@@ -104,6 +104,17 @@ def test_every_rank_says_what_it_holds_how_fast_it_is_and_in_which_precision(nam
     assert len(facts) == workers
 
 
+@pytest.mark.parametrize("name", SPLIT)
+def test_the_master_tells_the_rest_of_a_step_and_every_other_rank_its_link(name: str) -> None:
+    master, *others = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[name]]
+    assert master.kernel_link is None
+    assert master.kernel_rest_seconds > 0
+    for each in others:
+        assert each.kernel_rest_seconds is None
+        assert each.kernel_link.bytes_per_second > 0
+        assert each.kernel_link.latency_seconds > 0
+
+
 def kept_by(networks: Networks) -> tuple[torch.optim.Optimizer, dict[str, np.ndarray]]:
     """An optimizer that has taken a step by chance gradients, and all that a checkpoint holds of both."""
     optimizer = torch.optim.Adam(networks.parameters())
@@ -123,7 +134,8 @@ def test_a_whole_checkpoint_is_put_back_under_any_shares(speeds: tuple[float, ..
         places = places_of(networks)
         parts = [parts_by(speeds, each.whole) for each in places]
         wire = Wire(torch.device("cpu"), world_size=len(speeds))
-        end = SplitNetworks(networks, places, parts, rank=rank, wire=wire)
+        watch = StepWatch(wire.device, num_layers=len(places))
+        end = SplitNetworks(networks, places, parts, rank=rank, wire=wire, watch=watch)
         optimizer, _ = kept_by(networks)
         put_back(end.cut(whole), networks, [optimizer])
         pieces.append(arrays_of(networks, [optimizer]))
@@ -151,11 +163,6 @@ def test_a_worker_that_the_benchmark_halves_is_stopped_goes_on_and_is_left_alone
     assert process.status() != psutil.STATUS_STOPPED
     child.kill()
     child.wait()
-
-
-def test_the_rest_of_a_step_is_timed_without_its_convolutions() -> None:
-    spec = workload("cifar10_cnn", {"kernels": (4, 6), "dense_units": 8})
-    assert rest_seconds(spec, batch=4) > 0
 
 
 @pytest.mark.parametrize("word", ["500", "0:5", "5:x"])

@@ -1,0 +1,120 @@
+"""What the steps of one rank of a split network are taken up by. No measurement is made of it."""
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+
+Clock = Callable[[], float]
+Point = Any
+"""In a device's time: seconds on a CPU, which works as it is told to, an event in a queue elsewhere."""
+
+Spans = Sequence[tuple[Point, Point]]
+
+KEPT_STEPS = 100
+
+
+class Stopwatch:
+    """Adds up spans of a device's time, and makes nobody wait."""
+
+    def __init__(self, now: Callable[[], Point]) -> None:
+        self._now = now
+        self._begin: Point = None
+        self._spans: list[tuple[Point, Point]] = []
+
+    def __enter__(self) -> None:
+        self._begin = self._now()
+
+    def __exit__(self, *_: object) -> None:
+        self._spans.append((self._begin, self._now()))
+
+    def lap(self) -> Spans:
+        """What was added since the last lap."""
+        spans, self._spans = self._spans, []
+        return spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSeconds:
+    """Of a step, from its batch on.
+
+    Attributes:
+        away: that the master was about split convolutions and what they exchange; nothing on another rank.
+        convolving: by layer, this rank's own kernels.
+    """
+
+    whole: float
+    away: float
+    convolving: tuple[float, ...]
+
+
+class StepWatch:
+    """Remembers the last `KEPT_STEPS` steps.
+
+    Args:
+        clock: seconds, of a CPU.
+
+    Attributes:
+        away: runs while the master is about split convolutions.
+        convolving: by layer, run while this rank convolves.
+        num_steps: since the last `forget`.
+    """
+
+    def __init__(self, device: torch.device, *, num_layers: int, clock: Clock = time.perf_counter) -> None:
+        now = clock if device.type == "cpu" else lambda: _event_on(device)
+        self.away = Stopwatch(now)
+        self.convolving = [Stopwatch(now) for _ in range(num_layers)]
+        self.num_steps = 0
+        self._whole = Stopwatch(now)
+        self._laps: deque[list[Spans]] = deque(maxlen=KEPT_STEPS)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Watch a step. What is convolved between two of them, as in an evaluation, does not count."""
+        self._lap()
+        with self._whole:
+            yield
+        self._laps.append(self._lap())
+        self.num_steps += 1
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._laps.clear()
+        self.num_steps = 0
+
+    def last(self, count: int) -> list[StepSeconds]:
+        """Of the last `count` steps, or of all that are remembered. The device must be idle."""
+        laps = list(self._laps)[-count:]
+        return [
+            StepSeconds(whole=whole, away=away, convolving=tuple(convolving))
+            for whole, away, *convolving in ([_seconds_in(spans) for spans in lap] for lap in laps)
+        ]
+
+    def rest_seconds(self) -> float | None:
+        """Of the master's median step, all but convolutions and what they exchange. None before a step."""
+        rests = [each.whole - each.away for each in self.last(KEPT_STEPS)]
+        return median(rests) if rests else None
+
+    def _lap(self) -> list[Spans]:
+        return [each.lap() for each in (self._whole, self.away, *self.convolving)]
+
+
+def _event_on(device: torch.device) -> torch.Event:
+    event = torch.Event(device.type, enable_timing=True)
+    event.record()
+    return event
+
+
+def _seconds_in(spans: Spans) -> float:
+    return math.fsum(_seconds_between(*span) for span in spans)
+
+
+def _seconds_between(begin: Point, end: Point) -> float:
+    seconds: float = end - begin if isinstance(begin, float) else begin.elapsed_time(end) / 1e3
+    return seconds
