@@ -8,9 +8,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,17 +24,21 @@ from uneven_network import uneven_network
 
 from orchestrator.core.codec import to_plain
 from orchestrator.train.base import WorkerJob
+from orchestrator.train.kernel_moves import move
 from orchestrator.train.kernel_service import serve
 from orchestrator.train.kernel_shares import Part, parts_of
+from orchestrator.train.kernel_split_trainer import KernelSplitTrainer
 from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.split_convolution import SplitConvolution
-from orchestrator.train.split_networks import SplitNetworks, places_of
+from orchestrator.train.split_networks import SplitNetworks, divided, places_of
 from orchestrator.train.torch_process import join, leave, listen
+from orchestrator.train.torch_state import arrays_of
 from workloads.data.sources import resolve
 from workloads.network import Network
 from workloads.registry import workload
+from workloads.spec import Adam, Optimizer, Sgd
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.training import Losses, Networks, optimizer_of
 
@@ -68,8 +73,6 @@ NETWORKS: Mapping[str, Network] = {
 }
 """The second has strides, paddings of two sizes, a group for each channel, and batch normalisation."""
 
-NETWORK_SPEEDS = (3.0, 1.0)
-
 EVEN = {"shares": "even"}
 TRAININGS: Mapping[str, tuple[str, str, int, dict[str, str]]] = {
     "torch_ddp": ("torch_ddp", "fp32", 1, {}),
@@ -84,6 +87,35 @@ TRAININGS: Mapping[str, tuple[str, str, int, dict[str, str]]] = {
 
 OPTIONS = {"filters": (7, 13), "dense_units": 32, "learning_rate": 0.003, "momentum": 0.9}
 """Kernels that none of those numbers of workers divides, and fewer than the last of them."""
+
+
+MOVED_STEPS = 54
+
+OPTIMIZERS: Mapping[str, Optimizer] = {
+    "sgd": Sgd(learning_rate=0.003, momentum=0.9),
+    "adam": Adam(learning_rate=0.0003),
+}
+
+MOVED: Mapping[str, tuple[str, int, dict[str, str]]] = {
+    "moved": ("kernel_split", 2, {**EVEN, "rebalance": "on"}),
+    "whole": ("torch_ddp", 1, {}),
+}
+"""Trainer, workers and options where the second rank, and later the first, seems to be slow."""
+
+SPEEDS_IN_TURN = ((3.0, 1.0), (1.0, 5.0), (1.0, 1e-6), (1.0, 1.0), (1e-6, 1.0))
+"""Of two ranks; each of them holds nothing for a while."""
+
+
+class SlowClock:
+    """Ticks as it is read, by so many seconds before a number of readings and after it."""
+
+    def __init__(self, before: float, after: float) -> None:
+        self._ticks = chain(repeat(before, 700), repeat(after))
+        self._now = 0.0
+
+    def __call__(self) -> float:
+        self._now += next(self._ticks)
+        return self._now
 
 
 @cache
@@ -108,7 +140,10 @@ def _main(folder: Path) -> int:
     works: dict[str, tuple[int, Callable[[WorkerJob, Wire], dict[str, Any]]]] = {
         name: (len(case.speeds), partial(_layers, case)) for name, case in CASES.items()
     }
-    works |= {name: (len(NETWORK_SPEEDS), partial(_network, name)) for name in NETWORKS}
+    for name, network in NETWORKS.items():
+        for optimizer, each in OPTIMIZERS.items():
+            works[f"{name}, {optimizer}"] = (2, partial(_network, network, each, SPEEDS_IN_TURN[:1]))
+            works[f"{name}, {optimizer}, moved"] = (2, partial(_network, network, each, SPEEDS_IN_TURN))
     works["gradcheck"] = (2, _gradcheck)
     for name, (ranks, work) in works.items():
         jobs = jobs_of("kernel_split", "mnist_cnn", ("fp32", ranks, ranks), data=folder)
@@ -120,6 +155,13 @@ def _main(folder: Path) -> int:
         jobs = jobs_of(trainer, "mnist_cnn", shape, data=data, options=options, workload_options=OPTIONS)
         if not do_all(jobs, _stems(folder, name, jobs), work=_train_as_asked):
             return 1
+    for name, (trainer, ranks, options) in MOVED.items():
+        for optimizer in OPTIMIZERS:
+            shape = ("fp32", ranks, ranks)
+            jobs = jobs_of(trainer, "mnist_cnn", shape, data=data, options=options, workload_options=OPTIONS)
+            work = partial(_train_on_slow_clocks, OPTIMIZERS[optimizer])
+            if not do_all(jobs, _stems(folder, f"{name}, {optimizer}", jobs), work=work):
+                return 1
     return 0
 
 
@@ -142,6 +184,27 @@ def _train_as_asked(job: WorkerJob, stem: Path) -> None:
         "samples": trainer.samples,
         "facts": to_plain(trainer.device_facts()),
         "state": {name: array.tolist() for name, array in trainer.state().items()},
+    }
+    trainer.close()
+    stem.with_suffix(".json").write_text(json.dumps(said))
+
+
+def _train_on_slow_clocks(optimizer: Optimizer, job: WorkerJob, stem: Path) -> None:
+    """Through the trainer: what the rank says of itself, and all that a checkpoint holds."""
+    clock = SlowClock(*((1.0, 64.0) if job.rank == MASTER else (4.0, 4.0)))
+    spec, trainer = set_up(job, KernelSplitTrainer(clock) if job.trial.trainer == "kernel_split" else None)
+    trainer.begin(dataclasses.replace(spec.phases[0], optimizers={"model": optimizer}))
+    for index in range(MOVED_STEPS):
+        trainer.rebalance()
+        trainer.step(index)
+        if index % 7 == 0:
+            trainer.evaluate(10)
+    arrays = trainer.checkpoint()
+    state = trainer.state()
+    said = {
+        "facts": to_plain(trainer.device_facts()),
+        "state": {name: array.tolist() for name, array in state.items()},
+        "checkpoint": {name: array.tolist() for name, array in arrays.items()},
     }
     trainer.close()
     stem.with_suffix(".json").write_text(json.dumps(said))
@@ -217,46 +280,47 @@ def parts_by(speeds: tuple[float, ...], whole: nn.Conv2d) -> tuple[Part, ...]:
     return parts_of(whole.out_channels, channels=whole.in_channels, groups=whole.groups, speeds=speeds)
 
 
-def _network(name: str, job: WorkerJob, wire: Wire) -> dict[str, Any]:
-    """Train a workload's network in float64 split and whole: by how much the master's state lies apart."""
-    spec = dataclasses.replace(workload("cifar10_cnn", {}), networks={"model": NETWORKS[name]})
+def _network(
+    network: Network, optimizer: Optimizer, in_turn: Sequence[tuple[float, ...]], job: WorkerJob, wire: Wire
+) -> dict[str, Any]:
+    """Train a network in float64, whole and split: how far weights and slots lie apart."""
+    spec = dataclasses.replace(workload("cifar10_cnn", {}), networks={"model": network})
     whole, split = Networks(spec, 1).double(), Networks(spec, 1).double()
     for networks in (whole, split):  # whose last layer is given float32 whatever comes before it
-        for _, network in networks.named():
-            network.nodes[-1].float()
+        for _, each in networks.named():
+            each.nodes[-1].float()
     for module in whole.modules():
         if isinstance(module, GlobalBatchNorm):
             module.has_whole_batch = True
     places = places_of(split)
-    end = SplitNetworks(
-        split,
-        places,
-        [parts_by(NETWORK_SPEEDS, each.whole) for each in places],
-        rank=job.rank,
-        wire=wire,
-        watch=StepWatch(wire.device, num_layers=len(places)),
-    )
+    watch = StepWatch(wire.device, num_layers=len(places))
+    first = divided(places, [in_turn[0]] * len(places))
+    end = SplitNetworks(split, places, first, rank=job.rank, wire=wire, watch=watch)
     (phase,) = spec.phases
-    shape = spec.networks["model"].input_shape
-    batch = {"x": torch.rand(8, *shape, dtype=torch.float64), "y": torch.arange(8) % 3}
+    batch = {"x": torch.rand(8, *network.input_shape, dtype=torch.float64), "y": torch.arange(8) % 3}
+    reached: list[dict[str, Any]] = []
     for networks, served in ((whole, False), (split, True)):
         trained = networks.train_in(phase)["model"]
         held = [each for each in trained if job.rank == MASTER or not served or each in end.parameters()]
-        optimizer = optimizer_of(phase.optimizers["model"], held)
+        kept = optimizer_of(optimizer, held)
         losses = Losses(networks, phase)
-        for _ in range(STEPS):
-            optimizer.zero_grad()
-            if served and job.rank != MASTER:
-                serve(end.layers, wire)
-            else:
-                losses(batch)["model"].backward()
-            if served and job.rank == MASTER:
-                wire.rest()
-            optimizer.step()
-    state, reference = end.gathered(split.state()), whole.state()
+        for speeds in in_turn:
+            if served:
+                move(end.layers, divided(places, [speeds] * len(places)), [kept], rank=job.rank, wire=wire)
+            for _ in range(STEPS // len(in_turn)):
+                kept.zero_grad()
+                if served and job.rank != MASTER:
+                    serve(end.layers, wire)
+                else:
+                    losses(batch)["model"].backward()
+                if served and job.rank == MASTER:
+                    wire.rest()
+                kept.step()
+        reached.append(arrays_of(networks, [kept]))
+    reference, state = reached[0], end.gathered(reached[1])
     return {
         "arrays": len(state),
-        "apart": max(float(np.abs(array - reference[key]).max()) for key, array in state.items())
+        "apart": max(float(np.abs(state[key] - array).max()) for key, array in reference.items())
         if job.rank == MASTER
         else 0.0,
     }

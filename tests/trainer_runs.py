@@ -233,8 +233,8 @@ def fork(job: WorkerJob, stem: Path, work: Callable[[WorkerJob, Path], None]) ->
         os._exit(code)
 
 
-def set_up(job: WorkerJob) -> tuple[WorkloadSpec, Trainer]:
-    """The workload of a job, and a trainer that is ready for its first phase."""
+def set_up(job: WorkerJob, trainer: Trainer | None = None) -> tuple[WorkloadSpec, Trainer]:
+    """The workload of a job, and a trainer that is ready for its first phase: that of the job by default."""
     trial = job.trial
     spec = workload(trial.workload, trial.workload_options)
     data = batches.load(
@@ -244,7 +244,7 @@ def set_up(job: WorkerJob) -> tuple[WorkloadSpec, Trainer]:
         seed=trial.seed,
         noise=spec.noise,
     )
-    trainer = load_trainer(trainer_info(trial.trainer))
+    trainer = trainer or load_trainer(trainer_info(trial.trainer))
     trainer.setup(spec, job, data)
     return spec, trainer
 

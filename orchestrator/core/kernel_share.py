@@ -33,3 +33,17 @@ class KernelLink:
 
     bytes_per_second: float
     latency_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelMove:
+    """Kernels changed hands in the middle of a training, between two timed parts.
+
+    Attributes:
+        step: steps that were taken before.
+        before, after: kernels that one rank held, in the order of its `kernel_shares`.
+    """
+
+    step: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]

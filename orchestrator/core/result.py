@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.host_use import HostUse
-from orchestrator.core.kernel_share import KernelLink, KernelShare
+from orchestrator.core.kernel_share import KernelLink, KernelMove, KernelShare
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
@@ -35,7 +35,8 @@ class DeviceFacts:
         precision: the precision its arithmetic really had.
         peak_memory_bytes: None where the framework cannot say.
         fused_recurrent: whether fused kernels computed the recurrent layers; None where there are none.
-        kernel_shares: what it held of each convolution, where they are split over the ranks by kernels.
+        kernel_shares: what it held of each convolution, at last, where they are split by kernels.
+        kernel_moves: how that changed in the middle; blocks before a move and after are of unlike steps.
         kernel_link: between it and the master, where it is another rank that serves one.
         kernel_rest_seconds: of the master's step, all but the convolutions and what they exchange.
     """
@@ -47,6 +48,7 @@ class DeviceFacts:
     peak_memory_bytes: int | None = None
     fused_recurrent: bool | None = None
     kernel_shares: tuple[KernelShare, ...] = ()
+    kernel_moves: tuple[KernelMove, ...] = ()
     kernel_link: KernelLink | None = None
     kernel_rest_seconds: float | None = None
 

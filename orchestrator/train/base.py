@@ -82,6 +82,12 @@ class Trainer(Protocol):
     def begin(self, phase: Phase) -> None:
         """Train what this phase trains from here on, with optimizers that have seen nothing yet."""
 
+    def rebalance(self) -> None:
+        """Have the ranks share the work out anew, if the last steps ask for it.
+
+        To be called on every rank before a timed part, with an idle device: a timed part has one division.
+        """
+
     def step(self, index: int) -> None:
         """Take optimizer step `index` on its training batch; may return before the device has finished."""
 

@@ -6,7 +6,7 @@ abstract is known; largest remainders, and groups that stay whole, are ours.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -53,6 +53,25 @@ def parts_of(kernels: int, *, channels: int, groups: int, speeds: Sequence[float
         )
         for run in runs
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Haul:
+    """A run of kernels on its way from the rank that held it to the one that will; they may be one."""
+
+    source: int
+    target: int
+    kernels: range
+
+
+def hauls_of(before: Sequence[Part], after: Sequence[Part]) -> Iterator[Haul]:
+    """[rank] each -> what goes where, in the order of the kernels."""
+    for source, held in enumerate(before):
+        for target, wanted in enumerate(after):
+            start = max(held.kernels.start, wanted.kernels.start)
+            kernels = range(start, max(start, min(held.kernels.stop, wanted.kernels.stop)))
+            if kernels:
+                yield Haul(source=source, target=target, kernels=kernels)
 
 
 def _scaled(run: range, factor: int) -> range:

@@ -3,6 +3,7 @@
 After Marques, Falcao, Alexandre 2018, "Distributed learning of CNNs on heterogeneous CPU/GPU architectures".
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,18 +12,18 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from orchestrator.core.kernel_share import KernelLink, KernelShare
+from orchestrator.core.kernel_share import KernelShare
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.evaluation import Outputs, quality_of
-from orchestrator.train.kernel_link import echo, link_to_master
-from orchestrator.train.kernel_probe import Probe, probe_of
+from orchestrator.train.kernel_balance import Speeds
+from orchestrator.train.kernel_calibration import link_of_rank, of_all_ranks, probes_of
+from orchestrator.train.kernel_rebalancing import Rebalancing
 from orchestrator.train.kernel_service import serve
-from orchestrator.train.kernel_shares import Part, parts_of
-from orchestrator.train.kernel_watch import StepWatch
+from orchestrator.train.kernel_watch import Clock, StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.split_networks import SplitNetworks, places_of
+from orchestrator.train.split_networks import SplitNetworks, divided, places_of
 from orchestrator.train.torch_process import (
     autocast_of,
     device_of,
@@ -49,10 +50,15 @@ class KernelSplitTrainer:
 
     Every rank reads its share of a batch and hands it to the master. In a step the other ranks do what the
     master asks, and update the kernels that they hold.
+
+    Args:
+        clock: seconds; what each rank's kernels took by it is what `rebalance` goes by.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = time.perf_counter) -> None:
         self.samples = 0
+        self._taken = 0
+        self._clock = clock
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, calibration, this rank's kernels, and the master's batches."""
@@ -72,16 +78,15 @@ class KernelSplitTrainer:
         self._autocast = autocast_of(precision, self._device)
         self._wire = Wire(self._device, world_size=job.world_size)
         self._places = places_of(self._networks)
-        self._probes = self._calibrate()
-        self._link = self._measured_link()
-        self._watch = StepWatch(self._device, num_layers=len(self._places))
+        probed = self._calibrate()
+        is_even = job.trial.trainer_options.get("shares") == "even"
+        parts = divided(self._places, [[1.0] * job.world_size for _ in probed] if is_even else probed)
+        self._watch = StepWatch(self._device, num_layers=len(self._places), clock=self._clock)
         self._split = SplitNetworks(
-            self._networks,
-            self._places,
-            self._parts(),
-            rank=job.rank,
-            wire=self._wire,
-            watch=self._watch,
+            self._networks, self._places, parts, rank=job.rank, wire=self._wire, watch=self._watch
+        )
+        self._rebalancing = Rebalancing(
+            self._split, self._places, probed=probed, watch=self._watch, rank=job.rank, wire=self._wire
         )
         self._staged = [self._batch(i) for i in range(num_staged(batches, job))]
 
@@ -92,10 +97,16 @@ class KernelSplitTrainer:
         self._names = list(phase.optimizers)
         self._model = Losses(self._networks, phase)
         self._watch.forget()
+        self._rebalancing.begin()
         own = {name: [each for each in found if each in held] for name, found in trained.items()}
         self._optimizers = [
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in own.items() if parameters
         ]
+
+    def rebalance(self) -> None:
+        """Where it was asked for: see `kernel_balance`."""
+        if self._job.trial.trainer_options.get("rebalance") == "on":
+            self._rebalancing.look(self._optimizers, taken=self._taken)
 
     def step(self, index: int) -> None:
         """The master's forward and backward, which the others serve; then each one's update."""
@@ -110,6 +121,7 @@ class KernelSplitTrainer:
             for optimizer in self._optimizers:
                 optimizer.step()
         self.samples += samples
+        self._taken = index + 1
 
     def synchronize(self) -> None:
         """Wait for the accelerator; a CPU has always finished."""
@@ -146,6 +158,7 @@ class KernelSplitTrainer:
         return replace(
             facts_of(device, str(dtype).removeprefix("torch.")),
             kernel_shares=tuple(self._kernel_shares()),
+            kernel_moves=tuple(self._rebalancing.moves),
             kernel_link=self._link,
             kernel_rest_seconds=self._watch.rest_seconds() if self._is_master else None,
         )
@@ -181,49 +194,17 @@ class KernelSplitTrainer:
         with self._watch.away:
             self._wire.rest()
 
-    def _calibrate(self) -> list[Probe]:
-        """A probe of each convolution, all ranks at once; equal ones share theirs."""
-        dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
-        batch = self._batches.global_batch_size
-        done: dict[str, Probe] = {}
-        for place in self._places:
-            if place.shape not in done:
-                if self._job.world_size > 1:
-                    dist.barrier()
-                done[place.shape] = probe_of(
-                    place.whole, place.inputs, batch=batch, dtype=dtype, synchronize=self.synchronize
-                )
-        return [done[place.shape] for place in self._places]
-
-    def _measured_link(self) -> KernelLink | None:
-        """To the master, of one rank after the other; None on the master itself."""
-        link = None
-        for rank in range(1, self._job.world_size):
-            dist.barrier()
-            if self._is_master:
-                echo(self._wire, rank)
-            elif rank == self._job.rank:
-                link = link_to_master(self._wire, synchronize=self.synchronize)
-        return link
-
-    def _parts(self) -> list[tuple[Part, ...]]:
-        """[place][rank], by the speed of each rank in each place, or even."""
-        own = torch.tensor([1 / probe.seconds for probe in self._probes], dtype=torch.float64)
-        speeds = [torch.empty_like(own, device=self._device) for _ in range(self._job.world_size)]
-        if self._job.world_size > 1:
-            dist.all_gather(speeds, own.to(self._device))
-        if self._job.world_size == 1 or self._job.trial.trainer_options.get("shares") == "even":
-            speeds = [torch.ones_like(own)] * self._job.world_size
-        of_places = torch.stack(speeds, 1).tolist()
-        return [
-            parts_of(
-                place.whole.out_channels,
-                channels=place.whole.in_channels,
-                groups=place.whole.groups,
-                speeds=each,
-            )
-            for place, each in zip(self._places, of_places, strict=True)
-        ]
+    def _calibrate(self) -> Speeds:
+        """[place][rank]; the ranks' links too."""
+        self._probes = probes_of(
+            self._places,
+            batch=self._batches.global_batch_size,
+            dtype=getattr(torch, PRECISIONS[self._job.precision].compute_dtype),
+            world_size=self._job.world_size,
+            synchronize=self.synchronize,
+        )
+        self._link = link_of_rank(self._job.rank, self._wire, synchronize=self.synchronize)
+        return of_all_ranks([1 / probe.seconds for probe in self._probes], self._wire)
 
     def _kernel_shares(self) -> Iterator[KernelShare]:
         for place, probe, layer in zip(self._places, self._probes, self._split.layers, strict=True):

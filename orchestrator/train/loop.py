@@ -179,7 +179,8 @@ class _Loop:
             self.restore_seconds = self.clock() - start
 
     def seconds_for(self, num_steps: int) -> float:
-        """Seconds from idle device to idle device for the next `num_steps` steps."""
+        """Seconds from idle device to idle device for the next `num_steps` steps, all of one division."""
+        self.trainer.rebalance()
         self.meet(True)
         self.trainer.synchronize()
         cpu = time.process_time()

@@ -20,13 +20,14 @@ def digests_of(state: Mapping[str, Any]) -> Digests:
 def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tuple[str, ...]:
     """`<phase>.<network>` wherever all weights are what they were, bit for bit.
 
-    Of a phase that is not the only one to train a weight, that weight says nothing.
+    Of a phase that is not the only one to train a weight, that weight says nothing. One that is not there any
+    more has moved: to another rank.
     """
     moved: dict[str, bool] = {}
     for name in before:
         trainers = list(_trainers_of(name, phases))
         if len(trainers) == 1:
-            moved[trainers[0]] = moved.get(trainers[0], False) or before[name] != after[name]
+            moved[trainers[0]] = moved.get(trainers[0], False) or before[name] != after.get(name)
     return tuple(each for each, has_moved in moved.items() if not has_moved)
 
 

@@ -46,6 +46,9 @@ class NoopTrainer:
     def begin(self, phase: Phase) -> None:
         """All phases are alike."""
 
+    def rebalance(self) -> None:
+        """Nothing is shared out."""
+
     def step(self, index: int) -> None:
         """Count the step, or fail in it."""
         if index == _FAULTY_STEP:

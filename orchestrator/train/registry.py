@@ -108,7 +108,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "numpy.random",
                 ),
                 fork_proven=("cpu",),
-                options={"shares": ("measured", "even")},
+                options={"shares": ("measured", "even"), "rebalance": ("off", "on")},
                 refusals={"tpu": "has no messages from one TPU to another"},
                 rehearsed_with=_torch_stand_ins,
                 splits_convolutions=True,

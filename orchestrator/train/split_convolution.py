@@ -39,6 +39,7 @@ class SplitConvolution(nn.Module):
 
     Attributes:
         number: among the split convolutions of the networks, by which the master names it.
+        parts: of all ranks; `kernel_moves` changes them.
         dtype: of the last maps that this rank made; None before.
         away: runs while the master is in a layer.
     """
@@ -54,7 +55,8 @@ class SplitConvolution(nn.Module):
         watch: StepWatch,
     ) -> None:
         super().__init__()
-        self.number, self.parts, self.part = number, parts, parts[rank]
+        self.number, self._rank = number, rank
+        self.parts = parts
         self.dtype: torch.dtype | None = None
         self.away, self._convolving = watch.away, watch.convolving[number]
         self._wire = wire
@@ -63,6 +65,11 @@ class SplitConvolution(nn.Module):
         self.weight = nn.Parameter(_held(whole.weight, self.part))
         self.bias = None if whole.bias is None else nn.Parameter(_held(whole.bias, self.part))
         self._calls = 0
+
+    @property
+    def part(self) -> Part:
+        """This rank's."""
+        return self.parts[self._rank]
 
     def forward(self, features: Tensor) -> Tensor:
         """[batch, channel, height, width] -> all feature maps. The master's alone."""

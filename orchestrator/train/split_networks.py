@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from orchestrator.train.kernel_shares import Part
+from orchestrator.train.kernel_shares import Part, parts_of
 from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.split_convolution import SplitConvolution
@@ -44,10 +44,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """The axis of an array along which kernels lie, and the part of each rank."""
+    """The axis of an array along which kernels lie, and the layer that they are of."""
 
     axis: int
-    parts: Sequence[Part]
+    layer: SplitConvolution
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """Of each rank."""
+        return self.layer.parts
 
 
 def places_of(networks: Networks) -> list[Place]:
@@ -59,6 +64,19 @@ def places_of(networks: Networks) -> list[Place]:
             zip(network.nodes, input_shapes_of(network.spec), strict=True)
         )
         if isinstance(module, nn.Conv2d)
+    ]
+
+
+def divided(places: Sequence[Place], speeds: Sequence[Sequence[float]]) -> list[tuple[Part, ...]]:
+    """[place][rank] both."""
+    return [
+        parts_of(
+            place.whole.out_channels,
+            channels=place.whole.in_channels,
+            groups=place.whole.groups,
+            speeds=each,
+        )
+        for place, each in zip(places, speeds, strict=True)
     ]
 
 
@@ -149,4 +167,4 @@ def _axes_of(place: Place, layer: SplitConvolution, weights: Weights) -> dict[st
         f"{place.name}.{name}": weight.axes.index(0) if weight.axes else 0 for name, weight in weights.items()
     }
     slots = {f"slot.{place.network}.nodes.{place.node}.{name}": 0 for name, _ in layer.named_parameters()}
-    return {name: _Axis(axis=axis, parts=layer.parts) for name, axis in (canonical | slots).items()}
+    return {name: _Axis(axis=axis, layer=layer) for name, axis in (canonical | slots).items()}

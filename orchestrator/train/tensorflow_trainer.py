@@ -71,6 +71,9 @@ class TensorFlowTrainer:
             self._differentiate = tf.function(self._differentiate, autograph=False, jit_compile=True)
         self._train = tf.function(self._train_everywhere, autograph=False)
 
+    def rebalance(self) -> None:
+        """Every replica has an equal share, always."""
+
     def step(self, index: int) -> None:
         """Forward, backward, update with the gradients' sum over all replicas: one traced function."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)

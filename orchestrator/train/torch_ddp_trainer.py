@@ -80,6 +80,9 @@ class TorchDdpTrainer:
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
         ]
 
+    def rebalance(self) -> None:
+        """Every replica has an equal share, always."""
+
     def step(self, index: int) -> None:
         """Forward, backward with the gradients' mean over all ranks, update."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)

@@ -67,6 +67,9 @@ class TorchXlaTrainer:
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
         ]
 
+    def rebalance(self) -> None:
+        """Every replica has an equal share, always."""
+
     def step(self, index: int) -> None:
         """Forward, backward, update: recorded, compiled when it is new, and handed to the devices."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)

@@ -1,7 +1,7 @@
 """Real trials whose convolutions are split: they pass every gate, learn, and record what each rank held."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,7 @@ from noop_trials import mission, run
 
 from orchestrator.core import codec
 from orchestrator.core.placement import Placement
-from orchestrator.core.result import TrainResult, TrialRecord
+from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.spec import TimingSpec
 from orchestrator.train.environment import cpu_model
@@ -24,10 +24,13 @@ STEPS = 100
 SMALL = {"filters": (6, 13), "dense_units": 32, "learning_rate": 0.03, "momentum": 0.9}
 
 
-def trial(workers: int, *, precision: str = "fp32", workload: str = "mnist_cnn") -> Placement:
+def trial(
+    workers: int, *, precision: str = "fp32", workload: str = "mnist_cnn", rebalance: str = "off"
+) -> Placement:
     is_mnist = workload == "mnist_cnn"
     spec = trial_spec(
         trainer="kernel_split",
+        trainer_options={"rebalance": rebalance},
         workload=workload,
         workload_options=SMALL if is_mnist else {"kernels": (3, 7)},
         data="synthetic:1" if is_mnist else "synthetic:cifar10",
@@ -45,6 +48,7 @@ TRIALS = {
     "two workers": trial(2),
     "two workers in bf16": trial(2, precision="bf16"),
     "four workers": trial(4, workload="cifar10_cnn"),
+    "two workers that re-balance": trial(2, rebalance="on"),
 }
 
 
@@ -83,10 +87,19 @@ def test_a_split_trial_passes_every_gate_and_learns(result: TrainResult) -> None
     assert result.exchange_seconds == ()  # no step can do without
 
 
+def first_held(rank: DeviceFacts) -> Iterator[int]:
+    """By layer: the kernels that a rank began with."""
+    if rank.kernel_moves:
+        return iter(rank.kernel_moves[0].before)
+    return (share.kernels for share in rank.kernel_shares)
+
+
 def test_a_record_tells_the_shares_of_each_rank_and_what_they_follow(result: TrainResult) -> None:
     again = codec.from_json(TrainResult, codec.to_json(result))
-    for of_layer in zip(*(rank.kernel_shares for rank in again.devices), strict=True):
-        speeds = [each.flops_per_second for each in of_layer]
-        for each, speed in zip(of_layer, speeds, strict=True):
-            assert each.kernels == pytest.approx(each.of_kernels * speed / sum(speeds), abs=1)
     assert [each.layer for each in again.devices[0].kernel_shares] == ["model.0", "model.3"]
+    held = zip(*map(first_held, again.devices), strict=True)
+    layers = zip(*(rank.kernel_shares for rank in again.devices), strict=True)
+    for kernels, of_layer in zip(held, layers, strict=True):
+        speeds = [each.flops_per_second for each in of_layer]
+        for each, speed, count in zip(of_layer, speeds, kernels, strict=True):
+            assert count == pytest.approx(each.of_kernels * speed / sum(speeds), abs=1)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 import torch
 from kernel_split import halved, main
-from split_runs import CASES, EVEN, NETWORKS, STEPS, TRAININGS, outcomes, parts_by
+from split_runs import CASES, EVEN, MOVED, NETWORKS, OPTIMIZERS, STEPS, TRAININGS, outcomes, parts_by
 from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
@@ -41,11 +41,18 @@ def test_a_share_may_be_nothing_the_masters_too() -> None:
     assert outcomes()["more workers than kernels"][3]["kernels"] == [1, 0]
 
 
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_split_network_has_the_weights_of_a_whole_one(name: str) -> None:
-    master, worker = outcomes()[name]
+def test_a_split_network_has_the_weights_and_slots_of_a_whole_one(name: str, optimizer: str) -> None:
+    master, worker = outcomes()[f"{name}, {optimizer}"]
     assert master["apart"] < 1e-10
     assert 0 < worker["arrays"] < master["arrays"]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_so_it_has_if_kernels_move_in_the_middle(name: str, optimizer: str) -> None:
+    assert outcomes()[f"{name}, {optimizer}, moved"][0]["apart"] < 1e-10
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
@@ -95,6 +102,7 @@ def test_every_rank_says_what_it_holds_how_fast_it_is_and_in_which_precision(nam
     _, precision, workers, options = TRAININGS[name]
     facts = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[name]]
     assert {(each.kind, each.count, each.precision) for each in facts} == {("cpu", 1, precision)}
+    assert {each.kernel_moves for each in facts} == {()}  # nobody asked for any
     for of_layer in zip(*(each.kernel_shares for each in facts), strict=True):
         assert len({each.layer for each in of_layer}) == 1
         assert sum(each.kernels for each in of_layer) == of_layer[0].of_kernels
@@ -113,6 +121,34 @@ def test_the_master_tells_the_rest_of_a_step_and_every_other_rank_its_link(name:
         assert each.kernel_rest_seconds is None
         assert each.kernel_link.bytes_per_second > 0
         assert each.kernel_link.latency_seconds > 0
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_training_whose_kernels_move_is_that_of_one_device_and_its_checkpoint_is_whole(
+    optimizer: str,
+) -> None:
+    ours, theirs = (outcomes()[f"{name}, {optimizer}"][0]["checkpoint"] for name in MOVED)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        if not name.startswith("draws."):
+            array, reference = np.array(ours[name]), np.array(theirs[name])
+            assert array.shape == reference.shape
+            assert np.linalg.norm(array - reference) <= 1e-5 * np.linalg.norm(reference), name
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_a_rank_tells_what_it_held_before_and_after_each_move(optimizer: str) -> None:
+    master, worker = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[f"moved, {optimizer}"]]
+    assert [move.step for move in master.kernel_moves] == [move.step for move in worker.kernel_moves]
+    for each in (master, worker):
+        last = tuple(share.kernels for share in each.kernel_shares)
+        assert [move.after for move in each.kernel_moves] == [
+            *(move.before for move in each.kernel_moves[1:]),
+            last,
+        ]
+    assert master.kernel_moves[0].before == (4, 7)
+    of_worker = [sum(move.after) for move in worker.kernel_moves]
+    assert of_worker.index(0) < of_worker.index(max(of_worker))  # it lost all, and was given some again
 
 
 def kept_by(networks: Networks) -> tuple[torch.optim.Optimizer, dict[str, np.ndarray]]:

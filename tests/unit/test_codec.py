@@ -16,6 +16,7 @@ from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import RecordError
 from orchestrator.core.forecast import TrackRecord
+from orchestrator.core.kernel_share import KernelLink, KernelMove, KernelShare
 from orchestrator.core.placement import Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult, TrialRecord
@@ -51,6 +52,18 @@ _VALUES = (
     price_row(spot=None),
     record(failure=Failure(kind="diverged", message="the loss is nan", refused=train_result())),
     DeviceFacts(kind="gpu", name="Tesla T4", count=1, precision="fp16", peak_memory_bytes=10**12),
+    DeviceFacts(
+        kind="cpu",
+        name="Some CPU",
+        count=1,
+        precision="fp32",
+        kernel_shares=(
+            KernelShare(layer="model.0", kernels=1, of_kernels=3, probe_flops=6e9, probe_seconds=0.5),
+        ),
+        kernel_moves=(KernelMove(step=9, before=(2,), after=(1,)),),
+        kernel_link=KernelLink(bytes_per_second=1e9, latency_seconds=1e-4),
+        kernel_rest_seconds=0.5,
+    ),
     Node(name="localhost", cpus=2, cpu_model="Some CPU", devices={"t4": held(2)}),
     _TPU,
     _PLAN,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.kernel_share import KernelShare
-from orchestrator.train.kernel_shares import parts_of, shares_of
+from orchestrator.train.kernel_shares import Haul, hauls_of, parts_of, shares_of
 
 SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
 
@@ -45,6 +45,29 @@ def test_groups_stay_whole_and_a_part_reads_the_channels_of_its_groups():
     assert (first.kernels, first.channels, first.groups) == (range(8), range(4), 2)
     assert (second.kernels, second.channels, second.groups) == (range(8, 12), range(4, 6), 1)
     assert not third.kernels
+
+
+def test_kernels_go_from_the_rank_that_held_them_to_the_one_that_will():
+    before, after = (
+        parts_of(10, channels=3, groups=1, speeds=speeds) for speeds in ((5.0, 5.0, 0.0), (2.0, 0.0, 8.0))
+    )
+    assert list(hauls_of(before, after)) == [
+        Haul(source=0, target=0, kernels=range(2)),
+        Haul(source=0, target=2, kernels=range(2, 5)),
+        Haul(source=1, target=2, kernels=range(5, 10)),
+    ]
+
+
+@given(count=st.integers(1, 64), speeds=st.lists(st.tuples(*[st.floats(0, 9)] * 2), min_size=1, max_size=5))
+def test_every_kernel_is_hauled_once_into_the_part_of_its_new_owner_in_order(count, speeds):
+    before, after = (
+        parts_of(count, channels=3, groups=1, speeds=[1e-3 + each for each in of_ranks])
+        for of_ranks in zip(*speeds, strict=True)
+    )
+    hauls = list(hauls_of(before, after))
+    assert [kernel for haul in hauls for kernel in haul.kernels] == list(range(count))
+    for haul in hauls:
+        assert set(haul.kernels) <= set(before[haul.source].kernels) & set(after[haul.target].kernels)
 
 
 def test_the_speed_of_a_rank_is_that_of_its_probe():

@@ -30,6 +30,8 @@ class QueueTrainer:
     num_synchronizations: int = 0
     phases: list[tuple[str, int]] = field(default_factory=list)
     exchange_seconds: float = 0.0
+    rebalancing_seconds: float = 0.0
+    rebalanced_after: list[int] = field(default_factory=list)
 
     @property
     def joules(self) -> Mapping[str, float]:
@@ -38,6 +40,10 @@ class QueueTrainer:
 
     def begin(self, phase: Phase) -> None:
         self.phases.append((phase.name, self.taken))
+
+    def rebalance(self) -> None:
+        self.rebalanced_after.append(self.taken)
+        self.now += self.rebalancing_seconds
 
     def step(self, index: int) -> None:
         assert index == self.taken, "steps are taken in order"
@@ -105,6 +111,13 @@ def test_reading_the_loss_is_in_no_timed_part():
     timed_seconds = times.first_step_seconds + times.warmup_seconds + sum(times.block_seconds)
     assert timed_seconds == 1 + 1 + 8
     assert times.training_seconds == 14 + _LOSS_SECONDS * (1 + 2 * 4 + 2)
+
+
+def test_work_is_shared_out_anew_before_a_timed_part_and_never_in_one():
+    trainer = QueueTrainer(rebalancing_seconds=100.0)
+    times = timed(trainer, steps=14)
+    assert trainer.rebalanced_after == [0, 1, 2, 4, 6, 8, 10, 12]
+    assert sum(times.block_seconds) == 8
 
 
 def test_the_loss_is_read_after_the_first_step_and_after_each_block():

@@ -51,3 +51,8 @@ def test_a_trainer_without_weights_leaves_nothing_unmoved():
 def test_arrays_of_any_shape_and_layout_are_taken(shape):
     array = np.zeros(shape, np.float32)
     assert digests_of({"a": array}) == digests_of({"a": np.asfortranarray(array)})
+
+
+def test_a_weight_that_went_to_another_rank_has_moved():
+    before = digests_of({"model.0.kernel": np.ones(3, np.float32)})
+    assert unmoved_of(workload("mnist_cnn", {}).phases, before, {}) == ()

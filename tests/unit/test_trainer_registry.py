@@ -20,6 +20,8 @@ FILES = {
     "kernel_split": (
         "kernel_split_trainer.py",
         "kernel_shares.py",
+        "kernel_balance.py",
+        "kernel_moves.py",
         "kernel_service.py",
         "split_convolution.py",
         "split_networks.py",
