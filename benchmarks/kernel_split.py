@@ -1,139 +1,146 @@
 """What splitting convolutions over unequal workers gains, measured and predicted.
 
-    python benchmarks/kernel_split.py [--kernels 50:500 500:1500] [--batch 16] [--steps 5] [--json]
+    python benchmarks/kernel_split.py [--kernels 50:500 500:1500] [--batch 16] [--steps 5]
+                                      [--mbit-per-second 1000 100] [--json]
 
 Trials of cifar10_cnn in fp32 under trainer=kernel_split; every worker has one thread, and the baseline is one
-worker alone. In the slow cases worker 1 is stopped for half of every 20 ms (SIGSTOP, SIGCONT), calibration
-included: half a device. Predicted is the speed-up that `split_time.py` makes of what a trial's record has of
-its set-up, speeds and links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's
-bound leaves out the traffic. `convolutions` are the step without that rest. Run it on a quiet machine: where
-others wait for a core, a worker that was stopped gets it at once, and is no slower than before.
+worker alone. In the slow cases worker 1 is stopped for half of every 20 ms (SIGSTOP, SIGCONT): half a device,
+from its first line on, calibration included, or from the middle of the training on ("slows"), where the last
+`--steps` steps count. Those that were calibrated to the slow worker are the ideal that they are set
+beside; `recovered` is how much of what the ideal gains over shares that stay re-balancing has got.
+
+Other cases train in a network namespace of their own whose loopback `tc` shapes (token bucket, both
+directions through one): real bandwidths. Where a host grants no such namespace one line says so; leave
+them out with `--mbit-per-second` and nothing behind it.
+
+Predicted is the speed-up that `split_time.py` makes of what a trial's record has of its set-up, speeds and
+links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's bound leaves out the
+traffic. Nothing is predicted where speeds change. `convolutions` are the step without that rest. Run it on a
+quiet machine: where others wait for a core, a worker that was stopped gets it at once, and is no slower than
+before.
 """
 
 import argparse
-import contextlib
 import json
-import os
-import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
+from math import ceil
+from statistics import median
 
-import psutil
+from shaped_network import reason_against
 from split_time import Link, bound, layers_of, step_seconds
-from trials import count, require_all, run_in_order, steps_per_second, sweep_of
+from split_trial import Case, record_of
+from trials import count
 
-from orchestrator import pipeline
-from orchestrator.core.result import DeviceFacts, TrialRecord
+from orchestrator.core.result import DeviceFacts, TrainResult
 from workloads.registry import workload
 
-_PERIOD_SECONDS = 20e-3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """How a network is trained.
-
-    Attributes:
-        shares: of `trainer.shares`.
-        slow: whether worker 1 has half of its core.
-    """
-
-    name: str
-    workers: int
-    shares: str = "measured"
-    slow: bool = False
-
-
-WAYS = (
-    Way(name="alone", workers=1),
-    Way(name="even", workers=2, shares="even"),
-    Way(name="measured", workers=2),
-    Way(name="even, one slow", workers=2, shares="even", slow=True),
-    Way(name="measured, one slow", workers=2, slow=True),
+_STEPS_BEFORE_A_CHANGE = 7
+_STEPS_TO_FOLLOW = (
+    18  # a look of five steps that saw both speeds, two that saw the new one, and some to spare
 )
+_SECONDS_TO_FOLLOW = 1.8  # likewise
+
+IDEAL, STAYS, REBALANCED = "measured, one slow", "measured, one slows", "re-balanced, one slows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One case of the table; `shares` are kernels, [layer][rank].
+    """One case of the table.
 
     Attributes:
-        predicted: the speed-up that the model makes of this case's calibration.
-        bound: Amdahl's.
+        shares: kernels, [layer][rank], at the end.
+        moved_after: steps after which kernels moved.
+        step_seconds: median of the last steps, of the slowest rank in each.
+        speed_up: over one worker alone.
+        predicted: the speed-up that the model makes of this case's calibration; None where speeds change.
+        bound: Amdahl's, likewise.
         convolution_seconds: of the measured step, all but the rest.
     """
 
     kernels: str
     way: str
     shares: tuple[tuple[int, ...], ...]
+    moved_after: tuple[int, ...]
     step_seconds: float
     speed_up: float
-    predicted: float
-    bound: float
+    predicted: float | None
+    bound: float | None
     convolution_seconds: float
 
 
-def outcomes_of(kernels: str, *, batch: int, steps: int) -> Iterator[Outcome]:
-    """All ways of one network."""
-    spec = workload("cifar10_cnn", {"kernels": tuple(map(int, kernels.split(":")))})
-    layers = layers_of(spec.networks["model"], batch=batch)
-    alone: Outcome | None = None
-    rest = predicted_alone = 0.0
-    for way in WAYS:
-        devices = _devices_of(record := _record_of(way, kernels=kernels, batch=batch, steps=steps))
-        shares, speeds = _shares_and_speeds(devices)
-        rest = rest or devices[0].kernel_rest_seconds or 0.0
-        expected = step_seconds(layers, shares, speeds, rest_seconds=rest, link=_link_of(devices))
-        seconds = 1 / steps_per_second(record)
-        predicted_alone = predicted_alone or expected
-        found = Outcome(
-            kernels=kernels,
-            way=way.name,
-            shares=shares,
-            step_seconds=seconds,
-            speed_up=(alone.step_seconds if alone else seconds) / seconds,
-            predicted=predicted_alone / expected,
-            bound=bound(layers, speeds, alone_seconds=predicted_alone, rest_seconds=rest),
-            convolution_seconds=seconds - rest,
-        )
-        alone = alone or found
+class Network:
+    """One network in all its cases; the first one run is the baseline."""
+
+    def __init__(self, kernels: str, *, batch: int, steps: int) -> None:
+        spec = workload("cifar10_cnn", {"kernels": tuple(map(int, kernels.split(":")))})
+        self._layers = layers_of(spec.networks["model"], batch=batch)
+        self._plain = Case(kernels=kernels, batch=batch, workers=2, steps=steps)
+        self._alone_seconds = self._predicted_alone = self._rest = 0.0
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Without a change in mid-run, and with one."""
+        yield self._outcome("alone", replace(self._plain, workers=1))[0]
+        yield self._outcome("even", replace(self._plain, shares="even"))[0]
+        found, result = self._outcome("measured", self._plain)
         yield found
+        slow = replace(self._plain, slow_after_seconds=0.0)
+        yield self._outcome("even, one slow", replace(slow, shares="even"))[0]
+        yield self._outcome(IDEAL, slow)[0]
+        to_follow = max(_STEPS_TO_FOLLOW, ceil(_SECONDS_TO_FOLLOW / found.step_seconds))
+        before = _seconds_to_the_first_block(result) + _STEPS_BEFORE_A_CHANGE * found.step_seconds
+        later = replace(
+            self._plain,
+            steps=_STEPS_BEFORE_A_CHANGE + to_follow + self._plain.steps,
+            slow_after_seconds=before,
+        )
+        yield self._outcome(STAYS, later)[0]
+        yield self._outcome(REBALANCED, replace(later, rebalance="on"))[0]
+
+    def outcomes_at(self, mbit_per_second: int) -> Iterator[Outcome]:
+        """Of an even split and of one that was calibrated."""
+        for shares in ("even", "measured"):
+            case = replace(self._plain, shares=shares, mbit_per_second=mbit_per_second)
+            yield self._outcome(f"{shares}, {mbit_per_second} Mbit/s", case)[0]
+
+    def _outcome(self, way: str, case: Case) -> tuple[Outcome, TrainResult]:
+        result = record_of(case).result
+        assert result is not None, "a failed trial has ended the benchmark"
+        devices = result.devices
+        seconds = median(map(max, list(zip(*result.block_seconds, strict=True))[-self._plain.steps :]))
+        shares, speeds = _shares_and_speeds(devices)
+        self._rest = self._rest or devices[0].kernel_rest_seconds or 0.0
+        expected = step_seconds(self._layers, shares, speeds, rest_seconds=self._rest, link=_link_of(devices))
+        self._alone_seconds = self._alone_seconds or seconds
+        self._predicted_alone = self._predicted_alone or expected
+        most = bound(self._layers, speeds, alone_seconds=self._predicted_alone, rest_seconds=self._rest)
+        is_steady = not case.slow_after_seconds
+        found = Outcome(
+            kernels=case.kernels,
+            way=way,
+            shares=shares,
+            moved_after=tuple(move.step for move in devices[0].kernel_moves),
+            step_seconds=seconds,
+            speed_up=self._alone_seconds / seconds,
+            predicted=self._predicted_alone / expected if is_steady else None,
+            bound=most if is_steady else None,
+            convolution_seconds=seconds - self._rest,
+        )
+        return found, result
 
 
-def _record_of(way: Way, *, kernels: str, batch: int, steps: int) -> TrialRecord:
-    words = (
-        "+sweep=single",
-        "sweep.grid.workload=[cifar10_cnn]",
-        f"workload.kernels=[{kernels.replace(':', ',')}]",
-        "trainer=kernel_split",
-        f"trainer.shares={way.shares}",
-        "precision=fp32",
-        "executor=inline",
-        f"num_workers={way.workers}",
-        f"global_batch_size={batch}",
-        f"steps={1 + 1 + steps}",
-        "measure.warmup_steps=1",
-        "measure.steps_per_block=1",
-        f"measure.min_blocks={steps}",
-        f"measure.max_blocks={steps}",
-    )
-    with sweep_of(*words) as (settings, situation):
-        plan = pipeline.plan_sweep(settings, situation)
-        require_all(plan)
-        pinned = [replace(each, threads=1) for each in plan.placements]
-        with halved("rank1.log") if way.slow else contextlib.nullcontext():
-            (record,) = run_in_order(pinned, settings, situation)
-    return record
+def recovered(outcomes: Sequence[Outcome]) -> float | None:
+    """Of what shares calibrated to the slow worker gain over those that stay; None: they gain nothing."""
+    seconds = {each.way: each.step_seconds for each in outcomes}
+    to_gain = seconds[STAYS] - seconds[IDEAL]
+    return (seconds[STAYS] - seconds[REBALANCED]) / to_gain if to_gain > 0 else None
 
 
-def _devices_of(record: TrialRecord) -> tuple[DeviceFacts, ...]:
-    assert record.result is not None
-    return record.result.devices
+def _seconds_to_the_first_block(result: TrainResult) -> float:
+    """Of a worker's life."""
+    return result.setup_seconds + result.first_step_seconds + result.warmup_seconds
 
 
 def _link_of(devices: Sequence[DeviceFacts]) -> Link:
@@ -153,48 +160,22 @@ def _shares_and_speeds(
     return shares, [[each.flops_per_second for each in ranks] for ranks in of_layers]
 
 
-@contextlib.contextmanager
-def halved(log: str) -> Iterator[None]:
-    """Give the worker that writes a log of that name half of its time: real pauses, in all that it does."""
-    over = threading.Event()
-    thread = threading.Thread(target=_halve, args=(log, over))
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _halve(log: str, over: threading.Event) -> None:
-    worker = None
-    while worker is None and not over.wait(1e-3):
-        worker = next((each for each in _descendants() if _output_of(each).endswith(log)), None)
-    with contextlib.suppress(ProcessLookupError):
-        while worker is not None and not over.is_set():
-            for number in (signal.SIGSTOP, signal.SIGCONT):
-                os.kill(worker, number)
-                time.sleep(_PERIOD_SECONDS / 2)
-
-
-def _descendants() -> list[int]:
-    return [each.pid for each in psutil.Process().children(recursive=True)]
-
-
-def _output_of(pid: int) -> str:
-    try:
-        return str(Path(f"/proc/{pid}/fd/1").readlink())
-    except OSError:  # it has ended meanwhile
-        return ""
-
-
 def row_of(found: Outcome) -> str:
     """A line of the table."""
     shares = ", ".join(":".join(map(str, each)) for each in found.shares)
+    moved = ", ".join(map(str, found.moved_after)) or "-"
+    predicted, most = (f"{each:.2f}" if each else "-" for each in (found.predicted, found.bound))
     return (
-        f"| {found.kernels} | {found.way} | {shares} | {found.step_seconds:.3g} | {found.speed_up:.2f} "
-        f"| {found.predicted:.2f} | {found.bound:.2f} | {found.convolution_seconds:.3g} |"
+        f"| {found.kernels} | {found.way} | {shares} | {moved} | {found.step_seconds:.3g} "
+        f"| {found.speed_up:.2f} | {predicted} | {most} | {found.convolution_seconds:.3g} |"
     )
+
+
+def conclusion_of(outcomes: Sequence[Outcome]) -> str:
+    """What re-balancing came to."""
+    share = recovered(outcomes)
+    said = "the slow worker cost nothing" if share is None else f"re-balancing recovered {share:.0%}"
+    return f"{outcomes[0].kernels}: {said}"
 
 
 def _kernels(word: str) -> str:
@@ -213,15 +194,35 @@ def main(words: Sequence[str]) -> None:
     )
     parser.add_argument("--batch", type=partial(count, least=2), default=16)
     parser.add_argument("--steps", type=count, default=5, help="timed, of each case")
+    parser.add_argument(
+        "--mbit-per-second", nargs="*", type=count, default=(1000, 100), help="of networks; none: leave out"
+    )
     parser.add_argument("--json", action="store_true", help="one object a line instead of a table")
     asked = parser.parse_args(words)
+    reason = reason_against() if asked.mbit_per_second else None
+    if reason:
+        print(f"no bandwidth but that of this host: {reason}", file=sys.stderr)
     if not asked.json:
-        print("| kernels | way | shares by layer | s/step | speed-up | predicted | bound | convolutions, s |")
-        print("|---|---|---|---|---|---|---|---|")
+        print(
+            "| kernels | way | shares by layer | moved after | s/step | speed-up | predicted | bound "
+            "| convolutions, s |\n|---|---|---|---|---|---|---|---|---|"
+        )
     write: Callable[[Outcome], str] = (lambda each: json.dumps(asdict(each))) if asked.json else row_of
+    conclusions = []
     for kernels in asked.kernels:
-        for found in outcomes_of(kernels, batch=asked.batch, steps=asked.steps):
-            print(write(found), flush=True)
+        network = Network(kernels, batch=asked.batch, steps=asked.steps)
+        found = []
+        for each in network.outcomes():
+            found.append(each)
+            print(write(each), flush=True)
+        for rate in () if reason else asked.mbit_per_second:
+            for each in network.outcomes_at(rate):
+                print(write(each), flush=True)
+        told = {"kernels": kernels, "recovered": recovered(found)}
+        conclusions.append(json.dumps(told) if asked.json else conclusion_of(found))
+    if not asked.json:
+        print()
+    print("\n".join(conclusions))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from kernel_split import halved, main
+from kernel_split import IDEAL, REBALANCED, STAYS, Outcome, conclusion_of, main, row_of
+from shaped_network import reason_against, shaped
 from split_runs import CASES, EVEN, MOVED, NETWORKS, OPTIMIZERS, STEPS, TRAININGS, outcomes, parts_by
+from split_trial import halved
 from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
@@ -207,3 +209,41 @@ def test_kernels_of_the_benchmark_are_those_of_two_layers(word: str, capsys) -> 
         main(["--kernels", word])
     assert ended.value.code == 2
     assert f"--kernels: '{word}' must be the kernels of two layers, as in 50:500" in capsys.readouterr().err
+
+
+def outcome(way: str, seconds: float, *, speed_up: float | None = None) -> Outcome:
+    return Outcome(
+        kernels="50:500",
+        way=way,
+        shares=((25, 25), (300, 200)),
+        moved_after=() if speed_up else (12, 22),
+        step_seconds=seconds,
+        speed_up=speed_up or 1.25,
+        predicted=speed_up,
+        bound=speed_up,
+        convolution_seconds=0.5,
+    )
+
+
+def test_a_row_of_the_benchmark_predicts_nothing_where_speeds_change() -> None:
+    rest = "25:25, 300:200 | {} | 0.75 | {} | 0.5 |"
+    assert row_of(outcome("even", 0.75, speed_up=1.5)).endswith(rest.format("-", "1.50 | 1.50 | 1.50"))
+    assert row_of(outcome(STAYS, 0.75)).endswith(rest.format("12, 22", "1.25 | - | -"))
+
+
+@pytest.mark.parametrize(
+    ("stays", "said"),
+    [(1.0, "50:500: re-balancing recovered 75%"), (0.5, "50:500: the slow worker cost nothing")],
+)
+def test_what_re_balancing_recovers_is_of_what_the_ideal_gains(stays: float, said: str) -> None:
+    found = [outcome(IDEAL, 0.6), outcome(STAYS, stays), outcome(REBALANCED, 0.7)]
+    assert conclusion_of(found) == said
+
+
+def test_a_command_has_a_network_of_the_rate_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    if reason := reason_against():
+        pytest.skip(reason)
+    command = shaped(["tc", "qdisc", "show", "dev", "lo"], mbit_per_second=100)
+    assert "rate 100Mbit" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "No such file or directory: 'unshare'" in (reason_against() or "")
