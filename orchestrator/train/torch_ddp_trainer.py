@@ -33,6 +33,7 @@ from orchestrator.train.torch_process import (
 from orchestrator.train.torch_state import arrays_of, put_back, under
 from workloads.data.batches import Batches
 from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.recurrent import fused_recurrent
 from workloads.with_torch.training import Losses, Networks, optimizer_of
 
@@ -48,7 +49,12 @@ class TorchDdpTrainer:
         self.samples = 0
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
-        """Rendezvous, model in channels_last, optimizer, and this rank's share of each batch."""
+        """Rendezvous, model in channels_last, and this rank's equal share of each batch."""
+        self.prepare(workload, job)
+        self.feed(batches, batches.share_of(job.rank, job.world_size))
+
+    def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
+        """All of `setup` that asks for no batch."""
         listener = listen(job)
         precision = PRECISIONS[job.precision]
         torch.set_num_threads(job.threads)
@@ -64,8 +70,16 @@ class TorchDdpTrainer:
         join(job, device=self._device, listener=listener)
         self._autocast = autocast_of(precision, self._device)
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
-        self._batches = batches
-        self._staged = [self._batch(i) for i in range(num_staged(batches, job))]
+
+    def feed(self, batches: Batches, share: range) -> None:
+        """Train on this share of each batch from here on, while the other ranks train on the rest."""
+        self._batches, self._share = batches, share
+        # The ranks' gradients are averaged, as if the share of each were the mean one.
+        self._weight = len(share) * self._job.world_size / batches.global_batch_size
+        for module in self._networks.modules():
+            if isinstance(module, GlobalBatchNorm):
+                module.share_weight = self._weight
+        self._staged = [self._batch(i) for i in range(num_staged(batches, self._job))]
 
     def begin(self, phase: Phase) -> None:
         """Free the weights that the phase trains, and let the ranks sum their gradients."""
@@ -84,13 +98,13 @@ class TorchDdpTrainer:
         """Every replica has an equal share, always."""
 
     def step(self, index: int) -> None:
-        """Forward, backward with the gradients' mean over all ranks, update."""
+        """Forward, backward with the gradients' mean over all samples of all ranks, update."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
         with self._autocast:
             losses = self._replica(batch)
         for optimizer in self._optimizers:
             optimizer.zero_grad()
-        torch.autograd.backward(self._scaler.scale(sum(losses.values())))
+        torch.autograd.backward(self._scaler.scale(self._weight * sum(losses.values())))
         for optimizer in self._optimizers:
             self._scaler.step(optimizer)
         self._scaler.update()
@@ -103,8 +117,8 @@ class TorchDdpTrainer:
             torch.accelerator.synchronize()
 
     def losses(self) -> Mapping[str, float]:
-        """Mean over the ranks of their shares' mean losses: shares are equal."""
-        losses = torch.stack(list(self._losses.values()))
+        """Mean over the ranks of their shares' mean losses, by the sizes of the shares."""
+        losses = self._weight * torch.stack(list(self._losses.values()))
         if self._job.world_size > 1:
             dist.all_reduce(losses)
         return dict(zip(self._losses, (losses / self._job.world_size).tolist(), strict=True))
@@ -167,5 +181,5 @@ class TorchDdpTrainer:
 
     def _batch(self, index: int) -> dict[str, Tensor]:
         """This rank's part of batch `index`, on its device."""
-        shard = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
-        return {name: array.to(self._device) for name, array in tensors_of(shard).items()}
+        part = self._batches.part(index, self._share)
+        return {name: array.to(self._device) for name, array in tensors_of(part).items()}

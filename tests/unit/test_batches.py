@@ -1,6 +1,7 @@
 """Which samples make up which batch: a function of seed and index, cut alike for any number of ranks."""
 
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_the_shards_of_all_ranks_are_the_global_batch(prepared: Path, world_size
     for index in range(5):
         shards = together(batches, index, name=name, world_size=world_size)
         assert np.array_equal(shards, together(batches, index, name=name))
+
+
+@pytest.mark.parametrize("sizes", [(1, 15), (5, 2, 9), (16,)])
+def test_parts_of_any_size_are_the_global_batch_each_sample_once(
+    prepared: Path, sizes: tuple[int, ...]
+) -> None:
+    batches = load(prepared, data=NUMBERS, global_batch_size=16, seed=3, noise=(LATENT,))
+    ranges = [range(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    for index in range(5):
+        for name in ("y", "latent"):
+            parts = [batches.part(index, places)[name] for places in ranges]
+            assert [len(part) for part in parts] == list(sizes)
+            assert np.array_equal(np.concatenate(parts), together(batches, index, name=name))
 
 
 def test_a_pass_visits_no_sample_twice_and_the_next_one_repeats_it(prepared: Path) -> None:

@@ -63,7 +63,16 @@ class Batches:
         return self._pipeline.samples_per_second
 
     def shard(self, index: int, *, rank: int, world_size: int) -> Batch:
-        """A rank's part of global batch `index`: contiguous, global_batch_size / world_size samples.
+        """A rank's part of global batch `index`, where all have equal ones: as `part` of its `share_of`."""
+        return self.part(index, self.share_of(rank, world_size))
+
+    def share_of(self, rank: int, world_size: int) -> range:
+        """Which samples of each global batch are a rank's: global_batch_size / world_size of them."""
+        size = self.global_batch_size // world_size
+        return range(rank * size, (rank + 1) * size)
+
+    def part(self, index: int, places: range) -> Batch:
+        """Samples of global batch `index` by their places in it.
 
         `index // num_batches` is the epoch; of staged batches there is epoch 0 alone. When not staged, it
         waits for the input pipeline if that has been started with this part or a larger one.
@@ -71,7 +80,7 @@ class Batches:
         Raises:
             ValueError: a sample cannot be read.
         """
-        wanted = self._order_of(index, rank=rank, world_size=world_size)
+        wanted = self._order_of(index, places)
         take = self._take_staged if self.staged else self._pipeline.batch
         return take(wanted) | self._drawn(wanted.samples)
 
@@ -91,7 +100,12 @@ class Batches:
         """
         if not self.staged:
             indices = range(first, last + 1)
-            self._pipeline.start(self._order_of(index, rank=rank, world_size=world_size) for index in indices)
+            places = self.share_of(rank, world_size)
+            self._pipeline.start(self._order_of(index, places) for index in indices)
+
+    def restart(self, places: range) -> None:
+        """From the first batch that nobody has taken, make this part instead of the one that was begun."""
+        self._pipeline.change(lambda order: self._order_of(order.index, places))
 
     def close(self) -> None:
         """End the input pipeline; what `shard` is asked for later it makes itself."""
@@ -103,11 +117,11 @@ class Batches:
     def _drawn(self, samples: npt.NDArray[np.int64]) -> Batch:
         return {each.name: noise_of(each, samples, seed=self.seed) for each in self.noise}
 
-    def _order_of(self, index: int, *, rank: int, world_size: int) -> Order:
+    def _order_of(self, index: int, places: range) -> Order:
         epoch, position = divmod(index, self.num_batches)
-        share = self.global_batch_size // world_size
-        start = position * self.global_batch_size + rank * share
-        return Order(index=index, start=rank * share, samples=self.order[start : start + share], epoch=epoch)
+        first = position * self.global_batch_size
+        samples = self.order[first + places.start : first + places.stop]
+        return Order(index=index, start=places.start, samples=samples, epoch=epoch)
 
 
 def load(

@@ -3,9 +3,10 @@
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from threading import Lock
 
 import numpy as np
@@ -71,6 +72,11 @@ class Pipeline:
         self._threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="input")
         self._orders = iter(orders)
         self._refill(self._threads)
+
+    def change(self, order_of: Callable[[Order], Order]) -> None:
+        """Make something else of what is ordered and was not handed out; nothing where nothing is made."""
+        if self._threads is not None:
+            self.start(map(order_of, chain([order for order, _ in self._making], self._orders)))
 
     def batch(self, wanted: Order) -> Batch:
         """What was ordered, or a part of it, as soon as it is made; what was not ordered is made here.

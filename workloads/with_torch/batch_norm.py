@@ -15,6 +15,7 @@ class GlobalBatchNorm(nn.Module):
 
     Attributes:
         has_whole_batch: this process alone normalises, and sums with no other.
+        share_weight: samples of this process over their mean number, where shares of a batch are not equal.
     """
 
     moving_mean: Tensor
@@ -24,6 +25,7 @@ class GlobalBatchNorm(nn.Module):
         super().__init__()
         self._momentum, self._epsilon = layer.momentum, layer.epsilon
         self.has_whole_batch = False
+        self.share_weight = 1.0
         if layer.scale:
             self.gamma = nn.Parameter(torch.ones(channels))
         self.beta = nn.Parameter(torch.zeros(channels))
@@ -39,7 +41,8 @@ class GlobalBatchNorm(nn.Module):
             )
         axes = [0, *range(2, features.ndim)]
         if not self.has_whole_batch and dist.is_initialized() and dist.get_world_size() > 1:
-            mean, variance = _global_moments(features.to(self.moving_mean.dtype), axes)
+            precise = features.to(self.moving_mean.dtype)
+            mean, variance = _global_moments(precise, axes, weight=self.share_weight)
             normal = _normalised(features, mean, variance, epsilon=self._epsilon, gamma=gamma, beta=self.beta)
         else:
             normal = functional.batch_norm(
@@ -56,9 +59,9 @@ class GlobalBatchNorm(nn.Module):
         self.moving_variance.lerp_(variance, 1 - self._momentum)
 
 
-def _global_moments(features: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
-    """Mean and biased variance of each channel over all processes; all have shares of one size."""
-    own = torch.stack([features.mean(axes), features.square().mean(axes)])
+def _global_moments(features: Tensor, axes: list[int], *, weight: float) -> tuple[Tensor, Tensor]:
+    """Mean and biased variance of each channel over the samples of all processes."""
+    own = weight * torch.stack([features.mean(axes), features.square().mean(axes)])
     mean, square = _AllReduceMean.apply(own)  # type: ignore[no-untyped-call]  # torch types no Function.apply
     return mean, square - mean.square()
 
