@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.core.batch_share import BatchShare
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.host_use import HostUse
 from orchestrator.core.kernel_share import KernelLink, KernelMove, KernelShare
@@ -39,6 +40,7 @@ class DeviceFacts:
         kernel_moves: how that changed in the middle; blocks before a move and after are of unlike steps.
         kernel_link: between it and the master, where it is another rank that serves one.
         kernel_rest_seconds: of the master's step, all but the convolutions and what they exchange.
+        batch_share: what it trained on of each batch, where batches are dealt out by the speed of the ranks.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class DeviceFacts:
     kernel_moves: tuple[KernelMove, ...] = ()
     kernel_link: KernelLink | None = None
     kernel_rest_seconds: float | None = None
+    batch_share: BatchShare | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

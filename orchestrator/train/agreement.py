@@ -17,7 +17,7 @@ _QUALITY_TOLERANCE = 1e-2  # relative: ranks may choose other kernels, and a few
 _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
     "the steps taken": lambda report: report.times.steps,
     "the step that it went on from": lambda report: report.times.resumed_from_step,
-    "the samples of a rank": lambda report: report.samples,
+    "the samples of a rank": lambda report: None if report.device.batch_share else report.samples,
     "the warm-up steps": lambda report: report.times.warmup_steps,
     "the number of blocks": lambda report: len(report.times.block_seconds),
     "the steps per block": lambda report: report.steps_per_block,

@@ -32,7 +32,7 @@ class Progress:
     Attributes:
         step: optimizer steps taken: the index of the next one, and so the place in data and noise.
         phase: the phase of the training that took the last of them.
-        samples: that each rank had trained on.
+        samples: that each rank had trained on; the first one, where their shares differ.
         training_seconds: from the first step on, without evaluations and checkpoints; rank 0's.
         network_losses: (step, loss) pairs of each network that were read.
         evaluations: on the way to a target.

@@ -3,19 +3,18 @@
 That every device runs the same probe is known of Marques, Falcao, Alexandre 2018; its size is ours.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from orchestrator.train.takes import mean_seconds_of
 from workloads.layers import Shape
 
 _MOST_SAMPLES = 8
 _MOST_KERNELS = 32
-_LEAST_SECONDS = 0.1  # longer than the period in which a host shares a core out
-_LEAST_TAKES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class Probe:
     Attributes:
         dtype: of the maps that it made.
         flops: of one take, forward and backward.
-        seconds: of one take, the mean of many: a device that pauses is slow in the mean alone.
+        seconds: of one take, the mean of many.
     """
 
     dtype: torch.dtype
@@ -47,14 +46,8 @@ def probe_of(
     shape = (min(batch, _MOST_SAMPLES), channels, height, width)
     features = torch.rand(shape, device=weight.device).to(dtype, memory_format=torch.channels_last)
     features.requires_grad_()
-    maps = _take(whole, weight, features)  # the first one chooses and allocates
-    synchronize()
-    start, takes = time.perf_counter(), 0
-    while takes < _LEAST_TAKES or time.perf_counter() - start < _LEAST_SECONDS:
-        _take(whole, weight, features)
-        synchronize()
-        takes += 1
-    seconds = (time.perf_counter() - start) / takes
+    maps = _take(whole, weight, features)
+    seconds = mean_seconds_of(partial(_take, whole, weight, features), synchronize)
     return Probe(dtype=maps.dtype, flops=3 * 2 * maps.numel() * weight[0].numel(), seconds=seconds)
 
 

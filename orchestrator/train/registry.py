@@ -93,6 +93,27 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 options={"compile": ("off", "on")},
             ),
             TrainerInfo(
+                name="unequal_ddp",
+                version=1,
+                path="orchestrator.train.unequal_ddp_trainer:UnequalDdpTrainer",
+                packages=("torch",),
+                install="pip install 'torch>=2.9,<2.14'",
+                environment="torch",
+                precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
+                process_model=_per_replica,
+                variables=rendezvous.torch_distributed,
+                preload=(
+                    "orchestrator.train.unequal_ddp_trainer",
+                    "torch._dynamo",  # as for torch_ddp
+                    "numpy.random",
+                ),
+                fork_proven=("cpu",),
+                spans_hosts=("cpu", "gpu"),
+                options={"shares": ("measured", "even")},
+                refusals={"tpu": "deals out by speed, in which the chips of a TPU do not differ"},
+                rehearsed_with=_torch_stand_ins,
+            ),
+            TrainerInfo(
                 name="kernel_split",
                 version=1,
                 path="orchestrator.train.kernel_split_trainer:KernelSplitTrainer",

@@ -109,7 +109,7 @@ def told(tmp_path: Path) -> Mission:
         tmp_path,
         data_paths={"synthetic:1": str(data)},
         deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
-        pythons={trainer: str(python_of(trainer)) for trainer in (*RUNS, "kernel_split")},
+        pythons={trainer: str(python_of(trainer)) for trainer in (*RUNS, "kernel_split", "unequal_ddp")},
         retry_limits={"worker_lost": 1, "preempted": 1},
         checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=url),
     )
@@ -167,6 +167,17 @@ def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
     assert (resumed.failure, resumed.attempt, resumed.provenance) == (None, 2, "measured")
     assert len(resumed.result.block_seconds[0]) == 6
     assert_same_training(resumed, whole)
+
+
+def test_shares_that_are_dealt_anew_count_every_sample(
+    told: Mission, tmp_path: Path, relatives: Family
+) -> None:
+    trial = training("unequal_ddp", workers=2)
+    _, resumed = run(inline(), told, trial, Striker(relatives, tmp_path, signal.SIGKILL))
+    assert (resumed.failure, resumed.attempt) == (None, 2)
+    assert resumed.result.resumed_from_step > 0
+    assert (resumed.result.steps, resumed.result.samples) == (STEPS, STEPS * 64)
+    assert sum(each.batch_share.samples for each in resumed.result.devices) == 64
 
 
 @pytest.mark.parametrize(("trainer", "workers"), [("torch_ddp", 2), ("tensorflow", 2), ("torch_xla", 1)])

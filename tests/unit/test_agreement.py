@@ -1,11 +1,13 @@
 """One rank's word stands for the trial only where all ranks say the same."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from builders import pursuit
 from worker_reports import report
 
+from orchestrator.core.batch_share import BatchShare
 from orchestrator.core.result import Failure
 from orchestrator.train.agreement import failure_of
 from orchestrator.train.report import WorkerReport, result_of
@@ -26,6 +28,17 @@ def test_ranks_may_differ_in_times_memory_and_the_last_bits_of_losses_and_qualit
         quality={"accuracy": 0.971},
     )
     assert judge(report(), other) is None
+
+
+def test_ranks_that_have_shares_of_their_own_count_samples_of_their_own():
+    shares = [
+        BatchShare(samples=each, of_samples=64, probe_samples=32, probe_seconds=0.1) for each in (56, 8)
+    ]
+    facts = [replace(report().device, batch_share=share) for share in shares]
+    ranks = [
+        report(samples=120 * share.samples, device=each) for share, each in zip(shares, facts, strict=True)
+    ]
+    assert judge(*ranks) is None
 
 
 @pytest.mark.parametrize(

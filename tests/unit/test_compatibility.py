@@ -7,6 +7,7 @@ from plan_values import A100, T4, TPU, point, tensorflow_like, torch_like
 
 from orchestrator.core.spec import TimingSpec
 from orchestrator.plan.compatibility import reason_against
+from orchestrator.train.registry import trainer_info
 
 XLA = torch_like(
     name="torch_xla",
@@ -79,6 +80,12 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             "torch_ddp cannot compile there; leave trainer.compile=on out on a GPU",
         ),
         (torch_like(), {"device": TPU}, "torch_ddp needs torch_tpu; it trains on: CPU, GPU"),
+        (
+            trainer_info("unequal_ddp"),
+            {"device": TPU},
+            "unequal_ddp deals out by speed, in which the chips of a TPU do not differ; "
+            "it trains on: CPU, GPU",
+        ),
         (
             torch_like(name="torch_tpu", precisions={"tpu": ("bf16",)}, generations=("v4", "v6e")),
             {"device": TPU},

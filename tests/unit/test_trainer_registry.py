@@ -34,6 +34,7 @@ FILES = {
     "torch_ddp": _TORCH_DDP,
     "torch_tpu": _TORCH_DDP,
     "torch_xla": ("torch_xla_trainer.py", "precision.py", "evaluation.py"),
+    "unequal_ddp": (*_TORCH_DDP, "unequal_ddp_trainer.py", "batch_shares.py", "kernel_shares.py"),
 }
 """The code that decides what a trainer computes."""
 
@@ -106,6 +107,7 @@ def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
         ("torch_ddp", "gpu", 1, 1, ()),
         ("torch_ddp", "gpu", 2, 2, ("gloo for nccl",)),
         ("kernel_split", "gpu", 2, 2, ("gloo for nccl",)),
+        ("unequal_ddp", "gpu", 2, 2, ("gloo for nccl",)),
         ("tensorflow", "gpu", 1, 1, ()),
         ("tensorflow", "gpu", 2, 1, ("logical CPU devices for GPUs",)),
         ("tensorflow", "gpu", 2, 2, ("RING for NCCL",)),
@@ -135,6 +137,7 @@ def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
     [
         ("torch_ddp", "torch"),
         ("kernel_split", "torch"),
+        ("unequal_ddp", "torch"),
         ("tensorflow", "tensorflow"),
         ("torch_tpu", "torch-tpu"),
         ("torch_xla", "xla"),
