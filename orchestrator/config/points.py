@@ -15,6 +15,7 @@ from orchestrator.core.settings import TrainerSettings
 from orchestrator.core.spec import Option, TimingSpec, require_positive
 from orchestrator.core.sweep import Point
 from orchestrator.plan.expand import Combination, matches
+from orchestrator.train.registry import trainer_info
 
 _START = tuple(each.name for each in fields(TrainerSettings))
 
@@ -78,6 +79,7 @@ class PointMaker:
             timing=self._part("measure", combination),
             label=self._label_of(combination),
             is_baseline=bool(self._baseline) and matches(combination, self._baseline),
+            deals_batches=trainer_info(trainer.name).deals_batches,
             **{key: self._typed(key, combination[key]) for key in POINT_KEYS},
         )
 

@@ -30,6 +30,7 @@ class Point:
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
         is_baseline: whether others are compared with it.
+        deals_batches: as its trainer's; otherwise a batch divides over the replicas.
     """
 
     workload: str
@@ -47,6 +48,7 @@ class Point:
     label: Mapping[str, Option]
     num_hosts: int | None = None
     is_baseline: bool = False
+    deals_batches: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_workers", "global_batch_size", "steps"):
@@ -55,13 +57,19 @@ class Point:
             require_positive("num_hosts", self.num_hosts)
             if self.num_workers % self.num_hosts:
                 raise ConfigError(f"num_workers={self.num_workers} do not divide over {self.num_hosts} hosts")
-        if self.global_batch_size % self.replicas:
+        if self.deals_batches and self.global_batch_size < self.replicas:
+            raise ConfigError(f"{self._batch_and_replicas('is below')}; each needs a sample")
+        if not self.divides_over(self.replicas):
             raise ConfigError(self._indivisible())
 
     @property
     def replicas(self) -> int:
         """Data-parallel replicas of all devices together."""
         return self.num_workers * self.device.replicas
+
+    def divides_over(self, replicas: int) -> bool:
+        """Whether its trainer can train its batches on so many replicas, if each has a sample."""
+        return self.deals_batches or not self.global_batch_size % replicas
 
     @property
     def name(self) -> str:
@@ -73,9 +81,12 @@ class Point:
     def _indivisible(self) -> str:
         below = self.global_batch_size // self.replicas * self.replicas
         nearest = " or ".join(str(each) for each in (below, below + self.replicas) if each)
+        return f"{self._batch_and_replicas('does not divide over')}; {nearest} would"
+
+    def _batch_and_replicas(self, verb: str) -> str:
         return (
-            f"global_batch_size={self.global_batch_size} does not divide over {self.replicas} replicas "
-            f"({self.num_workers} x {self.device.name}); {nearest} would"
+            f"global_batch_size={self.global_batch_size} {verb} {self.replicas} replicas "
+            f"({self.num_workers} x {self.device.name})"
         )
 
 

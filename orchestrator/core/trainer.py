@@ -82,6 +82,7 @@ class TrainerInfo:
         single_replica_batch_norm: (knob, value) with which it trains one replica only of a network with
             batch normalisation, and why, in the words that follow.
         splits_convolutions: over the workers by kernels, and trains nothing that has none to split.
+        deals_batches: over the replicas in shares that need not be equal.
     """
 
     name: str
@@ -107,6 +108,7 @@ class TrainerInfo:
     single_replica: Mapping[str, str] = field(default_factory=dict)
     single_replica_batch_norm: Mapping[tuple[str, Option], str] = field(default_factory=dict)
     splits_convolutions: bool = False
+    deals_batches: bool = False
 
     @property
     def rehearses(self) -> bool:

@@ -154,7 +154,7 @@ def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
 
 def _one_or_two(point: Point) -> int:
     """Replicas that are enough for the code path of several, if the batch divides over them."""
-    return max(each for each in (1, 2) if each <= point.replicas and not point.global_batch_size % each)
+    return max(each for each in (1, 2) if each <= point.replicas and point.divides_over(each))
 
 
 def _num_processes(asked: Asked, replicas: int, *, num_hosts: int) -> int:

@@ -41,6 +41,16 @@ def test_a_folder_of_the_users_own_data_is_found_from_the_working_directory(tmp_
     assert settings.data_folder == tmp_path / "aptos"
 
 
+def test_a_batch_divides_over_the_workers_unless_the_trainer_deals_it_out():
+    words = (SMOKE, *ONE, "sweep.include=[]", "trainer=unequal_ddp", "num_workers=3")
+    (point,) = loaded(*words, "global_batch_size=64").sweep.points
+    assert point.deals_batches
+    with pytest.raises(
+        ConfigError, match=r"^global_batch_size=2 is below 3 replicas \(3 x cpu\); each needs"
+    ):
+        loaded(*words, "global_batch_size=2")
+
+
 @pytest.mark.parametrize("target", [0.9, 1, "workload", None])
 def test_a_target_is_a_number_a_word_or_nothing(target):
     said = "null" if target is None else target

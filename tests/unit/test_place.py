@@ -114,6 +114,10 @@ def test_an_odd_batch_is_rehearsed_in_one_replica():
     assert found.substitutions == ("cpu for t4", "1 replica for 3")
 
 
+def test_an_odd_batch_that_is_dealt_out_is_rehearsed_in_two():
+    assert placed(point(device=T4, num_workers=3, global_batch_size=63, deals_batches=True)).replicas == 2
+
+
 @given(st.integers(1, 16), st.integers(1, 64))
 def test_a_rehearsals_replicas_divide_the_batch_and_are_no_more_than_asked_for(num_workers, share):
     found = placed(point(device=A100, num_workers=num_workers, global_batch_size=num_workers * share))

@@ -36,6 +36,10 @@ def test_replicas_are_those_of_all_devices():
             {"num_workers": 3, "global_batch_size": 2},
             "global_batch_size=2 does not divide over 3 replicas (3 x cpu); 3 would",
         ),
+        (
+            {"num_workers": 3, "global_batch_size": 2, "deals_batches": True},
+            "global_batch_size=2 is below 3 replicas (3 x cpu); each needs a sample",
+        ),
         ({"num_hosts": 0}, "num_hosts=0 must be at least 1"),
         ({"num_workers": 4, "num_hosts": 3}, "num_workers=4 do not divide over 3 hosts"),
         ({"num_workers": 0}, "num_workers=0 must be at least 1"),
@@ -46,6 +50,10 @@ def test_batch_and_workers_must_divide_and_counts_be_above_zero(changes, message
     with pytest.raises(ConfigError) as raised:
         point(**changes)
     assert str(raised.value) == message
+
+
+def test_a_batch_that_is_dealt_out_need_not_divide():
+    assert point(num_workers=3, global_batch_size=64, deals_batches=True).divides_over(3)
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "-m", "a b", "x" * 101])
