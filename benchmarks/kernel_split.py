@@ -13,11 +13,13 @@ Other cases train in a network namespace of their own whose loopback `tc` shapes
 directions through one): real bandwidths. Where a host grants no such namespace one line says so; leave
 them out with `--mbit-per-second` and nothing behind it.
 
+Two ways deal out batches instead, by speed (trainer=unequal_ddp) or evenly (trainer=torch_ddp).
+
 Predicted is the speed-up that `split_time.py` makes of what a trial's record has of its set-up, speeds and
 links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's bound leaves out the
-traffic. Nothing is predicted where speeds change. `convolutions` are the step without that rest. Run it on a
-quiet machine: where others wait for a core, a worker that was stopped gets it at once, and is no slower than
-before.
+traffic. Nothing is predicted where speeds change or batches are dealt out. `convolutions` are the step
+without that rest. Run it on a quiet machine: where others wait for a core, a worker that was stopped gets it
+at once, and is no slower than before.
 """
 
 import argparse
@@ -34,6 +36,7 @@ from split_time import Link, bound, layers_of, step_seconds
 from split_trial import Case, record_of
 from trials import count
 
+from orchestrator.core.kernel_share import KernelShare
 from orchestrator.core.result import DeviceFacts, TrainResult
 from workloads.registry import workload
 
@@ -51,13 +54,13 @@ class Outcome:
     """One case of the table.
 
     Attributes:
-        shares: kernels, [layer][rank], at the end.
+        shares: kernels, [layer][rank], at the end; of a batch that is dealt out samples, [0][rank].
         moved_after: steps after which kernels moved.
         step_seconds: median of the last steps, of the slowest rank in each.
         speed_up: over one worker alone.
-        predicted: the speed-up that the model makes of this case's calibration; None where speeds change.
+        predicted: the speed-up that the model makes of this case's calibration; None where it says nothing.
         bound: Amdahl's, likewise.
-        convolution_seconds: of the measured step, all but the rest.
+        convolution_seconds: of the measured step, all but the rest; None where no layer is split.
     """
 
     kernels: str
@@ -68,7 +71,7 @@ class Outcome:
     speed_up: float
     predicted: float | None
     bound: float | None
-    convolution_seconds: float
+    convolution_seconds: float | None
 
 
 class Network:
@@ -89,6 +92,10 @@ class Network:
         slow = replace(self._plain, slow_after_seconds=0.0)
         yield self._outcome("even, one slow", replace(slow, shares="even"))[0]
         yield self._outcome(IDEAL, slow)[0]
+        dealt = replace(slow, trainer="unequal_ddp")
+        yield self._outcome("batches by speed, one slow", dealt)[0]
+        dealt_evenly = replace(slow, trainer="torch_ddp", shares=None)
+        yield self._outcome("batches evenly, one slow", dealt_evenly)[0]
         to_follow = max(_STEPS_TO_FOLLOW, ceil(_SECONDS_TO_FOLLOW / found.step_seconds))
         before = _seconds_to_the_first_block(result) + _STEPS_BEFORE_A_CHANGE * found.step_seconds
         later = replace(
@@ -108,27 +115,33 @@ class Network:
     def _outcome(self, way: str, case: Case) -> tuple[Outcome, TrainResult]:
         result = record_of(case).result
         assert result is not None, "a failed trial has ended the benchmark"
-        devices = result.devices
+        devices, is_split = result.devices, case.trainer == "kernel_split"
         seconds = median(map(max, list(zip(*result.block_seconds, strict=True))[-self._plain.steps :]))
-        shares, speeds = _shares_and_speeds(devices)
-        self._rest = self._rest or devices[0].kernel_rest_seconds or 0.0
-        expected = step_seconds(self._layers, shares, speeds, rest_seconds=self._rest, link=_link_of(devices))
         self._alone_seconds = self._alone_seconds or seconds
-        self._predicted_alone = self._predicted_alone or expected
-        most = bound(self._layers, speeds, alone_seconds=self._predicted_alone, rest_seconds=self._rest)
-        is_steady = not case.slow_after_seconds
+        self._rest = self._rest or devices[0].kernel_rest_seconds or 0.0
+        is_modelled = is_split and not case.slow_after_seconds
+        predicted, most = self._modelled(devices) if is_modelled else (None, None)
         found = Outcome(
             kernels=case.kernels,
             way=way,
-            shares=shares,
+            shares=_shares_of(devices),
             moved_after=tuple(move.step for move in devices[0].kernel_moves),
             step_seconds=seconds,
             speed_up=self._alone_seconds / seconds,
-            predicted=self._predicted_alone / expected if is_steady else None,
-            bound=most if is_steady else None,
-            convolution_seconds=seconds - self._rest,
+            predicted=predicted,
+            bound=most,
+            convolution_seconds=seconds - self._rest if is_split else None,
         )
         return found, result
+
+    def _modelled(self, devices: Sequence[DeviceFacts]) -> tuple[float, float]:
+        """The speed-up, and Amdahl's bound of it."""
+        speeds = [[each.flops_per_second for each in ranks] for ranks in _of_layers(devices)]
+        link, rest = _link_of(devices), self._rest
+        expected = step_seconds(self._layers, _shares_of(devices), speeds, rest_seconds=rest, link=link)
+        self._predicted_alone = self._predicted_alone or expected
+        most = bound(self._layers, speeds, alone_seconds=self._predicted_alone, rest_seconds=rest)
+        return self._predicted_alone / expected, most
 
 
 def recovered(outcomes: Sequence[Outcome]) -> float | None:
@@ -151,23 +164,25 @@ def _link_of(devices: Sequence[DeviceFacts]) -> Link:
     return Link(bytes_per_second=found[0].bytes_per_second, latency_seconds=found[0].latency_seconds)
 
 
-def _shares_and_speeds(
-    devices: Sequence[DeviceFacts],
-) -> tuple[tuple[tuple[int, ...], ...], list[list[float]]]:
-    """[layer][rank]."""
-    of_layers = list(zip(*(rank.kernel_shares for rank in devices), strict=True))
-    shares = tuple(tuple(each.kernels for each in ranks) for ranks in of_layers)
-    return shares, [[each.flops_per_second for each in ranks] for ranks in of_layers]
+def _shares_of(devices: Sequence[DeviceFacts]) -> tuple[tuple[int, ...], ...]:
+    """Kernels, [layer][rank], or samples, [0][rank]; nothing where shares are even by nature."""
+    dealt = tuple(each.batch_share.samples for each in devices if each.batch_share)
+    return (dealt,) if dealt else tuple(tuple(one.kernels for one in ranks) for ranks in _of_layers(devices))
+
+
+def _of_layers(devices: Sequence[DeviceFacts]) -> list[tuple[KernelShare, ...]]:
+    return list(zip(*(each.kernel_shares for each in devices), strict=True))
 
 
 def row_of(found: Outcome) -> str:
     """A line of the table."""
-    shares = ", ".join(":".join(map(str, each)) for each in found.shares)
+    shares = ", ".join(":".join(map(str, each)) for each in found.shares) or "-"
     moved = ", ".join(map(str, found.moved_after)) or "-"
     predicted, most = (f"{each:.2f}" if each else "-" for each in (found.predicted, found.bound))
+    convolutions = f"{found.convolution_seconds:.3g}" if found.convolution_seconds else "-"
     return (
         f"| {found.kernels} | {found.way} | {shares} | {moved} | {found.step_seconds:.3g} "
-        f"| {found.speed_up:.2f} | {predicted} | {most} | {found.convolution_seconds:.3g} |"
+        f"| {found.speed_up:.2f} | {predicted} | {most} | {convolutions} |"
     )
 
 

@@ -32,7 +32,7 @@ class Case:
     Attributes:
         kernels: of its two layers, as in 50:500.
         steps: that are timed.
-        shares, rebalance: of `trainer`.
+        shares, rebalance: of `trainer`; None where it has no such option.
         slow_after_seconds: of the life of worker 1, from when on it has half of its core; None: never.
         mbit_per_second: of the network; None: as it is.
     """
@@ -41,8 +41,9 @@ class Case:
     batch: int
     workers: int
     steps: int
-    shares: str = "measured"
-    rebalance: str = "off"
+    trainer: str = "kernel_split"
+    shares: str | None = "measured"
+    rebalance: str | None = None
     slow_after_seconds: float | None = None
     mbit_per_second: int | None = None
 
@@ -51,13 +52,13 @@ def record_of(case: Case) -> TrialRecord:
     """Run it."""
     if case.mbit_per_second is not None:
         return _record_from_a_shaped_network(case)
+    options = {"shares": case.shares, "rebalance": case.rebalance}
     words = (
         "+sweep=single",
         "sweep.grid.workload=[cifar10_cnn]",
         f"workload.kernels=[{case.kernels.replace(':', ',')}]",
-        "trainer=kernel_split",
-        f"trainer.shares={case.shares}",
-        f"trainer.rebalance={case.rebalance}",
+        f"trainer={case.trainer}",
+        *(f"trainer.{name}={value}" for name, value in options.items() if value),
         "precision=fp32",
         "executor=inline",
         f"num_workers={case.workers}",
