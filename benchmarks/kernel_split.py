@@ -15,7 +15,7 @@ them out with `--mbit-per-second` and nothing behind it.
 
 Two ways deal out batches instead, by speed (trainer=unequal_ddp) or evenly (trainer=torch_ddp).
 
-Predicted is the speed-up that `split_time.py` makes of what a trial's record has of its set-up, speeds and
+Predicted is the speed-up that `analysis/split_time.py` makes of what a trial's record has of its set-up, speeds and
 links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's bound leaves out the
 traffic. Nothing is predicted where speeds change or batches are dealt out. `convolutions` are the step
 without that rest. Run it on a quiet machine: where others wait for a core, a worker that was stopped gets it
@@ -24,26 +24,24 @@ at once, and is no slower than before.
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import ceil
 from statistics import median
 
 from shaped_network import reason_against
-from split_time import Link, bound, layers_of, step_seconds
 from split_trial import Case, record_of
 from trials import count
 
-from orchestrator.core.kernel_share import KernelShare
+from orchestrator.analysis.split_time import bound, layers_of, step_seconds
+from orchestrator.core.kernel_share import KernelLink, KernelShare
 from orchestrator.core.result import DeviceFacts, TrainResult
 from workloads.registry import workload
 
 _STEPS_BEFORE_A_CHANGE = 7
-_STEPS_TO_FOLLOW = (
-    18  # a look of five steps that saw both speeds, two that saw the new one, and some to spare
-)
+_STEPS_TO_FOLLOW = 18  # a look of five steps that saw both speeds, two that saw the new one, some to spare
 _SECONDS_TO_FOLLOW = 1.8  # likewise
 
 IDEAL, STAYS, REBALANCED = "measured, one slow", "measured, one slows", "re-balanced, one slows"
@@ -96,7 +94,7 @@ class Network:
         yield self._outcome("batches by speed, one slow", dealt)[0]
         dealt_evenly = replace(slow, trainer="torch_ddp", shares=None)
         yield self._outcome("batches evenly, one slow", dealt_evenly)[0]
-        to_follow = max(_STEPS_TO_FOLLOW, ceil(_SECONDS_TO_FOLLOW / found.step_seconds))
+        to_follow = max(_STEPS_TO_FOLLOW, math.ceil(_SECONDS_TO_FOLLOW / found.step_seconds))
         before = _seconds_to_the_first_block(result) + _STEPS_BEFORE_A_CHANGE * found.step_seconds
         later = replace(
             self._plain,
@@ -156,12 +154,10 @@ def _seconds_to_the_first_block(result: TrainResult) -> float:
     return result.setup_seconds + result.first_step_seconds + result.warmup_seconds
 
 
-def _link_of(devices: Sequence[DeviceFacts]) -> Link:
+def _link_of(devices: Sequence[DeviceFacts]) -> KernelLink:
     """The one that there is; one worker alone sends nothing."""
     found = [each.kernel_link for each in devices if each.kernel_link]
-    if not found:
-        return Link(bytes_per_second=float("inf"), latency_seconds=0.0)
-    return Link(bytes_per_second=found[0].bytes_per_second, latency_seconds=found[0].latency_seconds)
+    return found[0] if found else KernelLink(bytes_per_second=math.inf, latency_seconds=0.0)
 
 
 def _shares_of(devices: Sequence[DeviceFacts]) -> tuple[tuple[int, ...], ...]:

@@ -9,11 +9,12 @@ the master's end of the links, and none of it is hidden behind computing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.core.kernel_share import KernelLink
 from workloads.layers import Conv2d, pair
 from workloads.network import INPUT, Network
 from workloads.shapes import input_shapes_of, shapes_of
 
-_VALUE_BYTES = 4  # float32
+_FLOAT32_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,16 @@ class Layer:
     """A convolution in a step of so many samples.
 
     Attributes:
+        node: of its network.
+        geometry: all of its shape but channels and kernels, in words; a device's speed depends on both.
         flops: forward and backward.
-        input_bytes, output_bytes: of all its feature maps.
+        input_bytes, output_bytes: of all its feature maps, as they travel.
         needs_input_gradient: whether anything below it learns.
     """
 
+    node: int
+    geometry: str
+    channels: int
     kernels: int
     flops: float
     input_bytes: float
@@ -33,28 +39,24 @@ class Layer:
     needs_input_gradient: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """Between the master and another rank."""
-
-    bytes_per_second: float
-    latency_seconds: float
-
-
-def layers_of(network: Network, *, batch: int) -> list[Layer]:
+def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES) -> list[Layer]:
     """The convolutions of a network in their order."""
     found = []
-    for node, read, made in zip(network.nodes, input_shapes_of(network), shapes_of(network), strict=True):
+    shapes = zip(network.nodes, input_shapes_of(network), shapes_of(network), strict=True)
+    for index, (node, read, made) in enumerate(shapes):
         if isinstance(node.layer, Conv2d):
             height, width = pair(node.layer.kernel)
             is_first = node.inputs == (INPUT,)
             forward = 2 * batch * made[0] * made[1] * made[2] * read[2] * height * width
             found.append(
                 Layer(
+                    node=index,
+                    geometry=f"{read[0]}x{read[1]} to {made[0]}x{made[1]} by {height}x{width}",
+                    channels=read[2],
                     kernels=node.layer.filters,
                     flops=(2 if is_first else 3) * forward,
-                    input_bytes=_VALUE_BYTES * batch * read[0] * read[1] * read[2],
-                    output_bytes=_VALUE_BYTES * batch * made[0] * made[1] * made[2],
+                    input_bytes=value_bytes * batch * read[0] * read[1] * read[2],
+                    output_bytes=value_bytes * batch * made[0] * made[1] * made[2],
                     needs_input_gradient=not is_first,
                 )
             )
@@ -67,7 +69,7 @@ def step_seconds(
     speeds: Sequence[Sequence[float]],
     *,
     rest_seconds: float,
-    link: Link,
+    link: KernelLink,
 ) -> float:
     """Of a step; `shares` are kernels and `speeds` FLOP/s, both [layer][rank] with the master first."""
     return rest_seconds + sum(
@@ -84,13 +86,23 @@ def bound(
     return alone_seconds / (rest_seconds + together)
 
 
+def least_fraction(speed_up: float, devices: int) -> float:
+    """Of the step of one device, what so many equal ones have to share for that speed-up, by Amdahl's law."""
+    return (1 - 1 / speed_up) / (1 - 1 / devices)
+
+
+def most_speed_up(fraction: float, devices: float) -> float:
+    """Amdahl's law: of so many equal devices that share this fraction of the step of one."""
+    return 1 / (1 - fraction + fraction / devices)
+
+
 def _compute_seconds(layer: Layer, held: Sequence[int], fast: Sequence[float]) -> float:
     return max(
         layer.flops * kernels / layer.kernels / speed for kernels, speed in zip(held, fast, strict=True)
     )
 
 
-def _traffic_seconds(layer: Layer, held: Sequence[int], link: Link) -> float:
+def _traffic_seconds(layer: Layer, held: Sequence[int], link: KernelLink) -> float:
     """Input and gradient out, with an order each; maps and the input's gradient back."""
     seconds = 0.0
     for kernels in held[1:]:
