@@ -8,6 +8,7 @@ from orchestrator.analysis.choice import front_figures
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
 from orchestrator.analysis.setting import names_in
+from orchestrator.analysis.split_figures import split_figures
 from orchestrator.analysis.timeline_figure import timeline_figures
 from orchestrator.analysis.trends import scaling_figures, step_cost_figures
 
@@ -30,6 +31,7 @@ def figures_of(findings: Findings) -> dict[str, Figure]:
         *front_figures([each.job for each in findings.advice]),
         *step_cost_figures(findings.step_costs),
         *scaling_figures(findings.scaling),
+        *split_figures(findings.splits),
         *loss_figures(findings.records),
         *timeline_figures((*findings.attempts, *findings.rehearsed), names_in(findings.plan)),
     )

@@ -22,6 +22,9 @@ from orchestrator.analysis.predicted import Predicted, predicted_of, predicted_t
 from orchestrator.analysis.results import measured_table
 from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.setting import names_in
+from orchestrator.analysis.split_paper import paper_table
+from orchestrator.analysis.split_tables import split_table
+from orchestrator.analysis.splits import SplitFamily, splits_of
 from orchestrator.analysis.step_cost import StepCost, step_cost_table, step_costs_of
 from orchestrator.analysis.tables import (
     Table,
@@ -50,6 +53,7 @@ class Findings:
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
         scaling: over numbers of workers.
+        splits: trials whose convolutions were split, and what the model of their time says.
         step_costs: over batch sizes.
         advice: on every workload and data that something was trained with.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
@@ -73,6 +77,7 @@ class Findings:
     against: AgainstBaseline
     matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
+    splits: tuple[SplitFamily, ...]
     step_costs: tuple[StepCost, ...]
     advice: tuple[Advice, ...]
     compared: tuple[tuple[Comparison, ...], ...]
@@ -109,6 +114,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
         against=against_baseline(measured, plan.baseline),
         matrices=matrices_of(measured, plan.baseline),
         scaling=scaling_of(measured),
+        splits=splits_of(measured, found),
         step_costs=step_costs_of(measured),
         advice=tuple(advice_on(job, wish) for job in jobs_of(measured, plan.aims)),
         compared=comparisons_of(measured),
@@ -135,6 +141,8 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         baseline_table(findings.against),
         matrix_table(findings.matrices),
         scaling_table(findings.scaling),
+        split_table(findings.splits),
+        paper_table(findings.splits),
         step_cost_table(findings.step_costs),
         choice_table(findings.advice),
         outlook_table(findings.outlooks),

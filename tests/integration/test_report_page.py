@@ -6,6 +6,7 @@ import zlib
 import pytest
 from browser_pages import CHROMIUM, opened, page_of
 from report_cases import hostile, measured, plan_of, tpu_vs_gpu
+from split_cases import split_sweep
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report import render
@@ -46,6 +47,17 @@ def test_the_page_draws_and_fits_without_a_word_or_a_request(browser, tmp_path, 
         covered = found.page.locator(".plot").evaluate_all(COVERED)
     assert (found.console, found.requests) == ([], [])
     assert (drawn, empty, covered) == (NUM_FIGURES, [], [])
+    assert wide <= width
+
+
+@pytest.mark.parametrize(("width", "theme"), [(360, "dark"), (1280, "light")])
+def test_curves_of_split_convolutions_have_room_beside_their_legends(browser, tmp_path, width, theme):
+    with opened(browser, page_of(split_sweep), tmp_path, width=width, theme=theme) as found:
+        drawn = found.page.get_by_role("img", name="Lines over").count()
+        empty = found.page.locator(".plot").evaluate_all(MARKLESS)
+        covered = found.page.locator(".plot").evaluate_all(COVERED)
+        wide = found.page.evaluate("document.documentElement.scrollWidth")
+    assert (found.console, drawn, empty, covered) == ([], 4, [], [])
     assert wide <= width
 
 
