@@ -52,6 +52,7 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
            --check [FILE] tells all that is wrong with it or with FILE, --diff FILE what FILE has otherwise
   predict  times and costs on devices that are not here: predict workload=vgg16 device=t4,v100, or +sweep=NAME
            predict advise +sweep=NAME budget.usd=5: what to measure until the best is clear; --json
+           predict split +sweep=NAME trainer=kernel_split: whether splitting convolutions is worth it; --json
            predict evaluate data=PATH tells how well latencies of one device tell those of another, --json too
 
   workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md

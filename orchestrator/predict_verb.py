@@ -15,8 +15,8 @@ _JSON = "--json"
 _CONFIDENCE, _USUAL_CONFIDENCE = "confidence=", 0.9
 _POSSIBLE = (
     f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} advise +sweep=NAME [{_JSON}]`, "
-    f"`{NAME} transfer data=PATH`, `{NAME} evaluate data=PATH [{_JSON}]`, `{NAME} fit data=PATH` and "
-    f"`{NAME} condense data=PATH`"
+    f"`{NAME} split +sweep=NAME [{_JSON}]`, `{NAME} transfer data=PATH`, "
+    f"`{NAME} evaluate data=PATH [{_JSON}]`, `{NAME} fit data=PATH` and `{NAME} condense data=PATH`"
 )
 
 Say = Callable[[str], None]
@@ -42,6 +42,9 @@ def answer(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
         case ["advise"]:
             _refuse(set(flags) - {_JSON})
             return _advise(overrides, as_json=_JSON in flags, say=say, show=show)
+        case ["split"]:
+            _refuse(set(flags) - {_JSON})
+            return _split(overrides, as_json=_JSON in flags, say=say, show=show)
         case ["evaluate"]:
             _refuse(set(flags) - {_JSON})
             return _evaluate(_data_of(overrides), as_json=_JSON in flags, say=say, show=show, note=note)
@@ -97,6 +100,19 @@ def _advise(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) ->
             show(table)
     for each in found:
         say(sentence_of(each))
+    return 0
+
+
+def _split(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> int:
+    from orchestrator.predict.split_outlook_table import plain_of, split_outlook_table, split_sentence
+    from orchestrator.predicting import split
+
+    found = split(overrides, working_directory=Path.cwd())
+    if as_json:
+        sys.stdout.write(json.dumps(plain_of(found), indent=1) + "\n")
+        return 0
+    show(split_outlook_table(found))
+    say(split_sentence(found))
     return 0
 
 

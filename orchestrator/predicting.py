@@ -5,9 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator.analysis.frame import frame_of
+from orchestrator.analysis.measured import measured_of
+from orchestrator.analysis.splits import splits_of
 from orchestrator.config.load import load
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.spec import Option, TrialSpec
 from orchestrator.core.sweep import Point
@@ -19,12 +22,14 @@ from orchestrator.predict.corrector import corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of
 from orchestrator.predict.job_advice import JobAdvice, advice_of
-from orchestrator.predict.own import Own, besides_seconds_of, own_of, quickest_of
+from orchestrator.predict.own import Own, besides_seconds_of, is_current, own_of, quickest_of
 from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
 from orchestrator.record.ledger import read_ledgers
 from workloads.registry import workload
 
 _NO_SWEEP = "+sweep=single"
+_COMMAND = "python -m orchestrator"
 
 
 def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Prediction, ...]:
@@ -80,6 +85,24 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
     )
 
 
+def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOutlook, ...]:
+    """Say of each point of a sweep that would split convolutions over several workers what that brings.
+
+    Raises:
+        ConfigError: words that cannot be understood, no such point, or nothing is known of any of them.
+        RecordError: the sweep's own records cannot be read.
+    """
+    settings = _settings(overrides, working_directory)
+    workloads = {point.workload for point in settings.sweep.points}
+    own = latest(
+        each for each in _records(settings) if each.spec.workload in workloads and is_current(each.spec)
+    )
+    families = splits_of(measured_of(frame_of(own.values())), own.values())
+    found = split_outlooks(settings.sweep.points, families)
+    require_known(found, command=" ".join((_COMMAND, *_with_sweep(overrides))))
+    return found
+
+
 def _candidates(
     points: Sequence[Point], own: Sequence[Own], models: DefaultModels, settings: Settings
 ) -> list[Candidate]:
@@ -104,8 +127,12 @@ def _candidates(
 
 
 def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
+    return load(_with_sweep(overrides), working_directory=working_directory)
+
+
+def _with_sweep(overrides: Sequence[str]) -> list[str]:
     names_sweep = any(word.startswith("+sweep=") for word in overrides)
-    return load([*([] if names_sweep else [_NO_SWEEP]), *overrides], working_directory=working_directory)
+    return [*([] if names_sweep else [_NO_SWEEP]), *overrides]
 
 
 def _records(settings: Settings) -> tuple[TrialRecord, ...]:

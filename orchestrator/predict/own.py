@@ -67,11 +67,11 @@ def besides_seconds_of(records: Iterable[TrialRecord]) -> float | None:
 
 def _own(record: TrialRecord) -> Iterator[Own]:
     steady = step_seconds_of(record.result) if record.result else None
-    if steady and _is_current(record.spec):
+    if steady and is_current(record.spec):
         yield Own(trial=record.spec, step_seconds=steady.median, sweep=record.reused_from or record.sweep)
 
 
-def _is_current(trial: TrialSpec) -> bool:
+def is_current(trial: TrialSpec) -> bool:
     """Its workload is still there, with that version."""
     try:
         return workload(trial.workload, trial.workload_options).version == trial.workload_version
