@@ -15,11 +15,11 @@ them out with `--mbit-per-second` and nothing behind it.
 
 Two ways deal out batches instead, by speed (trainer=unequal_ddp) or evenly (trainer=torch_ddp).
 
-Predicted is the speed-up that `analysis/split_time.py` makes of what a trial's record has of its set-up, speeds
-and links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's bound leaves out the
-traffic. Nothing is predicted where speeds change or batches are dealt out. `convolutions` are the step
-without that rest. Run it on a quiet machine: where others wait for a core, a worker that was stopped gets it
-at once, and is no slower than before.
+Predicted is the speed-up that `analysis/split_time.py` makes of what a trial's record has of its set-up,
+speeds and links, and of the rest of the baseline's steps (all but the convolutions); Amdahl's bound leaves
+out the traffic. Nothing is predicted where speeds change or batches are dealt out. `convolutions` are the
+step without that rest. Run it on a quiet machine: where others wait for a core, a worker that was stopped
+gets it at once, and is no slower than before.
 """
 
 import argparse
