@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.train.kernel_shares import Part
 
-LEAST_GAIN = 0.1  # of a step: more than shares by seconds known to 2.5% can be wrong by
+_LEAST_GAIN = 0.1  # of a step: more than shares by seconds known to 2.5% can be wrong by
 
 _LEAST_STEPS = 5
 _MOST_STEPS = 100
@@ -77,7 +77,7 @@ class Balance:
             for new, old, seconds in zip(divided(speeds), parts, look.convolving_seconds, strict=True)
         ]
         gain = min(_gain_of(proposed, look, speeds), _gain_of(proposed, self.before, self.speeds))
-        return (found, None) if gain < LEAST_GAIN else (found.anew(), proposed)
+        return (found, None) if gain < _LEAST_GAIN else (found.anew(), proposed)
 
     def _speeds_in(self, look: Look, parts: Parts) -> Speeds:
         known = self.speeds or self.probed

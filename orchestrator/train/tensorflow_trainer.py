@@ -72,7 +72,7 @@ class TensorFlowTrainer:
         self._train = tf.function(self._train_everywhere, autograph=False)
 
     def rebalance(self) -> None:
-        """Every replica has an equal share, always."""
+        """Each replica keeps its share."""
 
     def step(self, index: int) -> None:
         """Forward, backward, update with the gradients' sum over all replicas: one traced function."""

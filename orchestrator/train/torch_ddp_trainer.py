@@ -95,7 +95,7 @@ class TorchDdpTrainer:
         ]
 
     def rebalance(self) -> None:
-        """Every replica has an equal share, always."""
+        """Each replica keeps its share."""
 
     def step(self, index: int) -> None:
         """Forward, backward with the gradients' mean over all samples of all ranks, update."""

@@ -68,7 +68,7 @@ class TorchXlaTrainer:
         ]
 
     def rebalance(self) -> None:
-        """Every replica has an equal share, always."""
+        """Each replica keeps its share."""
 
     def step(self, index: int) -> None:
         """Forward, backward, update: recorded, compiled when it is new, and handed to the devices."""
