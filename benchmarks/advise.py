@@ -116,7 +116,7 @@ def advised(case: Case, most: float, *, confidence: float) -> tuple[int, float]:
             return judgement.winner, most
         left -= case.costs[chosen]
         measured[chosen] = float(case.truth[chosen])
-        belief = case.belief.given(measured, repeat=case.prior.repeat)
+        belief = case.belief.given(measured, deviation=case.prior.repeat)
 
 
 def in_order(case: Case, most: float, order: Sequence[int]) -> int:

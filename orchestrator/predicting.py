@@ -22,7 +22,7 @@ from orchestrator.predict.corrector import corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of
 from orchestrator.predict.job_advice import JobAdvice, advice_of
-from orchestrator.predict.own import Own, besides_seconds_of, is_current, own_of, quickest_of
+from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, own_of
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
 from orchestrator.record.ledger import read_ledgers
@@ -119,7 +119,7 @@ def _candidates(
             hardware=basis.peers,
             network=basis.workload,
             step=corrected(basis, None),
-            measured_seconds=quickest_of(measured[_identity(point)]),
+            measured=fastest_of(measured[_identity(point)]),
             price=_price_of(point, settings),
         )
         for point, basis in bases

@@ -3,10 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
+from orchestrator.analysis.noise import NOISY
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted, number, share, spread
+from orchestrator.analysis.wording import (
+    UNKNOWN,
+    Number,
+    Spread,
+    counted,
+    counted_marks,
+    number,
+    share,
+    spread,
+)
 from orchestrator.core import codec
-from orchestrator.predict.job_advice import JobAdvice
+from orchestrator.predict.job_advice import JobAdvice, Standing
 
 _MS = 1000
 _MOST_ROWS = 20  # of settings: the others are hardly ever the one
@@ -40,12 +50,14 @@ def sentence_of(advice: JobAdvice) -> str:
     if not winner.chance:
         return f"On {asked}: nothing that can be judged is thought to keep to the limits."
     among = ", of what can be judged" if advice.left_out else ""
-    found = f"On {asked}{among}: {winner.setting}, {winner.provenance},"
+    found = f"On {asked}{among}: {winner.setting}, {_known_by(winner)},"
     if advice.is_clear:
         return f"{found} is clear with a chance of {_chance(winner.chance)}: nothing needs to be measured."
     leads = f"{found} leads with a chance of {_chance(winner.chance)}, below {share(advice.confidence)}"
     if not advice.errands:
         within = f"within budget.usd={advice.budget_usd:g} " if advice.budget_usd is not None else ""
+        if any(each.provenance == "measured" for each in advice.standings):
+            return f"{leads}: no setting that was not measured {within}would tell much more, repeats may."
         return f"{leads}, and no trial {within}would tell much more."
     return f"{leads}: measure {counted(len(advice.errands), 'trial')}, {_cost_of(advice)}."
 
@@ -70,7 +82,13 @@ def _standings_table(advice: JobAdvice) -> Table:
     left = len(advice.standings) - _MOST_ROWS
     return Table(
         title=f"{advice.job}: {advice.asked}",
-        note=f"{_STANDINGS} {left:,} less likely ones are not shown." if left > 0 else _STANDINGS,
+        note=" ".join(
+            (
+                _STANDINGS,
+                *([f"{left:,} less likely ones are not shown."] if left > 0 else []),
+                *([f"Noisy: {NOISY}."] if any(each.num_noisy for each in advice.standings) else []),
+            )
+        ),
         columns=(
             Column(header="setting"),
             Column(header="known by"),
@@ -81,7 +99,7 @@ def _standings_table(advice: JobAdvice) -> Table:
         rows=tuple(
             (
                 each.setting,
-                each.provenance,
+                _known_by(each),
                 spread(Spread(median=each.likely, low=each.low, high=each.high), factor=_MS),
                 _known(each.usd_per_million_samples),
                 _chance(each.chance),
@@ -120,6 +138,11 @@ def _left_out_table(advice: JobAdvice) -> Table:
         columns=tuple(Column(header=each) for each in ("setting", "why", "measure")),
         rows=tuple((each.setting, each.reason, each.to_measure) for each in advice.left_out),
     )
+
+
+def _known_by(standing: Standing) -> str:
+    """`predicted`, `measured, 1 noisy`."""
+    return f"{standing.provenance}{counted_marks(num_noisy=standing.num_noisy, num_resumed=0)}"
 
 
 def _known(value: float | None) -> str:

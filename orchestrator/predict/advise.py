@@ -171,7 +171,7 @@ def agenda(
         chosen = proposal.setting
         left -= costs[chosen]
         costs[chosen] = math.inf
-        belief = belief.given({chosen: float(belief.mean[chosen])}, repeat=repeat)
+        belief = belief.given({chosen: float(belief.mean[chosen])}, deviation=repeat)
         judgement = judge(belief, question, repeat=repeat)
         yield proposal, judgement.chance
 

@@ -63,14 +63,15 @@ class Belief:
         found: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return found
 
-    def given(self, log_seconds: Mapping[int, float], *, repeat: float) -> "Belief":
+    def given(self, log_seconds: Mapping[int, float], *, deviation: float | Sequence[float]) -> "Belief":
         """After some settings were measured.
 
         Args:
-            repeat: deviation of the logarithms of repeats.
+            deviation: of what was measured, from what it would be after many repeats: of each, or of all.
         """
         rows = list(log_seconds)
-        known = self.covariance[np.ix_(rows, rows)] + repeat**2 * np.eye(len(rows))
+        noise = np.broadcast_to(np.square(deviation), len(rows))
+        known = self.covariance[np.ix_(rows, rows)] + np.diag(noise)
         weights = np.linalg.solve(known, self.covariance[rows])
         surprise = np.array(list(log_seconds.values())) - self.mean[rows]
         return Belief(

@@ -12,6 +12,7 @@ from orchestrator.core.sweep import Point
 from orchestrator.predict.advise import Question
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
+from orchestrator.predict.own import Own, repeated
 from orchestrator.predict.prior import Prior
 
 _SECONDS_PER_HOUR = 3600
@@ -25,14 +26,14 @@ class Candidate:
         hardware: equal for those that differ in the batch size alone.
         network: deviation of what is left of a network there.
         step: as if nothing of its workload had been measured.
-        measured_seconds: of a step; None: it was not measured.
+        measured: repeats of it; none: it was not measured.
     """
 
     point: Point
     hardware: Hashable
     network: float
     step: Estimate | Refusal
-    measured_seconds: float | None
+    measured: tuple[Own, ...]
     price: Price | Unpriced
 
     @property
@@ -54,7 +55,7 @@ class Candidate:
         return self.usd_per_second * self.price.billed_seconds(seconds)
 
     def thought(self, prior: Prior) -> Thought | None:
-        """Before its workload was measured; None: nothing is known of it."""
+        """Before its workload was measured, or of what was measured alone; None: nothing is known of it."""
         if isinstance(self.step, Estimate):
             deviation = math.log(self.step.high / self.step.likely) / prior.quantile
             network = min(deviation, self.network)
@@ -65,13 +66,14 @@ class Candidate:
                 device=math.sqrt(deviation**2 - network**2),
                 network=network,
             )
-        if self.measured_seconds is None:
+        if not self.measured:
             return None
+        found = repeated(self.measured, prior)
         return Thought(
             hardware=(self.hardware, self.point.global_batch_size),  # it teaches nothing of others
             batch_size=self.point.global_batch_size,
-            log_seconds=math.log(self.measured_seconds),
-            device=prior.repeat,
+            log_seconds=found.mean,
+            device=found.of_mean,
             network=0.0,
         )
 
@@ -88,10 +90,15 @@ def why_not(each: Candidate, aim: Aim, prior: Prior) -> Refusal | None:
 def belief_in(known: Sequence[Candidate], prior: Prior, kinship: Kinship) -> Belief:
     """What is thought of settings that can be judged, with what was measured of them."""
     thoughts = [thought for each in known if (thought := each.thought(prior))]
-    measured = {
-        index: math.log(each.measured_seconds) for index, each in enumerate(known) if each.measured_seconds
+    found = {
+        index: repeated(each.measured, prior)
+        for index, each in enumerate(known)
+        if each.measured and isinstance(each.step, Estimate)  # others are thought of as they were measured
     }
-    return belief_of(thoughts, kinship).given(measured, repeat=prior.repeat)
+    return belief_of(thoughts, kinship).given(
+        {index: each.mean for index, each in found.items()},
+        deviation=[each.of_mean for each in found.values()],
+    )
 
 
 def question_of(candidates: Sequence[Candidate], aim: Aim) -> Question:

@@ -16,8 +16,8 @@ from orchestrator.predict.analytic import around
 from orchestrator.predict.basis import Asked, Basis, basis_of
 from orchestrator.predict.corrector import BasisOf, corrector_of, told_of
 from orchestrator.predict.defaults import DefaultModels
-from orchestrator.predict.own import Own
-from orchestrator.predict.prior import Prior, learned_from
+from orchestrator.predict.own import Own, repeated
+from orchestrator.predict.prior import Prior
 from orchestrator.predict.shape import Shape, shape_of
 from workloads.registry import workload
 
@@ -83,8 +83,7 @@ def blind_estimator_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior
 
 
 def _repeated(own: Sequence[Own], prior: Prior) -> Estimate:
-    logs = [math.log(each.step_seconds) for each in own]
-    found = learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
+    found = repeated(own, prior)
     return around(
         math.exp(found.mean),
         factor=math.exp(prior.quantile * found.deviation),

@@ -28,6 +28,7 @@ class Standing:
     """A setting by what is known of it by now.
 
     Attributes:
+        num_noisy: of its repeats, those that something else disturbed.
         low, likely, high: seconds of a step; what is to hold 90 of 100 measurements.
         usd_per_million_samples: None: no price is known.
         chance: that it keeps to the limits and lies within 5% of the best.
@@ -35,6 +36,7 @@ class Standing:
 
     setting: str
     provenance: Literal["measured", "predicted"]
+    num_noisy: int
     low: float
     likely: float
     high: float
@@ -151,7 +153,8 @@ def _standings_of(
         found.append(
             Standing(
                 setting=each.setting,
-                provenance="measured" if each.measured_seconds else "predicted",
+                provenance="measured" if each.measured else "predicted",
+                num_noisy=sum(one.is_noisy for one in each.measured),
                 low=likely / factor,
                 likely=likely,
                 high=likely * factor,
@@ -175,7 +178,7 @@ def _errands_of(
     seconds: Floats = steps * np.exp(belief.mean) + besides
     usd = np.array([each.usd_of(value) for each, value in zip(known, seconds.tolist(), strict=True)])
     costs = np.where(np.isnan(usd).any(), seconds, usd)  # time ranks them where a price is missing
-    costs[[index for index, each in enumerate(known) if each.measured_seconds]] = math.inf
+    costs[[index for index, each in enumerate(known) if each.measured]] = math.inf
     proposals = agenda(
         belief,
         question,

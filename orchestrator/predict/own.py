@@ -1,13 +1,16 @@
 """The user's own records -> measured steps of workloads as these are now. Pure."""
 
+import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
+from orchestrator.analysis.noise import noise_of
 from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec
+from orchestrator.predict.prior import Learned, Prior, learned_from
 from orchestrator.predict.shape import Shape, shape_of
 from workloads.registry import workload
 
@@ -19,11 +22,18 @@ class Own:
     Attributes:
         step_seconds: median over its blocks.
         sweep: that made it.
+        is_noisy: something else disturbed it, as its record tells.
     """
 
     trial: TrialSpec
     step_seconds: float
     sweep: str
+    is_noisy: bool
+
+    @property
+    def log_seconds(self) -> float:
+        """Logarithm of a step's."""
+        return math.log(self.step_seconds)
 
 
 def is_measurement(record: TrialRecord) -> bool:
@@ -44,12 +54,19 @@ def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[
     return tuple(own for each in distinct.values() for own in _own(each))
 
 
-def quickest_of(own: Iterable[Own]) -> float | None:
-    """Seconds of a step, of several trainers those of the fastest; None: it was not measured."""
-    alike: dict[Shape, list[float]] = defaultdict(list)
+def fastest_of(own: Iterable[Own]) -> tuple[Own, ...]:
+    """Repeats of one step, of several trainers those of the fastest; none: it was not measured."""
+    alike: dict[Shape, list[Own]] = defaultdict(list)
     for each in own:
-        alike[shape_of(each.trial)].append(each.step_seconds)
-    return min((median(each) for each in alike.values()), default=None)
+        alike[shape_of(each.trial)].append(each)
+    repeats = alike.values()
+    return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
+
+
+def repeated(own: Sequence[Own], prior: Prior) -> Learned:
+    """What repeats of one step, at least one, say of the logarithm of its seconds."""
+    logs = [each.log_seconds for each in own]
+    return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
 
 
 def besides_seconds_of(records: Iterable[TrialRecord]) -> float | None:
@@ -68,7 +85,12 @@ def besides_seconds_of(records: Iterable[TrialRecord]) -> float | None:
 def _own(record: TrialRecord) -> Iterator[Own]:
     steady = step_seconds_of(record.result) if record.result else None
     if steady and is_current(record.spec):
-        yield Own(trial=record.spec, step_seconds=steady.median, sweep=record.reused_from or record.sweep)
+        yield Own(
+            trial=record.spec,
+            step_seconds=steady.median,
+            sweep=record.reused_from or record.sweep,
+            is_noisy=bool(noise_of(record)),
+        )
 
 
 def is_current(trial: TrialSpec) -> bool:

@@ -33,10 +33,20 @@ class Prior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """What measurements say of the logarithm of the next one over its sum of parts."""
+    """What measurements say of the logarithm of the next one over its sum of parts.
+
+    Attributes:
+        of_mean, of_one: deviations of the mean itself, and of one measurement from it.
+    """
 
     mean: float
-    deviation: float
+    of_mean: float
+    of_one: float
+
+    @property
+    def deviation(self) -> float:
+        """Of the next one from the mean."""
+        return math.hypot(self.of_mean, self.of_one)
 
 
 def learned_from(logs: Sequence[float], *, device: float, workload: float, freedom: int) -> Learned:
@@ -50,4 +60,6 @@ def learned_from(logs: Sequence[float], *, device: float, workload: float, freed
     squares = math.fsum((each - mean) ** 2 for each in logs)
     variance = (freedom * workload**2 + squares) / (freedom + count - 1)
     weight = 1.0 if math.isinf(device) else count * device**2 / (count * device**2 + variance)
-    return Learned(mean=weight * mean, deviation=math.sqrt(variance * (1 + weight / count)))
+    return Learned(
+        mean=weight * mean, of_mean=math.sqrt(variance * weight / count), of_one=math.sqrt(variance)
+    )

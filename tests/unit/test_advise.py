@@ -6,22 +6,25 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from builders import trial_spec
 from plan_values import point
 from price_values import price_list
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.estimate import Refusal
+from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Unpriced
 from orchestrator.core.wish import Wish
+from orchestrator.predict.advice_table import sentence_of, tables_of
 from orchestrator.predict.advise import Judgement, Probe, Question, agenda, judge, next_of
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.analytic import Measured
 from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
-from orchestrator.predict.candidates import Candidate
+from orchestrator.predict.candidates import Candidate, belief_in
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.demand import Demand
 from orchestrator.predict.fit_kinship import fit_kinship
 from orchestrator.predict.job_advice import advice_of
+from orchestrator.predict.own import Own
 
 KINSHIP = Kinship(devices=0.5, doublings=4.0)
 REPEAT = 0.02
@@ -123,7 +126,7 @@ def test_a_measurement_moves_most_what_is_most_alike():
         thought(hardware="t4", network=0.0),
     )
     before = belief_of(thoughts, KINSHIP)
-    after = before.given({0: math.log(2.0)}, repeat=REPEAT)
+    after = before.given({0: math.log(2.0)}, deviation=REPEAT)
     own, doubled, elsewhere, unlike = np.exp(after.mean)
     assert own == pytest.approx(2.0, rel=0.01)
     assert own > doubled > elsewhere > unlike == 1.0
@@ -135,25 +138,68 @@ def test_a_measurement_moves_most_what_is_most_alike():
 
 def test_nothing_measured_changes_nothing():
     before = belief_of((thought(), thought(hardware="t4")), KINSHIP)
-    after = before.given({}, repeat=REPEAT)
+    after = before.given({}, deviation=())
     assert np.array_equal(before.mean, after.mean)
     assert np.array_equal(before.covariance, after.covariance)
 
 
-def test_a_job_of_too_many_settings_is_refused():
-    one = Candidate(
-        point=point(),
-        hardware="cpu",
+NO_CPU = Refusal(reason="no CPU was measured", to_measure="it")
+
+
+def candidate(*seconds, step=NO_CPU, is_noisy=False, **changes):
+    """A setting with repeats that took so long a step, of which others tell nothing."""
+    repeats = (
+        Own(trial=trial_spec(repeat=number), step_seconds=each, sweep="mine", is_noisy=is_noisy)
+        for number, each in enumerate(seconds)
+    )
+    return Candidate(
+        point=point(**changes),
+        hardware=tuple(changes.items()),
         network=0.3,
-        step=Refusal(reason="no CPU was measured", to_measure="it"),
-        measured_seconds=None,
+        step=step,
+        measured=tuple(repeats),
         price=Unpriced(reason="none"),
     )
+
+
+def advice_on(*candidates):
     aim = Aim(wish=Wish(), confidence=0.9, budget_usd=None)
     known = {"prior": default_models().prior, "kinship": KINSHIP, "besides_seconds": None}
-    assert advice_of("a job", [one], aim, **known).winner is None
+    return advice_of("a job", candidates, aim, **known)
+
+
+def test_a_job_of_too_many_settings_is_refused():
+    one = candidate()
+    assert advice_on(one).winner is None
     with pytest.raises(ConfigError, match="a job has 501 settings; advice is given on 500 at most"):
-        advice_of("a job", [one] * 501, aim, **known)
+        advice_on(*[one] * 501)
+
+
+def test_a_winner_is_as_sure_as_its_repeats_lie_close():
+    def advice(*factors):
+        return advice_on(candidate(*factors), candidate(*(1.1 * each for each in factors), precision="bf16"))
+
+    close, apart = advice(1.0, 1.01, 0.99), advice(1.0, 1.5, 0.67)
+    assert [close.is_clear, apart.is_clear] == [True, False]
+    assert sentence_of(apart).endswith(
+        "below 90%: no setting that was not measured would tell much more, repeats may."
+    )
+
+
+@pytest.mark.parametrize("step", [NO_CPU, Estimate(low=1e-6, likely=1.0, high=1e6, source="a guess")])
+def test_a_measurement_counts_once_whether_others_tell_of_its_setting_or_not(step):
+    prior, (one,) = default_models().prior, (candidate(2.0, step=step),)
+    found = belief_in([one], prior, KINSHIP)
+    assert math.exp(found.mean[0]) == pytest.approx(2.0, rel=0.01)
+    assert found.deviation[0] == pytest.approx(prior.repeat, rel=0.01)
+
+
+def test_what_was_measured_beside_something_else_says_so():
+    advice = advice_on(candidate(1.0, 1.0, is_noisy=True), candidate(2.0, precision="bf16"))
+    assert "fp32, batch 64, measured, 2 noisy, is clear" in sentence_of(advice)
+    (table,) = tables_of(advice)
+    assert [row[1] for row in table.rows] == ["measured, 2 noisy", "measured"]
+    assert "Noisy: the host's load average" in table.note
 
 
 @pytest.mark.parametrize(
