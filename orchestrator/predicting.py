@@ -9,6 +9,7 @@ from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
 from orchestrator.analysis.splits import splits_of
 from orchestrator.config.load import load
+from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
@@ -20,7 +21,7 @@ from orchestrator.predict.basis import Asked, basis_of
 from orchestrator.predict.candidates import Candidate
 from orchestrator.predict.corrector import corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
-from orchestrator.predict.estimator import bases_of
+from orchestrator.predict.estimator import bases_of, measured_step
 from orchestrator.predict.job_advice import JobAdvice, advice_of
 from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, own_of
 from orchestrator.predict.prediction_table import Prediction
@@ -42,12 +43,18 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     settings, models = _settings(overrides, working_directory), default_models()
     own = own_of(_records(settings), devices=settings.sweep.devices)
     corrected = corrector_of(bases_of(settings.sweep.devices, models), own, models.prior)
+    measured = _by_identity(own)
+
+    def step_of(point: Point, asked: Asked) -> Estimate | Refusal:
+        repeats = fastest_of(measured[_identity(point)])
+        return measured_step(repeats, models.prior) if repeats else corrected(basis_of(asked, models), None)
+
     asked = [(point, _asked(point)) for point in _distinct(settings.sweep.points)]
     return tuple(
         Prediction(
             point=point,
             roofline=each.roofline,
-            step=corrected(basis_of(each, models), None),
+            step=step_of(point, each),
             price=_price_of(point, settings),
         )
         for point, each in asked
@@ -110,9 +117,7 @@ def _candidates(
     others = [each for each in own if each.trial.workload != points[0].workload]
     corrected = corrector_of(bases_of(settings.sweep.devices, models), others, models.prior)
     bases = [(point, basis_of(_asked(point), models)) for point in points]
-    measured: dict[object, list[Own]] = defaultdict(list)
-    for each in own:
-        measured[_identity_of_trial(each.trial)].append(each)
+    measured = _by_identity(own)
     return [
         Candidate(
             point=point,
@@ -158,6 +163,13 @@ def _asked(point: Point) -> Asked:
         num_workers=point.num_workers,
         global_batch_size=point.global_batch_size,
     )
+
+
+def _by_identity(own: Iterable[Own]) -> Mapping[object, list[Own]]:
+    found: dict[object, list[Own]] = defaultdict(list)
+    for each in own:
+        found[_identity_of_trial(each.trial)].append(each)
+    return found
 
 
 def _identity(point: Point) -> object:

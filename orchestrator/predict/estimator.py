@@ -66,7 +66,7 @@ def estimator_of(basis_of_trial: BasisOf, own: Sequence[Own], prior: Prior) -> E
 
     def estimate(trial: TrialSpec) -> Estimate | Refusal:
         repeats = same.get(shape_of(trial))
-        return _repeated(repeats, prior) if repeats else corrected(basis_of_trial(trial), trial.trainer)
+        return measured_step(repeats, prior) if repeats else corrected(basis_of_trial(trial), trial.trainer)
 
     return estimate
 
@@ -82,7 +82,8 @@ def blind_estimator_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior
     return lambda trial: without(trial.workload)(trial)
 
 
-def _repeated(own: Sequence[Own], prior: Prior) -> Estimate:
+def measured_step(own: Sequence[Own], prior: Prior) -> Estimate:
+    """Of repeats of one step, at least one."""
     found = repeated(own, prior)
     return around(
         math.exp(found.mean),

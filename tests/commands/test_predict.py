@@ -50,10 +50,10 @@ def test_every_point_of_a_sweep_is_predicted_or_refused(working_directory):
     assert {kind for key, kind in kinds.items() if key != ("gpu", "fp32")} == {Refusal}
 
 
-def own_record(**changes):
+def own_record(*, step_seconds=0.1, **changes):
     """One of the user's, of lenet5 on a T4 that was far slower than what others measured."""
     spec = trial_spec(workload="lenet5", device="t4", host_cpu=None, **changes)
-    return record(spec=spec, sweep="mine", result=train_result(block_seconds=((1.0,) * 6,)))
+    return record(spec=spec, sweep="mine", result=train_result(block_seconds=((10 * step_seconds,) * 6,)))
 
 
 def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, capsys):
@@ -66,6 +66,18 @@ def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, 
     assert main(["plan", "--json", "+sweep=smoke", "trainer=torch_ddp", *words]) == 0
     forecasts = json.loads(capsys.readouterr().out)["forecasts"]
     assert found.source in {each["step"].get("source") for each in forecasts}
+
+
+def test_own_records_of_the_very_step_are_what_is_predicted_and_of_trainers_the_fastest(working_directory):
+    words = ("workload=lenet5", "device=t4")
+    ledger = Ledger(working_directory / "outputs/mine/records.jsonl")
+    ledger.append(own_record())
+    (found,) = asked(working_directory, *words, "trainer=torch_ddp,tensorflow")
+    assert found.step.likely == pytest.approx(0.1)
+    assert found.step.source == "own records of this very step: 1 of sweep mine"
+    ledger.append(own_record(trainer="tensorflow", step_seconds=0.05))
+    assert step(working_directory, *words).likely == pytest.approx(0.05)
+    assert step(working_directory, *words, "global_batch_size=128").source.startswith("own records there of")
 
 
 def test_a_device_without_measurements_has_a_wider_interval(working_directory):
