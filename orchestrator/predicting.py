@@ -1,7 +1,7 @@
 """The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,12 +10,14 @@ from orchestrator.analysis.measured import measured_of
 from orchestrator.analysis.splits import splits_of
 from orchestrator.config.load import load
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.inventory import Inventory
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
-from orchestrator.core.spec import Option, TrialSpec
+from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.plan.prices import price_of
+from orchestrator.plan.sites import nodes_of
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.basis import Asked, basis_of
 from orchestrator.predict.candidates import Candidate
@@ -23,14 +25,19 @@ from orchestrator.predict.corrector import corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of, measured_step
 from orchestrator.predict.job_advice import JobAdvice, advice_of
-from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, own_of
-from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, of_source, own_of
+from orchestrator.predict.prediction_table import Prediction, job_in_words
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
 from orchestrator.record.ledger import read_ledgers
+from orchestrator.situation import inventory_of
+from orchestrator.train.registry import trainer_info
 from workloads.registry import workload
 
 _NO_SWEEP = "+sweep=single"
 _COMMAND = "python -m orchestrator"
+
+_MeasuredOf = Callable[[Point], tuple[Own, ...]]
+"""Own repeats of the very step of a point, of several trainers those of the fastest."""
 
 
 def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Prediction, ...]:
@@ -43,13 +50,14 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     settings, models = _settings(overrides, working_directory), default_models()
     own = own_of(_records(settings), devices=settings.sweep.devices)
     corrected = corrector_of(bases_of(settings.sweep.devices, models), own, models.prior)
-    measured = _by_identity(own)
+    inventory = inventory_of(settings)
+    measured = _measured_of(own, inventory)
 
     def step_of(point: Point, asked: Asked) -> Estimate | Refusal:
-        repeats = fastest_of(measured[_identity(point)])
+        repeats = measured(point)
         return measured_step(repeats, models.prior) if repeats else corrected(basis_of(asked, models), None)
 
-    asked = [(point, _asked(point)) for point in _distinct(settings.sweep.points)]
+    asked = [(point, _asked(point)) for point in _distinct(settings.sweep.points, inventory)]
     return tuple(
         Prediction(
             point=point,
@@ -75,20 +83,21 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
     aim = Aim(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
     aim.check(settings.prices)
     records = _records(settings)
-    own = own_of(records, devices=settings.sweep.devices)
-    jobs: dict[tuple[str, str], list[Point]] = defaultdict(list)
-    for point in _distinct(settings.sweep.points):
-        jobs[point.workload, _in_words(point.workload_options)].append(point)
+    own, inventory = own_of(records, devices=settings.sweep.devices), inventory_of(settings)
+    measured = _measured_of(own, inventory)
+    jobs: dict[str, list[Point]] = defaultdict(list)
+    for point in _distinct(settings.sweep.points, inventory):
+        jobs[job_in_words(point)].append(point)
     return tuple(
         advice_of(
-            f"{name} {knobs}".rstrip(),
-            _candidates(points, own, models, settings),
+            job,
+            _candidates(points, own, measured, models, settings),
             aim,
             prior=models.prior,
             kinship=models.kinship,
             besides_seconds=besides_seconds_of(records),
         )
-        for (name, knobs), points in jobs.items()
+        for job, points in jobs.items()
     )
 
 
@@ -111,20 +120,23 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
 
 
 def _candidates(
-    points: Sequence[Point], own: Sequence[Own], models: DefaultModels, settings: Settings
+    points: Sequence[Point],
+    own: Sequence[Own],
+    measured: _MeasuredOf,
+    models: DefaultModels,
+    settings: Settings,
 ) -> list[Candidate]:
     """Of one workload, each estimated as if nothing of it had been measured."""
     others = [each for each in own if each.trial.workload != points[0].workload]
     corrected = corrector_of(bases_of(settings.sweep.devices, models), others, models.prior)
     bases = [(point, basis_of(_asked(point), models)) for point in points]
-    measured = _by_identity(own)
     return [
         Candidate(
             point=point,
             hardware=basis.peers,
             network=basis.workload,
             step=corrected(basis, None),
-            measured=fastest_of(measured[_identity(point)]),
+            measured=measured(point),
             price=_price_of(point, settings),
         )
         for point, basis in bases
@@ -150,9 +162,9 @@ def _price_of(point: Point, settings: Settings) -> Price | Unpriced:
     return price_of(point.device, point.num_workers, prices=settings.prices, today=today)
 
 
-def _distinct(points: Iterable[Point]) -> Iterable[Point]:
-    """Each hardware once."""
-    return {_identity(point): point for point in points}.values()
+def _distinct(points: Iterable[Point], inventory: Inventory) -> Iterable[Point]:
+    """Each hardware once, of each source of data."""
+    return {(_identity(point, inventory), point.data_source): point for point in points}.values()
 
 
 def _asked(point: Point) -> Asked:
@@ -165,22 +177,25 @@ def _asked(point: Point) -> Asked:
     )
 
 
-def _by_identity(own: Iterable[Own]) -> Mapping[object, list[Own]]:
-    found: dict[object, list[Own]] = defaultdict(list)
+def _measured_of(own: Iterable[Own], inventory: Inventory) -> _MeasuredOf:
+    alike: dict[object, list[Own]] = defaultdict(list)
     for each in own:
-        found[_identity_of_trial(each.trial)].append(each)
-    return found
+        alike[_identity_of_trial(each.trial)].append(each)
+    return lambda point: fastest_of(of_source(alike[_identity(point, inventory)], point.data_source))
 
 
-def _identity(point: Point) -> object:
-    """What a prediction depends on: not on the trainer."""
+def _identity(point: Point, inventory: Inventory) -> object:
+    """What a prediction depends on beside the data: not on the trainer."""
+    node, num_hosts = nodes_of(point, trainer_info(point.trainer), inventory=inventory)
     return (
         point.workload,
-        _in_words(point.workload_options),
+        tuple(sorted(point.workload_options.items())),
         point.device.name,
         point.precision,
         point.num_workers,
+        num_hosts,
         point.global_batch_size,
+        node.host_cpu if point.device.kind == "cpu" else None,
     )
 
 
@@ -188,14 +203,11 @@ def _identity_of_trial(trial: TrialSpec) -> object:
     """The same for a trial of that point."""
     return (
         trial.workload,
-        _in_words(trial.workload_options),
+        tuple(sorted(trial.workload_options.items())),
         trial.device,
         trial.precision,
         trial.num_workers,
+        trial.num_hosts,
         trial.global_batch_size,
+        trial.host_cpu,
     )
-
-
-def _in_words(options: Mapping[str, Option]) -> str:
-    """`image_size=64 units=32`."""
-    return " ".join(f"{name}={value!r}" for name, value in sorted(options.items()))

@@ -58,7 +58,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
     if settings.images:
         require_browser()
     return Situation(
-        inventory=_inventory_of(settings),
+        inventory=inventory_of(settings),
         environments={name: _environment_of(settings, name) for name in settings.trainers},
         data={
             (name, source): _data_of(settings, name, source, download=download, progress=progress)
@@ -88,7 +88,7 @@ def _ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
     return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
 
 
-def _inventory_of(settings: Settings) -> Inventory:
+def inventory_of(settings: Settings) -> Inventory:
     """This host, or pools: then its own accelerators are nobody's."""
     if settings.cluster is None:
         return of_host(local_node(tuple(settings.sweep.devices.values())))

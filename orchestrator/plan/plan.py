@@ -14,7 +14,7 @@ from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.plan.answers import Answers, answers_of, failures_of, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.sites import hosts_on, site_of
+from orchestrator.plan.sites import nodes_of, site_of
 from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
 
 Outcome = Placement | Cached | Failed | Skipped
@@ -152,8 +152,7 @@ def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
     """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
     trainer = _trainer(point, known)
     site = site_of(point, trainer, inventory=known.inventory)
-    node = site.node if site and not site.is_fake else known.inventory.host
-    num_hosts = (hosts_on(site, point, trainer) if site else point.num_hosts) or 1
+    node, num_hosts = nodes_of(point, trainer, inventory=known.inventory)
     for repeat in range(repeats):
         trial = trial_of(
             point, repeat, trainer=trainer, data_ids=known.data_ids, node=node, num_hosts=num_hosts

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from operator import itemgetter
 
+from orchestrator.core.device import Node
 from orchestrator.core.inventory import Inventory, Site
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
@@ -28,6 +29,13 @@ def hosts_on(site: Site, point: Point, trainer: TrainerInfo) -> int | None:
         "any",
     )
     return next((each for each in _splits(point) if fits and _takes(site, point, trainer, each)), None)
+
+
+def nodes_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Node, int]:
+    """A node that the point's trials are of, and on how many such: of its site, where that is a real one."""
+    site = site_of(point, trainer, inventory=inventory)
+    node = site.node if site and not site.is_fake else inventory.host
+    return node, (hosts_on(site, point, trainer) if site else point.num_hosts) or 1
 
 
 def absence(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.analysis.wording import counted
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.sweep import Point
@@ -40,7 +41,8 @@ class Candidate:
     def setting(self) -> str:
         """`v100, fp32, 2 workers, batch 64`."""
         point = self.point
-        workers = f"{point.num_workers} workers, " if point.num_workers > 1 else ""
+        hosts = f" on {counted(point.num_hosts, 'host')}" if point.num_hosts else ""
+        workers = f"{point.num_workers} workers{hosts}, " if point.num_workers > 1 else ""
         return f"{point.device.name}, {point.precision}, {workers}batch {point.global_batch_size}"
 
     @property

@@ -63,6 +63,13 @@ def fastest_of(own: Iterable[Own]) -> tuple[Own, ...]:
     return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
 
 
+def of_source(own: Sequence[Own], source: str) -> tuple[Own, ...]:
+    """Those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
+    kinds = ("real", "standin", "synthetic") if source == "auto" else (source,)
+    found = (tuple(each for each in own if each.trial.data.startswith(f"{kind}:")) for kind in kinds)
+    return next(filter(None, found), ())
+
+
 def repeated(own: Sequence[Own], prior: Prior) -> Learned:
     """What repeats of one step, at least one, say of the logarithm of its seconds."""
     logs = [each.log_seconds for each in own]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.predicted import origin_of
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Spread, count, number, spread
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, count, counted, number, spread
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.sweep import Point
@@ -60,18 +60,27 @@ def prediction_table(found: Iterable[Prediction]) -> Table:
 
 def _row(prediction: Prediction) -> tuple[str, ...]:
     point, step, price = prediction.point, prediction.step, prediction.price
-    knobs = "".join(f" {name}={value}" for name, value in point.workload_options.items())
     return (
-        f"{point.workload}{knobs}",
+        job_in_words(point),
         point.device.name,
         point.precision,
         count(point.global_batch_size),
-        count(point.num_workers),
+        Number(f"{point.num_workers} on {counted(point.num_hosts, 'host')}", point.num_workers)
+        if point.num_hosts
+        else count(point.num_workers),
         _roofline(prediction.roofline),
         _spread(step, factor=_MS) if isinstance(step, Estimate) else UNKNOWN,
         _usd(step, price, batch=point.global_batch_size) if isinstance(step, Estimate) else UNKNOWN,
         origin_of(step),
     )
+
+
+def job_in_words(point: Point) -> str:
+    """`vgg16 image_size=64 data.source=real`."""
+    options = sorted(point.workload_options.items())
+    if point.data_source != "auto":
+        options.append(("data.source", point.data_source))
+    return " ".join((point.workload, *(f"{name}={value}" for name, value in options)))
 
 
 def transfers_table(found: Iterable[Transfer]) -> Table:

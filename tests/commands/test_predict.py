@@ -10,6 +10,7 @@ from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict import defaults
 from orchestrator.predict.defaults import default_models
+from orchestrator.predict.prediction_table import prediction_table
 from orchestrator.predicting import predicted
 from orchestrator.record.ledger import Ledger
 
@@ -78,6 +79,17 @@ def test_own_records_of_the_very_step_are_what_is_predicted_and_of_trainers_the_
     ledger.append(own_record(trainer="tensorflow", step_seconds=0.05))
     assert step(working_directory, *words).likely == pytest.approx(0.05)
     assert step(working_directory, *words, "global_batch_size=128").source.startswith("own records there of")
+    assert step(working_directory, *words, "data.source=real").source.startswith("own records there of")
+
+
+def test_what_tells_points_apart_stands_in_their_rows(working_directory):
+    words = ("device=t4", "num_workers=2", "num_hosts=1,2", "data.source=auto,synthetic")
+    rows = prediction_table(asked(working_directory, "workload=lenet5", *words)).rows
+    assert [(row[0], row[4]) for row in rows] == [
+        (job, workers)
+        for workers in ("2 on 1 host", "2 on 2 hosts")
+        for job in ("lenet5", "lenet5 data.source=synthetic")
+    ]
 
 
 def test_a_device_without_measurements_has_a_wider_interval(working_directory):

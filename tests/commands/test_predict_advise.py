@@ -6,6 +6,7 @@ import pytest
 from builders import record, train_result, trial_spec
 
 from orchestrator.cli import main
+from orchestrator.execute.inventory import local_node
 from orchestrator.predicting import advised
 from orchestrator.record.ledger import Ledger
 
@@ -27,7 +28,10 @@ def advice(working_directory, *words, confidence=0.9):
 def measure(working_directory, device, seconds, **changes):
     """A record of that network there, of one sweep of the user's."""
     spec = trial_spec(
-        workload="vgg16", workload_options={"image_size": 64}, device=device, host_cpu=None, **changes
+        workload="vgg16",
+        workload_options={"image_size": 64},
+        device=device,
+        **{"host_cpu": None, **changes},
     )
     took = train_result(block_seconds=((10 * seconds,) * 6,))
     Ledger(working_directory / "outputs/mine/records.jsonl").append(
@@ -75,6 +79,39 @@ def test_of_trainers_on_one_device_the_fastest_counts(working_directory):
     assert {each.setting: each.likely for each in found.standings}["t4, fp32, batch 64"] == pytest.approx(
         0.08, rel=0.02
     )
+
+
+def test_a_measurement_on_another_host_s_cpu_is_none_on_this_one(working_directory):
+    words = (*VGG[:3], "device=cpu")
+    measure(working_directory, "cpu", 0.01, host_cpu="Server CPU x64")
+    assert advice(working_directory, *words).winner is None
+    measure(working_directory, "cpu", 0.1, host_cpu=local_node(()).host_cpu)
+    assert advice(working_directory, *words).winner.likely == pytest.approx(0.1)
+
+
+def test_a_measurement_on_more_hosts_is_one_of_as_many(working_directory):
+    words = (*VGG[:3], "device=t4", "num_workers=2")
+    measure(working_directory, "t4", 0.1, num_workers=2, num_hosts=2)
+    assert advice(working_directory, *words).winner is None
+    found = advice(working_directory, *words, "num_hosts=1,2")
+    assert [each.setting for each in found.standings] == ["t4, fp32, 2 workers on 2 hosts, batch 64"]
+
+
+def test_measurements_on_other_data_are_not_compared(working_directory):
+    measure(working_directory, "t4", 0.1, data="real:1")
+    measure(working_directory, "t4", 0.01, data="synthetic:1")
+
+    def likely(*words):
+        found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
+        rows = ((each.job, one) for each in found for one in each.standings)
+        return {job: one.likely for job, one in rows if one.setting.startswith("t4")}
+
+    name = "vgg16 image_size=64"
+    assert likely() == {name: pytest.approx(0.1, rel=0.02)}
+    assert likely("data.source=real,synthetic") == {
+        f"{name} data.source=real": pytest.approx(0.1, rel=0.02),
+        f"{name} data.source=synthetic": pytest.approx(0.01, rel=0.02),
+    }
 
 
 def test_a_budget_leaves_out_what_it_cannot_pay(working_directory, capsys):
