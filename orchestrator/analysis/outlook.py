@@ -11,7 +11,7 @@ from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.predicted import Predicted
 from orchestrator.analysis.setting import Setting, label_of, setting_of, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, Spread, spread
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, counted_marks, spread
 from orchestrator.core.price import Price
 
 _JOB = ("workload", "workload_options", "workload_version", "data")
@@ -28,12 +28,12 @@ class Prospect:
     """One setting of a job.
 
     Attributes:
-        basis: `measured`, or `predicted`.
+        known_by: `predicted`, `measured`, `measured, 1 noisy`.
         usd_per_million_samples: None where no price is known, with `marks` of that price.
     """
 
     label: str
-    basis: str
+    known_by: str
     step_seconds: Spread
     samples_per_second: Spread
     usd_per_million_samples: Spread | None
@@ -86,9 +86,10 @@ def _fastest_first(prospects: Iterable[Prospect]) -> tuple[Prospect, ...]:
 def _measured(each: Measured, told: Sequence[str]) -> Prospect:
     own = ("device", "trainer", "precision", *(name for name in told if name not in _JOB))
     usd = each.usd_per_million_samples
+    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
     return Prospect(
         label=label_of(each.setting, dict.fromkeys(own)),
-        basis="measured",
+        known_by=f"measured{marked}",
         step_seconds=each.step_seconds,
         samples_per_second=each.samples_per_second,
         usd_per_million_samples=usd if math.isfinite(usd.median) else None,
@@ -102,7 +103,7 @@ def _predicted(each: Predicted, told: Sequence[str]) -> Prospect:
     own = ("device", "precision", *(name for name in told if name in _OTHERS))
     return Prospect(
         label=label_of(setting_of(each.trial), dict.fromkeys(own)),
-        basis="predicted",
+        known_by="predicted",
         step_seconds=step,
         samples_per_second=Spread(median=batch / step.median, low=batch / step.high, high=batch / step.low),
         usd_per_million_samples=each.usd_per_million_samples,
@@ -123,7 +124,7 @@ def outlook_table(outlooks: Sequence[Outlook]) -> Table:
             (
                 each.where,
                 one.label,
-                one.basis,
+                one.known_by,
                 spread(one.samples_per_second),
                 spread(one.step_seconds, factor=1000),
                 dollars_in(one),

@@ -23,8 +23,9 @@ def _by_time(outlook: Outlook) -> Iterator[str]:
         yield _sentence(outlook, told)
         return
     other = outlook.measured[0]
-    ahead = _over(best.samples_per_second, other.samples_per_second.median)
-    yield _sentence(outlook, f"{told}: {_verdict(ahead, 'faster')} than {other.label}, the fastest measured")
+    ahead = _over(best.samples_per_second, other.samples_per_second)
+    verdict = _verdict(ahead, "faster")
+    yield _sentence(outlook, f"{told}: {verdict} than {other.label}, the fastest {other.known_by}")
 
 
 def _by_cost(outlook: Outlook) -> Iterator[str]:
@@ -40,10 +41,8 @@ def _by_cost(outlook: Outlook) -> Iterator[str]:
         yield _sentence(outlook, told)
         return
     cost, other = min(others, key=lambda pair: pair[0].median)
-    cheaper = _inverse(_over(usd, cost.median))
-    yield _sentence(
-        outlook, f"{told}: {_verdict(cheaper, 'cheaper')} than {other.label}, the cheapest measured"
-    )
+    verdict = _verdict(_over(cost, usd), "cheaper")
+    yield _sentence(outlook, f"{told}: {verdict} than {other.label}, the cheapest {other.known_by}")
 
 
 def _sentence(outlook: Outlook, told: str) -> str:
@@ -57,9 +56,6 @@ def _verdict(ahead: Spread, comparative: str) -> str:
     return f"{ratio(ahead)} {comparative}" if ahead.low > 1 else f"{ratio(ahead)}, perhaps not {comparative}"
 
 
-def _over(value: Spread, other: float) -> Spread:
-    return Spread(median=value.median / other, low=value.low / other, high=value.high / other)
-
-
-def _inverse(value: Spread) -> Spread:
-    return Spread(median=1 / value.median, low=1 / value.high, high=1 / value.low)
+def _over(value: Spread, other: Spread) -> Spread:
+    """The ends are those of both together, as if both erred at once: rather too wide than too narrow."""
+    return Spread(median=value.median / other.median, low=value.low / other.high, high=value.high / other.low)

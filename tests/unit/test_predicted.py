@@ -86,12 +86,25 @@ def test_what_is_predicted_stands_after_what_was_measured_and_each_says_which_it
 def test_a_sentence_says_that_the_fastest_was_only_predicted():
     assert told([measured(step_seconds=0.01)], [forecast(step_seconds=0.02, device="v100"), forecast()]) == (
         "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is the fastest, "
-        "with 2.000 [1.000, 4.000] ms a step: 5.00x [2.50, 10.00] faster than cpu, torch_ddp, fp32, the "
+        "with 2.000 [1.000, 4.000] ms a step: 5.00x [2.49, 10.06] faster than cpu, torch_ddp, fp32, the "
         "fastest measured."
     )
-    assert "0.77x [0.38, 1.54], perhaps not faster than" in told(repeats(rates=(41_600.0,)), [forecast()])
+    assert "0.77x [0.38, 1.55], perhaps not faster than" in told(repeats(rates=(41_600.0,)), [forecast()])
     assert "0.20x [0.10, 0.40], not faster than" in told([measured(step_seconds=0.0004)], [forecast()])
     assert told([], [forecast()]).endswith("is the fastest, with 2.000 [1.000, 4.000] ms a step.")
+
+
+def test_a_ratio_to_what_was_measured_is_as_wide_as_both_and_says_what_was_noisy():
+    noisy = {"load_average": (9.0, 9.0)}
+    records = [
+        measured(step_seconds=seconds, repeat=repeat, recorded=noisy)
+        for repeat, seconds in enumerate((0.005, 0.010, 0.020))
+    ]
+    assert told(records, [forecast()]).endswith(
+        "5.00x [1.25, 20.00] faster than cpu, torch_ddp, fp32, the fastest measured, 3 noisy."
+    )
+    first, _ = rows_of(table(records, [forecast()], "Measured and predicted"))
+    assert first["known by"] == "measured, 3 noisy"
 
 
 def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():
@@ -99,7 +112,7 @@ def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():
     records = [measured(step_seconds=0.01, price=price())]
     assert told(records, [dear, forecast()], "cheapest") == (
         "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is the cheapest, "
-        "with $0.03125 [0.01562, 0.06250] hypothetical per million samples: 5.00x [2.50, 10.00] cheaper than "
+        "with $0.03125 [0.01562, 0.06250] hypothetical per million samples: 5.00x [2.49, 10.06] cheaper than "
         "cpu, torch_ddp, fp32, the cheapest measured."
     )
     assert "per million samples." in told([measured()], [forecast()], "cheapest")
