@@ -1,14 +1,15 @@
 """The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
 from orchestrator.analysis.splits import splits_of
 from orchestrator.config.load import load
+from orchestrator.core.device import Node
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.price import Price, Unpriced
@@ -16,12 +17,13 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
-from orchestrator.plan.prices import price_of
+from orchestrator.means import market_of
+from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import nodes_of
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.basis import Asked, basis_of
 from orchestrator.predict.candidates import Candidate
-from orchestrator.predict.corrector import corrector_of
+from orchestrator.predict.corrector import Corrected, corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of, measured_step
 from orchestrator.predict.job_advice import JobAdvice, advice_of
@@ -29,15 +31,66 @@ from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_cur
 from orchestrator.predict.prediction_table import Prediction, job_in_words
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
 from orchestrator.record.ledger import read_ledgers
-from orchestrator.situation import inventory_of
+from orchestrator.situation import inventory_of, today
 from orchestrator.train.registry import trainer_info
 from workloads.registry import workload
 
 _NO_SWEEP = "+sweep=single"
 _COMMAND = "python -m orchestrator"
 
-_MeasuredOf = Callable[[Point], tuple[Own, ...]]
-"""Own repeats of the very step of a point, of several trainers those of the fastest."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What the predictions of one command stand on.
+
+    Attributes:
+        alike: own measurements, by what `_identity_of_trial` makes of them.
+    """
+
+    settings: Settings
+    models: DefaultModels
+    inventory: Inventory
+    market: Market
+    records: tuple[TrialRecord, ...]
+    own: tuple[Own, ...]
+    alike: Mapping[object, Sequence[Own]]
+
+    @property
+    def points(self) -> Iterable[Point]:
+        """Of the sweep, each hardware once, of each source of data."""
+        return {
+            (self._identity(each), each.data_source): each for each in self.settings.sweep.points
+        }.values()
+
+    def corrected_by(self, own: Iterable[Own]) -> Corrected:
+        """What others measured, corrected by these."""
+        return corrector_of(bases_of(self.settings.sweep.devices, self.models), own, self.models.prior)
+
+    def repeats_of(self, point: Point) -> tuple[Own, ...]:
+        """Own measurements of its very step, of several trainers those of the fastest."""
+        return fastest_of(of_source(self.alike.get(self._identity(point), ()), point.data_source))
+
+    def price_of(self, point: Point) -> Price | Unpriced:
+        """Where its device is."""
+        _, num_hosts = self._nodes_of(point)
+        return self.market.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
+
+    def _nodes_of(self, point: Point) -> tuple[Node, int]:
+        return nodes_of(point, trainer_info(point.trainer), inventory=self.inventory)
+
+    def _identity(self, point: Point) -> object:
+        """What a prediction depends on beside the data: not on the trainer."""
+        node, num_hosts = self._nodes_of(point)
+        return (
+            point.workload,
+            tuple(sorted(point.workload_options.items())),
+            point.device.name,
+            point.precision,
+            point.num_workers,
+            num_hosts,
+            point.global_batch_size,
+            node.host_cpu if point.device.kind == "cpu" else None,
+        )
 
 
 def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Prediction, ...]:
@@ -47,25 +100,21 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
         ConfigError: words that cannot be understood.
         RecordError: the sweep's own records cannot be read.
     """
-    settings, models = _settings(overrides, working_directory), default_models()
-    own = own_of(_records(settings), devices=settings.sweep.devices)
-    corrected = corrector_of(bases_of(settings.sweep.devices, models), own, models.prior)
-    inventory = inventory_of(settings)
-    measured = _measured_of(own, inventory)
+    known = _look(_settings(overrides, working_directory))
+    models, corrected = known.models, known.corrected_by(known.own)
 
     def step_of(point: Point, asked: Asked) -> Estimate | Refusal:
-        repeats = measured(point)
+        repeats = known.repeats_of(point)
         return measured_step(repeats, models.prior) if repeats else corrected(basis_of(asked, models), None)
 
-    asked = [(point, _asked(point)) for point in _distinct(settings.sweep.points, inventory)]
     return tuple(
         Prediction(
             point=point,
-            roofline=each.roofline,
-            step=step_of(point, each),
-            price=_price_of(point, settings),
+            roofline=asked.roofline,
+            step=step_of(point, asked),
+            price=known.price_of(point),
         )
-        for point, each in asked
+        for point, asked in ((point, _asked(point)) for point in known.points)
     )
 
 
@@ -79,23 +128,21 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
         ConfigError: words that cannot be understood, or a wish that no prediction can answer.
         RecordError: the sweep's own records cannot be read.
     """
-    settings, models = _settings(overrides, working_directory), default_models()
+    settings = _settings(overrides, working_directory)
     aim = Aim(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
     aim.check(settings.prices)
-    records = _records(settings)
-    own, inventory = own_of(records, devices=settings.sweep.devices), inventory_of(settings)
-    measured = _measured_of(own, inventory)
+    known = _look(settings)
     jobs: dict[str, list[Point]] = defaultdict(list)
-    for point in _distinct(settings.sweep.points, inventory):
+    for point in known.points:
         jobs[job_in_words(point)].append(point)
     return tuple(
         advice_of(
             job,
-            _candidates(points, own, measured, models, settings),
+            _candidates(points, known),
             aim,
-            prior=models.prior,
-            kinship=models.kinship,
-            besides_seconds=besides_seconds_of(records),
+            prior=known.models.prior,
+            kinship=known.models.kinship,
+            besides_seconds=besides_seconds_of(known.records),
         )
         for job, points in jobs.items()
     )
@@ -108,36 +155,28 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
         ConfigError: words that cannot be understood, no such point, or nothing is known of any of them.
         RecordError: the sweep's own records cannot be read.
     """
-    settings = _settings(overrides, working_directory)
-    workloads = {point.workload for point in settings.sweep.points}
-    own = latest(
-        each for each in _records(settings) if each.spec.workload in workloads and is_current(each.spec)
-    )
+    known = _look(_settings(overrides, working_directory))
+    asked = known.settings.sweep.points
+    workloads = {point.workload for point in asked}
+    own = latest(each for each in known.records if each.spec.workload in workloads and is_current(each.spec))
     families = splits_of(measured_of(frame_of(own.values())), own.values())
-    found = split_outlooks(settings.sweep.points, families)
+    found = split_outlooks(asked, families)
     require_known(found, command=" ".join((_COMMAND, *_with_sweep(overrides))))
     return found
 
 
-def _candidates(
-    points: Sequence[Point],
-    own: Sequence[Own],
-    measured: _MeasuredOf,
-    models: DefaultModels,
-    settings: Settings,
-) -> list[Candidate]:
+def _candidates(points: Sequence[Point], known: _Known) -> list[Candidate]:
     """Of one workload, each estimated as if nothing of it had been measured."""
-    others = [each for each in own if each.trial.workload != points[0].workload]
-    corrected = corrector_of(bases_of(settings.sweep.devices, models), others, models.prior)
-    bases = [(point, basis_of(_asked(point), models)) for point in points]
+    corrected = known.corrected_by(each for each in known.own if each.trial.workload != points[0].workload)
+    bases = [(point, basis_of(_asked(point), known.models)) for point in points]
     return [
         Candidate(
             point=point,
             hardware=basis.peers,
             network=basis.workload,
             step=corrected(basis, None),
-            measured=measured(point),
-            price=_price_of(point, settings),
+            measured=known.repeats_of(point),
+            price=known.price_of(point),
         )
         for point, basis in bases
     ]
@@ -152,19 +191,22 @@ def _with_sweep(overrides: Sequence[str]) -> list[str]:
     return [*([] if names_sweep else [_NO_SWEEP]), *overrides]
 
 
-def _records(settings: Settings) -> tuple[TrialRecord, ...]:
+def _look(settings: Settings) -> _Known:
     ledgers = read_ledgers(settings.outputs, sweep=settings.sweep.name)
-    return tuple(each for records in ledgers.values() for each in records)
-
-
-def _price_of(point: Point, settings: Settings) -> Price | Unpriced:
-    today = datetime.now(UTC).date().isoformat()
-    return price_of(point.device, point.num_workers, prices=settings.prices, today=today)
-
-
-def _distinct(points: Iterable[Point], inventory: Inventory) -> Iterable[Point]:
-    """Each hardware once, of each source of data."""
-    return {(_identity(point, inventory), point.data_source): point for point in points}.values()
+    records = tuple(each for records in ledgers.values() for each in records)
+    own = own_of(records, devices=settings.sweep.devices)
+    alike: dict[object, list[Own]] = defaultdict(list)
+    for each in own:
+        alike[_identity_of_trial(each.trial)].append(each)
+    return _Known(
+        settings=settings,
+        models=default_models(),
+        inventory=inventory_of(settings),
+        market=market_of(settings, today=today()),
+        records=records,
+        own=own,
+        alike=alike,
+    )
 
 
 def _asked(point: Point) -> Asked:
@@ -177,30 +219,8 @@ def _asked(point: Point) -> Asked:
     )
 
 
-def _measured_of(own: Iterable[Own], inventory: Inventory) -> _MeasuredOf:
-    alike: dict[object, list[Own]] = defaultdict(list)
-    for each in own:
-        alike[_identity_of_trial(each.trial)].append(each)
-    return lambda point: fastest_of(of_source(alike[_identity(point, inventory)], point.data_source))
-
-
-def _identity(point: Point, inventory: Inventory) -> object:
-    """What a prediction depends on beside the data: not on the trainer."""
-    node, num_hosts = nodes_of(point, trainer_info(point.trainer), inventory=inventory)
-    return (
-        point.workload,
-        tuple(sorted(point.workload_options.items())),
-        point.device.name,
-        point.precision,
-        point.num_workers,
-        num_hosts,
-        point.global_batch_size,
-        node.host_cpu if point.device.kind == "cpu" else None,
-    )
-
-
 def _identity_of_trial(trial: TrialSpec) -> object:
-    """The same for a trial of that point."""
+    """Equal to that of a point that it is a trial of."""
     return (
         trial.workload,
         tuple(sorted(trial.workload_options.items())),

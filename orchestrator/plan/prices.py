@@ -127,17 +127,21 @@ class Market:
             num_hosts=placement.trial.num_hosts,
         )
 
-    def price_where_it_is(self, trial: TrialSpec) -> Price | Unpriced:
+    def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
         """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
-        pools = (each for each in self.pools.values() if each.device.name == trial.device)
+        pools = (each for each in self.pools.values() if each.device.name == device)
         return price_of(
-            self.devices[trial.device],
-            trial.num_workers,
+            self.devices[device],
+            count,
             prices=self.prices,
             today=self.today,
             pool=next(pools, None),
-            num_hosts=trial.num_hosts,
+            num_hosts=num_hosts,
         )
+
+    def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
+        """The same of a trial."""
+        return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
 
 
 def prices_in(plan: Plan, market: Market) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
@@ -165,7 +169,7 @@ def repriced(records: Iterable[TrialRecord], market: Market) -> tuple[TrialRecor
 def forecasts_repriced(plan: Plan, market: Market) -> Plan:
     """The plan with what trials would cost now where their devices are, for a report alone."""
     forecasts = (
-        replace(each, price=market.price_where_it_is(each.trial))
+        replace(each, price=market.price_of_absent(each.trial))
         if each.trial.device in market.devices
         else each
         for each in plan.forecasts

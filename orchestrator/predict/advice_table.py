@@ -101,7 +101,7 @@ def _standings_table(advice: JobAdvice) -> Table:
                 each.setting,
                 _known_by(each),
                 spread(Spread(median=each.likely, low=each.low, high=each.high), factor=_MS),
-                _known(each.usd_per_million_samples),
+                _dollars(each.usd_per_million_samples, each.price_marks),
                 _chance(each.chance),
             )
             for each in advice.standings[:_MOST_ROWS]
@@ -121,7 +121,7 @@ def _errands_table(advice: JobAdvice) -> Table:
             (
                 each.setting,
                 number(each.hours),
-                _known(each.usd),
+                _dollars(each.usd, each.price_marks),
                 _chance(each.chance),
                 f"+{share(each.gain, decimals=1)}",
                 _chance(each.chance_then),
@@ -145,8 +145,9 @@ def _known_by(standing: Standing) -> str:
     return f"{standing.provenance}{counted_marks(num_noisy=standing.num_noisy, num_resumed=0)}"
 
 
-def _known(value: float | None) -> str:
-    return UNKNOWN if value is None else number(value)
+def _dollars(value: float | None, marks: str) -> str:
+    """`0.0123 hypothetical`."""
+    return UNKNOWN if value is None else Number(f"{number(value)} {marks}".rstrip(), value)
 
 
 def _chance(value: float) -> Number:

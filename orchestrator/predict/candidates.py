@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.analysis.cost import marks_of
 from orchestrator.analysis.wording import counted
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
@@ -49,6 +50,11 @@ class Candidate:
     def usd_per_second(self) -> float:
         """NaN: no price is known."""
         return self.price.usd_per_hour / _SECONDS_PER_HOUR if isinstance(self.price, Price) else math.nan
+
+    @property
+    def price_marks(self) -> str:
+        """`hypothetical, old`."""
+        return ", ".join(marks_of(self.price)) if isinstance(self.price, Price) else ""
 
     def usd_of(self, seconds: float) -> float:
         """What so long is billed; NaN: no price is known."""

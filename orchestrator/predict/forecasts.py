@@ -29,7 +29,7 @@ def forecasts_of(plan: Plan, market: Market, estimate: Estimator) -> tuple[Forec
             trial=first,
             num_trials=1 + len(others),
             step=estimate(first),
-            price=market.price_where_it_is(first),
+            price=market.price_of_absent(first),
         )
         for first, *others in alike.values()
     )

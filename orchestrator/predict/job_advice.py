@@ -30,7 +30,7 @@ class Standing:
     Attributes:
         num_noisy: of its repeats, those that something else disturbed.
         low, likely, high: seconds of a step; what is to hold 90 of 100 measurements.
-        usd_per_million_samples: None: no price is known.
+        usd_per_million_samples: None: no price is known, with `price_marks` of that price.
         chance: that it keeps to the limits and lies within 5% of the best.
     """
 
@@ -41,6 +41,7 @@ class Standing:
     likely: float
     high: float
     usd_per_million_samples: float | None
+    price_marks: str
     chance: float
 
 
@@ -49,7 +50,7 @@ class Errand:
     """A trial to measure.
 
     Attributes:
-        hours, usd: that it likely takes; None: no price is known.
+        hours, usd: that it likely takes; None: no price is known, with `price_marks` of that price.
         chance: that its setting is the one.
         gain: by how much likelier right the winner is expected to be after it, or after it and the setting
             that it is compared with.
@@ -59,6 +60,7 @@ class Errand:
     setting: str
     hours: float
     usd: float | None
+    price_marks: str
     chance: float
     gain: float
     chance_then: float
@@ -159,6 +161,7 @@ def _standings_of(
                 likely=likely,
                 high=likely * factor,
                 usd_per_million_samples=None if math.isnan(usd) else usd,
+                price_marks=each.price_marks,
                 chance=float(chances[index]),
             )
         )
@@ -192,6 +195,7 @@ def _errands_of(
             setting=known[each.setting].setting,
             hours=float(seconds[each.setting]) / _SECONDS_PER_HOUR,
             usd=None if np.isnan(usd[each.setting]) else float(usd[each.setting]),
+            price_marks=known[each.setting].price_marks,
             chance=each.chance,
             gain=each.gain,
             chance_then=chance_then,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from orchestrator.analysis.cost import marks_of
 from orchestrator.analysis.predicted import origin_of
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Number, Spread, count, counted, number, spread
@@ -120,8 +121,9 @@ def _usd(step: Estimate, price: Price | Unpriced, *, batch: int) -> str:
     """Of a million samples."""
     if isinstance(price, Unpriced):
         return UNKNOWN
-    return _spread(step, factor=price.usd_per_hour / 3600 * _SAMPLES / batch)
+    usd = _spread(step, factor=price.usd_per_hour / 3600 * _SAMPLES / batch)
+    return Number(f"{usd} {', '.join(marks_of(price))}".rstrip(), usd.value)
 
 
-def _spread(step: Estimate, *, factor: float) -> str:
+def _spread(step: Estimate, *, factor: float) -> Number:
     return spread(Spread(median=step.likely, low=step.low, high=step.high), factor=factor)

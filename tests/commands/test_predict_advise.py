@@ -7,7 +7,7 @@ from builders import record, train_result, trial_spec
 
 from orchestrator.cli import main
 from orchestrator.execute.inventory import local_node
-from orchestrator.predicting import advised
+from orchestrator.predicting import advised, predicted
 from orchestrator.record.ledger import Ledger
 
 VGG = ("workload=vgg16", "workload.image_size=64", "precision=fp32", "device=t4,v100")
@@ -120,6 +120,25 @@ def test_a_budget_leaves_out_what_it_cannot_pay(working_directory, capsys):
     assert "and no trial within budget.usd=1e-06 would tell much more" in out
     errands = advice(working_directory, *BALANCED, "budget.usd=5", confidence=0.99).errands
     assert 0 < sum(each.usd for each in errands) <= 5
+
+
+def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones_are_marked(
+    working_directory, capsys
+):
+    words = ("workload=vgg16", "device=t4", "num_workers=4")
+    spot = (*words, "cluster=fake")  # two nodes with two spot T4s each
+    (alone,), (pooled,) = (predicted(each, working_directory=working_directory) for each in (words, spot))
+    assert (alone.price.instance, alone.price.is_hypothetical) == ("n1-standard-8+4xT4", True)
+    assert (pooled.price.instance, pooled.price.nodes) == ("n1-standard-8+2xT4", 2)
+    assert (pooled.price.provisioning, pooled.price.is_hypothetical) == ("spot", False)
+    for each in ("t4", "v100"):
+        measure(working_directory, each, 0.1)
+    (there,) = advised((*VGG, "cluster=fake"), confidence=0.9, working_directory=working_directory)
+    assert {each.price_marks for each in advice(working_directory, *VGG).standings} == {"hypothetical"}
+    assert {each.price_marks for each in there.standings} == {""}
+    assert main(["predict", "advise", *BALANCED]) == 0
+    assert main(["predict", *VGG]) == 0
+    assert capsys.readouterr().out.count("hypothetical") == 4
 
 
 def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directory):
