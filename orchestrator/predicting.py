@@ -168,18 +168,30 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
 def _candidates(points: Sequence[Point], known: _Known) -> list[Candidate]:
     """Of one workload, each estimated as if nothing of it had been measured."""
     corrected = known.corrected_by(each for each in known.own if each.trial.workload != points[0].workload)
-    bases = [(point, basis_of(_asked(point), known.models)) for point in points]
+    asked = [(point, _asked(point)) for point in points]
+    bases = [(point, each, basis_of(each, known.models)) for point, each in asked]
     return [
         Candidate(
             point=point,
             hardware=basis.peers,
             network=basis.workload,
-            step=corrected(basis, None),
-            measured=known.repeats_of(point),
+            step=_in_phases(asked) or corrected(basis, None),
+            measured=() if _in_phases(asked) else known.repeats_of(point),
             price=known.price_of(point),
         )
-        for point, basis in bases
+        for point, asked, basis in bases
     ]
+
+
+def _in_phases(asked: Asked) -> Refusal | None:
+    """Why steps tell nothing of a whole training; None: they do."""
+    count = len(asked.spec.phases)
+    if count == 1:
+        return None
+    return Refusal(
+        reason=f"it trains in {count} phases, and steps of the last alone are timed",
+        to_measure="all of them: a report compares whole trainings",
+    )
 
 
 def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:

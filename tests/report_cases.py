@@ -67,7 +67,14 @@ def rehearsed(trainer="torch_ddp", *, device="t4", failure=None, **changes):
 
 
 def forecast(
-    trainer="torch_ddp", *, device="t4", step_seconds=0.002, price=PRICE, source="a test", **changes
+    trainer="torch_ddp",
+    *,
+    device="t4",
+    step_seconds=0.002,
+    price=PRICE,
+    source="a test",
+    num_phases=1,
+    **changes,
 ):
     """Of a device that is not there: a step with half and twice that time as its interval, or a refusal."""
     spec = trial_spec(
@@ -77,7 +84,7 @@ def forecast(
         step = Refusal(reason=source, to_measure="it there")
     else:
         step = Estimate(low=step_seconds / 2, likely=step_seconds, high=2 * step_seconds, source=source)
-    return Forecast(trial=spec, num_trials=1, step=step, price=price)
+    return Forecast(trial=spec, num_trials=1, step=step, price=price, num_phases=num_phases)
 
 
 def repeats(trainer="torch_ddp", *, rates, **changes):

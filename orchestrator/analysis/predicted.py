@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.cost import priced_as
 from orchestrator.analysis.setting import label_of, setting_of, varying
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Spread, count, counted, spread
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, count, counted, spread
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.forecast import Forecast
 from orchestrator.core.price import Price, Unpriced
@@ -33,6 +33,7 @@ _NOTE = (
     "Hours and dollars are of the steps alone, all of them, in the steady state: set-up, compilation and "
     "evaluation come on top, and every repeat costs the same again. Trainers in one row are not told apart."
 )
+_LIMITED = "At most: a target ends the training, maybe before all of its steps."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +44,14 @@ class Predicted:
         trial: one of them.
         trainers: with their options, in words.
         num_trials: how many they are.
-        step: of each, in seconds.
+        num_phases: of their training.
+        step: of each, in seconds; of the last phase.
     """
 
     trial: TrialSpec
     trainers: tuple[str, ...]
     num_trials: int
+    num_phases: int
     step: Estimate | Refusal
     price: Price | Unpriced
 
@@ -62,12 +65,19 @@ class Predicted:
 
     @property
     def hours(self) -> Spread | None:
-        """Of all steps of one trial; None: refused."""
-        return self.step_seconds and scaled(self.step_seconds, self.trial.steps / _SECONDS_PER_HOUR)
+        """Of all steps of one trial; None: refused, or of steps of other phases nothing is known."""
+        if self.step_seconds is None or self.num_phases > 1:
+            return None
+        return scaled(self.step_seconds, self.trial.steps / _SECONDS_PER_HOUR)
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a target may end the training before all of its steps."""
+        return self.trial.timing.target is not None
 
     @property
     def usd(self) -> Spread | None:
-        """Of all steps of one trial; None: refused, or without a price."""
+        """Of all steps of one trial; None: without hours, or without a price."""
         if self.hours is None or isinstance(self.price, Unpriced):
             return None
         return scaled(self.hours, self.price.usd_per_hour)
@@ -75,8 +85,10 @@ class Predicted:
     @property
     def usd_per_million_samples(self) -> Spread | None:
         """None: refused, or without a price."""
-        samples = self.trial.steps * self.trial.global_batch_size
-        return self.usd and scaled(self.usd, _MILLION / samples)
+        if self.step_seconds is None or isinstance(self.price, Unpriced):
+            return None
+        usd_per_second = self.price.usd_per_hour / _SECONDS_PER_HOUR
+        return scaled(self.step_seconds, usd_per_second * _MILLION / self.trial.global_batch_size)
 
 
 def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
@@ -85,12 +97,13 @@ def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
     for each in forecasts:
         setting = setting_of(each.trial)
         work = tuple(getattr(setting, name) for name in ("workload", "device", "precision", *_OTHERS))
-        alike[(*work, each.step, each.price)].append(each)
+        alike[(*work, each.trial.timing.target, each.step, each.price)].append(each)
     return tuple(
         Predicted(
             trial=group[0].trial,
             trainers=tuple(dict.fromkeys(_trainer_of(each.trial) for each in group)),
             num_trials=sum(each.num_trials for each in group),
+            num_phases=group[0].num_phases,
             step=group[0].step,
             price=group[0].price,
         )
@@ -110,8 +123,8 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             ", ".join(each.trainers),
             count(each.num_trials),
             _shown(each.step_seconds, factor=1000),
-            _shown(each.hours),
-            _shown(each.usd),
+            _shown(each.hours, is_limit=each.is_limit),
+            _shown(each.usd, is_limit=each.is_limit),
             _origin_and_price(each),
         )
         for each in predicted
@@ -121,7 +134,13 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
         rows.append(_total_of(known))
     return Table(
         title=PREDICTED,
-        note=" ".join((_NOTE, *([_TOTAL] if len(known) > 1 else []))),
+        note=" ".join(
+            (
+                _NOTE,
+                *([_LIMITED] if any(each.is_limit for each in known) else []),
+                *([_TOTAL] if len(known) > 1 else []),
+            )
+        ),
         columns=(
             *(Column(header=each) for each in ("workload", "device", "precision", "trainers")),
             Column(header="trials", is_number=True, is_detail=True),
@@ -140,8 +159,9 @@ def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
     trials = sum(each.num_trials for each in known)
     hours = _sum_of([(each.hours, each.num_trials) for each in known])
     usd = _sum_of([(each.usd, each.num_trials) for each in known])
+    shown = (_shown(each, is_limit=any(one.is_limit for one in known)) for each in (hours, usd))
     told = f"{counted(trials, 'trial')}, once each"
-    return ("all that are predicted", "", "", "", count(trials), "", _shown(hours), _shown(usd), told)
+    return ("all with hours", "", "", "", count(trials), "", *shown, told)
 
 
 def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
@@ -168,8 +188,10 @@ def origin_of(step: Estimate | Refusal) -> str:
 
 def _origin_and_price(each: Predicted) -> str:
     origin = origin_of(each.step)
-    if each.hours is None:
+    if each.step_seconds is None:
         return origin
+    if each.num_phases > 1:
+        origin += f"; no hours: this is a step of the last of {each.num_phases} phases"
     if isinstance(each.price, Unpriced):
         return f"{origin}; without a price: {each.price.reason}"
     return f"{origin}; priced as {priced_as(each.price)}"
@@ -179,5 +201,9 @@ def _trainer_of(trial: TrialSpec) -> str:
     return label_of(setting_of(trial), ("trainer", "trainer_options"))
 
 
-def _shown(value: Spread | None, *, factor: float = 1.0) -> str:
-    return UNKNOWN if value is None else spread(value, factor=factor, digits=_DIGITS)
+def _shown(value: Spread | None, *, factor: float = 1.0, is_limit: bool = False) -> str:
+    """`0.12 [0.10, 0.15]`, `at most 0.12 [0.10, 0.15]`."""
+    if value is None:
+        return UNKNOWN
+    shown = spread(value, factor=factor, digits=_DIGITS)
+    return Number(f"at most {shown}", shown.value) if is_limit else shown

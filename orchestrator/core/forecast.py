@@ -13,6 +13,7 @@ class Forecast:
 
     Attributes:
         trial: the first of them.
+        num_phases: of its training; steps of the last one are what is timed and predicted.
         num_trials: how many they are.
         step: of each.
         price: of what each asks for.
@@ -22,6 +23,7 @@ class Forecast:
     num_trials: int
     step: Estimate | Refusal
     price: Price | Unpriced
+    num_phases: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

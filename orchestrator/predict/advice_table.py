@@ -31,6 +31,8 @@ _ERRANDS = (
     "compared to. Then: the winner's chance if all up to here come out as predicted."
 )
 
+_LIMITED = "Hours and dollars are at most: a target ends a training, maybe before all of its steps."
+
 
 def tables_of(advice: JobAdvice) -> Iterator[Table]:
     """Who leads, what to measure, and of what nothing is known; none of them is empty."""
@@ -75,7 +77,7 @@ def _cost_of(advice: JobAdvice) -> str:
     setup = (
         "" if advice.besides_seconds is not None else "; set-up comes on top, for no own record tells of it"
     )
-    return f"likely {dollars}{number(hours)} hours{setup}"
+    return f"{'at most' if advice.is_limit else 'likely'} {dollars}{number(hours)} hours{setup}"
 
 
 def _standings_table(advice: JobAdvice) -> Table:
@@ -112,7 +114,7 @@ def _standings_table(advice: JobAdvice) -> Table:
 def _errands_table(advice: JobAdvice) -> Table:
     return Table(
         title="Measure next",
-        note=_ERRANDS,
+        note=f"{_ERRANDS} {_LIMITED}" if advice.is_limit else _ERRANDS,
         columns=(
             Column(header="setting"),
             *(Column(header=each, is_number=True) for each in ("hours", "$", "chance", "gain", "then")),

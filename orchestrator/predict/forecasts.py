@@ -15,6 +15,7 @@ from orchestrator.predict.estimator import Estimator
 from orchestrator.predict.own import Own, is_measurement
 from orchestrator.predict.shape import Shape, shape_of
 from orchestrator.train.registry import trainers
+from workloads.registry import workload
 
 
 def forecasts_of(plan: Plan, market: Market, estimate: Estimator) -> tuple[Forecast, ...]:
@@ -23,13 +24,14 @@ def forecasts_of(plan: Plan, market: Market, estimate: Estimator) -> tuple[Forec
     alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
     for trial in plan.absent:
         if trial.trainer in training:
-            alike[shape_of(trial), trial.steps].append(trial)
+            alike[shape_of(trial), trial.steps, trial.timing.target].append(trial)
     return tuple(
         Forecast(
             trial=first,
             num_trials=1 + len(others),
             step=estimate(first),
             price=market.price_of_absent(first),
+            num_phases=len(workload(first.workload, first.workload_options).phases),
         )
         for first, *others in alike.values()
     )

@@ -83,6 +83,7 @@ class JobAdvice:
         asked: the wish, in words.
         standings: the likeliest first.
         errands: in the order to measure them; none: the winner is clear, or nothing within the budget tells.
+        is_limit: a target may end trials before all of their steps, so that hours and dollars are at most.
         besides_seconds: of set-up and all else beside the steps, in each of them; None: it is not known.
     """
 
@@ -93,6 +94,7 @@ class JobAdvice:
     standings: tuple[Standing, ...]
     errands: tuple[Errand, ...]
     left_out: tuple[LeftOut, ...]
+    is_limit: bool
     besides_seconds: float | None
 
     @property
@@ -139,6 +141,7 @@ def advice_of(
             LeftOut(setting=each.setting, reason=told.reason, to_measure=told.to_measure)
             for each, told in left_out
         ),
+        is_limit=any(each.point.timing.target is not None for each in known),
         besides_seconds=besides_seconds,
     )
 

@@ -77,13 +77,17 @@ def repeated(own: Sequence[Own], prior: Prior) -> Learned:
 
 
 def besides_seconds_of(records: Iterable[TrialRecord]) -> float | None:
-    """What an attempt takes beside its steps, the middle of all measurements; None: there is none."""
+    """What an attempt takes beside its steps, the middle of all measurements; None: there is none.
+
+    Of a training in phases the steps of the last alone are timed, so it tells nothing.
+    """
     found = [
         max(0.0, each.seconds - each.result.steps * steady.median)
         for each in records
         if is_measurement(each)
         and each.result
         and not each.result.resumed_from_step
+        and len(each.result.phase_seconds) == 1
         and (steady := step_seconds_of(each.result))
     ]
     return median(found) if found else None

@@ -141,6 +141,25 @@ def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones
     assert capsys.readouterr().out.count("hypothetical") == 4
 
 
+def test_with_a_target_what_measuring_takes_is_at_most_that(working_directory, capsys):
+    assert main(["predict", "advise", *BALANCED, "confidence=0.99", "measure.target=0.9"]) == 0
+    out = capsys.readouterr().out
+    assert "trials, at most $" in out
+    assert "Hours and dollars are at most" in out
+
+
+def test_of_a_training_in_phases_nothing_is_told_for_its_last_steps_are_not_all(working_directory):
+    ledger = Ledger(working_directory / "outputs/mine/records.jsonl")
+    spec = trial_spec(workload="mnist_dbn", device="t4", host_cpu=None, steps=400)
+    phases = {"pretraining_0": 1.0, "pretraining_1": 1.0, "fine_tuning": 1.0}
+    ledger.append(record(spec=spec, sweep="mine", result=train_result(phase_seconds=phases)))
+    found = advice(working_directory, "workload=mnist_dbn", "device=t4")
+    assert [each.reason for each in found.left_out] == [
+        "it trains in 3 phases, and steps of the last alone are timed"
+    ]
+    assert (found.winner, found.besides_seconds) == (None, None)
+
+
 def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directory):
     found = advice(working_directory, *VGG, "global_batch_size=16,256")
     assert len(found.standings) == 4

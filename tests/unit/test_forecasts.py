@@ -11,6 +11,7 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import Failure
+from orchestrator.core.spec import TimingSpec
 from orchestrator.plan.prices import Market, forecasts_repriced
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.estimator import bases_of, estimator_of
@@ -63,6 +64,13 @@ def test_trials_that_differ_in_their_seed_are_one_forecast_and_others_are_not():
     (one,) = forecasts(*seeds)
     assert one.num_trials == 3
     assert len(forecasts(*seeds, point(device=GPU, steps=240), point(device=GPU, global_batch_size=32))) == 3
+
+
+def test_trials_with_a_target_are_another_forecast_and_phases_are_counted():
+    targeted = point(device=GPU, timing=TimingSpec(max_blocks=6, target=0.9))
+    assert len(forecasts(point(device=GPU), targeted)) == 2
+    found = forecasts(point(device=GPU), point(device=GPU, workload="mnist_dbn", steps=400))
+    assert [each.num_phases for each in found] == [1, 3]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.predicted import predicted_of, predicted_table
 from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.core.price import Unpriced
+from orchestrator.core.spec import TimingSpec
 from orchestrator.core.wish import Wish
 
 HOURS = 300 * 0.002 / 3600
@@ -61,6 +62,25 @@ def test_the_total_is_of_every_trial_that_is_predicted_and_of_dollars_only_if_al
     *_, last, total = rows_of(predicted_table(predicted_of([forecast(), unpriced])))
     assert (last["$ [90%]"], total["$ [90%]"]) == (UNKNOWN, UNKNOWN)
     assert last["from, or why not"].endswith("; without a price: no row")
+
+
+def test_with_a_target_hours_and_dollars_are_at_most_those_of_all_steps():
+    limited = forecast(timing=TimingSpec(target=0.9))
+    found = predicted_table(predicted_of([limited, forecast()]))
+    first, second, total = rows_of(found)
+    assert first["hours [90%]"] == f"at most {second['hours [90%]']}"
+    assert first["$ [90%]"].value == pytest.approx(HOURS * 3.6)
+    assert total["hours [90%]"].startswith("at most ")
+    assert "At most: a target ends the training" in found.note
+    assert "At most" not in predicted_table(predicted_of([forecast()])).note
+
+
+def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_hours():
+    forecasts = [forecast(workload="mnist_dbn", num_phases=3), forecast()]
+    row, *_, total = rows_of(predicted_table(predicted_of([*forecasts, forecast(device="v100")])))
+    assert (row["step ms [90%]"], row["hours [90%]"], row["$ [90%]"]) == ("2.0 [1.0, 4.0]", UNKNOWN, UNKNOWN)
+    assert "; no hours: this is a step of the last of 3 phases" in row["from, or why not"]
+    assert (total["workload"], total["trials"]) == ("all with hours", "2")
 
 
 def test_what_is_predicted_stands_after_what_was_measured_and_each_says_which_it_is():
