@@ -222,7 +222,7 @@ def _base(
 
 
 def _questions(truth: Floats, prices: Floats, batches: Floats) -> Iterator[tuple[str, Question]]:
-    """All of a sample: its time, its cost within a time, its time x cost."""
+    """All of a sample: its time, its cost within a time, time and cost weighed alike."""
     free = np.full(len(truth), math.inf)
     per_sample, cost = -np.log(batches), np.log(prices)
     yield "fastest", Question(exponent=1.0, unit=per_sample, most=free)
@@ -230,7 +230,7 @@ def _questions(truth: Floats, prices: Floats, batches: Floats) -> Iterator[tuple
     for factor in _DEADLINES:
         most = fastest + math.log(factor) - per_sample
         yield "cheapest in time", Question(exponent=1.0, unit=per_sample + cost, most=most)
-    yield "time x cost", Question(exponent=2.0, unit=2 * per_sample + cost, most=free)
+    yield "time x cost", Question(exponent=1.0, unit=per_sample + cost / 2, most=free)
 
 
 def rows_of(cases: Sequence[Case], *, shares: Sequence[float] = SHARES) -> dict[str, dict[str, list[End]]]:

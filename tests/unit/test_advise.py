@@ -219,6 +219,18 @@ def test_what_no_prediction_can_answer_is_refused(wish, budget_usd, message):
         aim.check(price_list(rows={}, region=None))
 
 
+def test_weights_are_in_any_unit():
+    found = {
+        Aim(
+            wish=Wish(goal="balanced", weight_time=3 * unit, weight_cost=unit),
+            confidence=0.9,
+            budget_usd=None,
+        ).weights
+        for unit in (0.5, 1.0, 64.0)
+    }
+    assert found == {(0.75, 0.25)}
+
+
 def errors(of):
     """Eight networks on two devices at three batch sizes, each with an error that `of` tells."""
     demand = Demand(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
