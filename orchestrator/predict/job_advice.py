@@ -13,6 +13,7 @@ from orchestrator.predict.advise import Question, agenda, judge
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.belief import Belief, Kinship
 from orchestrator.predict.candidates import Candidate, belief_in, question_of, why_not
+from orchestrator.predict.own import repeated
 from orchestrator.predict.pairs import Floats
 from orchestrator.predict.prior import Prior
 
@@ -150,7 +151,8 @@ def _standings_of(
     known: Sequence[Candidate], belief: Belief, question: Question, prior: Prior
 ) -> list[Standing]:
     chances = judge(belief, question, repeat=prior.repeat).chances
-    factors = np.exp(prior.quantile * belief.deviation)
+    repeats = [repeated(each.measured, prior).of_one if each.measured else prior.repeat for each in known]
+    factors = np.exp(prior.quantile * np.hypot(belief.deviation, repeats))
     found = []
     for index, each in enumerate(known):
         likely, factor = math.exp(belief.mean[index]), float(factors[index])

@@ -25,6 +25,7 @@ from orchestrator.predict.demand import Demand
 from orchestrator.predict.fit_kinship import fit_kinship
 from orchestrator.predict.job_advice import advice_of
 from orchestrator.predict.own import Own
+from orchestrator.predict.prior import learned_from
 
 KINSHIP = Kinship(devices=0.5, doublings=4.0)
 REPEAT = 0.02
@@ -184,6 +185,17 @@ def test_a_winner_is_as_sure_as_its_repeats_lie_close():
     assert sentence_of(apart).endswith(
         "below 90%: no setting that was not measured would tell much more, repeats may."
     )
+
+
+def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
+    prior = default_models().prior
+    (alone,), (often,) = (advice_on(candidate(*[1.0] * count)).standings for count in (1, 20))
+    assert math.log(alone.high) == pytest.approx(prior.quantile * prior.repeat * math.sqrt(2))
+    learned = learned_from([0.0] * 20, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
+    assert math.log(often.high) == pytest.approx(prior.quantile * learned.deviation)
+    predicted = Estimate(low=0.5, likely=1.0, high=2.0, source="a guess")
+    (standing,) = advice_on(candidate(step=predicted)).standings
+    assert standing.high == pytest.approx(2.0, rel=0.01)
 
 
 @pytest.mark.parametrize("step", [NO_CPU, Estimate(low=1e-6, likely=1.0, high=1e6, source="a guess")])
