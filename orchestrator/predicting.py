@@ -30,8 +30,7 @@ from orchestrator.predict.job_advice import JobAdvice, advice_of
 from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, of_source, own_of
 from orchestrator.predict.prediction_table import Prediction, job_in_words
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
-from orchestrator.record.ledger import read_ledgers
-from orchestrator.situation import inventory_of, today
+from orchestrator.situation import inventory_of, ledgers_of, today
 from orchestrator.train.registry import trainer_info
 from workloads.registry import workload
 
@@ -204,8 +203,7 @@ def _with_sweep(overrides: Sequence[str]) -> list[str]:
 
 
 def _look(settings: Settings) -> _Known:
-    ledgers = read_ledgers(settings.outputs, sweep=settings.sweep.name)
-    records = tuple(each for records in ledgers.values() for each in records)
+    records = tuple(each for records in ledgers_of(settings).values() for each in records)
     own = own_of(records, devices=settings.sweep.devices)
     alike: dict[object, list[Own]] = defaultdict(list)
     for each in own:

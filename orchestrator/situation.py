@@ -64,7 +64,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
             (name, source): _data_of(settings, name, source, download=download, progress=progress)
             for name, source in data_needed(settings.sweep)
         },
-        ledgers=_ledgers_of(settings),
+        ledgers=ledgers_of(settings),
         driver=driver_environment(
             Path.cwd(), packages={Path(each.folder) for each in origins_of(settings).values() if each.folder}
         ),
@@ -82,8 +82,8 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def _ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
-    """The file of this sweep may be of another disk than its records."""
+def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
+    """Records of every sweep; the file of this one may be of another disk than its records."""
     sweep = settings.sweep.name
     return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
 

@@ -5,12 +5,13 @@ import socket
 from contextlib import closing
 
 import pytest
-from builders import record
+from builders import record, trial_spec
 from fsspec.core import url_to_fs
 from s3_server import BUCKET, S3, SECRET, s3
 from shell import NOOP, ask, records_in
 
 from orchestrator.core.errors import RecordError
+from orchestrator.predicting import predicted
 from orchestrator.record.archive import Archive
 from orchestrator.record.archived import ArchivedLedger
 from orchestrator.record.ledger import Ledger
@@ -79,6 +80,14 @@ def test_a_new_head_with_an_empty_disk_runs_nothing_again(server, tmp_path):
     assert (tmp_path / "outputs/smoke/records.jsonl").read_bytes() == kept
     written = [each.read_bytes() for each in (tmp_path / "outputs").rglob("*") if each.is_file()]
     assert not [each for each in (*written, first.out.encode()) if SECRET.encode() in each]
+
+
+@pytest.mark.usefixtures("at_hand")
+def test_predictions_stand_on_records_that_only_the_bucket_has(tmp_path):
+    spec = trial_spec(workload="lenet5", device="t4", host_cpu=None)
+    Archive(f"{URL}/single").put(record(spec=spec, sweep="single"))
+    (found,) = predicted(("workload=vgg16", "device=t4", f"record.path={URL}"), working_directory=tmp_path)
+    assert "own records there of lenet5: 1 of sweep single" in found.step.source
 
 
 @pytest.mark.parametrize(
