@@ -57,9 +57,7 @@ class _Known:
     @property
     def points(self) -> Iterable[Point]:
         """Of the sweep, each hardware once, of each source of data."""
-        return {
-            (self._identity(each), each.data_source): each for each in self.settings.sweep.points
-        }.values()
+        return {(self.identity(each), each.data_source): each for each in self.settings.sweep.points}.values()
 
     def corrected_by(self, own: Iterable[Own]) -> Corrected:
         """What others measured, corrected by these."""
@@ -67,7 +65,7 @@ class _Known:
 
     def repeats_of(self, point: Point) -> tuple[Own, ...]:
         """Own measurements of its very step, of several trainers those of the fastest."""
-        return fastest_of(of_source(self.alike.get(self._identity(point), ()), point.data_source))
+        return fastest_of(of_source(self.alike.get(self.identity(point), ()), point.data_source))
 
     def price_of(self, point: Point) -> Price | Unpriced:
         """Where its device is."""
@@ -77,7 +75,7 @@ class _Known:
     def _nodes_of(self, point: Point) -> tuple[Node, int]:
         return nodes_of(point, trainer_info(point.trainer), inventory=self.inventory)
 
-    def _identity(self, point: Point) -> object:
+    def identity(self, point: Point) -> object:
         """What a prediction depends on beside the data: not on the trainer."""
         node, num_hosts = self._nodes_of(point)
         return (
@@ -131,9 +129,6 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
     aim = Aim(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
     aim.check(settings.prices)
     known = _look(settings)
-    jobs: dict[str, list[Point]] = defaultdict(list)
-    for point in known.points:
-        jobs[job_in_words(point)].append(point)
     return tuple(
         advice_of(
             job,
@@ -143,7 +138,7 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
             kinship=known.models.kinship,
             besides_seconds=besides_seconds_of(known.records),
         )
-        for job, points in jobs.items()
+        for job, points in _jobs_of(known).items()
     )
 
 
@@ -162,6 +157,25 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     found = split_outlooks(asked, families)
     require_known(found, command=" ".join((_COMMAND, *_with_sweep(overrides))))
     return found
+
+
+def _jobs_of(known: _Known) -> Mapping[str, Sequence[Point]]:
+    """By name; where a setting is asked for at several lengths of training, each length is a job."""
+    jobs: dict[str, dict[tuple[object, str], Point]] = defaultdict(dict)
+    for point in known.settings.sweep.points:
+        jobs[job_in_words(point)][known.identity(point), _length_of(point)] = point
+    found: dict[str, list[Point]] = defaultdict(list)
+    for job, points in jobs.items():
+        has_lengths = len({identity for identity, _ in points}) < len(points)
+        for (_, length), point in points.items():
+            found[f"{job} {length}" if has_lengths else job].append(point)
+    return found
+
+
+def _length_of(point: Point) -> str:
+    """`steps=200 measure.target=0.9`."""
+    target = point.timing.target
+    return f"steps={point.steps}" + ("" if target is None else f" measure.target={target}")
 
 
 def _candidates(points: Sequence[Point], known: _Known) -> list[Candidate]:

@@ -160,6 +160,20 @@ def test_of_a_training_in_phases_nothing_is_told_for_its_last_steps_are_not_all(
     assert (found.winner, found.besides_seconds) == (None, None)
 
 
+def test_lengths_of_training_are_jobs_of_their_own_where_settings_have_several(working_directory):
+    def jobs(*words):
+        found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
+        return {each.job: len(each.standings) for each in found}
+
+    name = "vgg16 image_size=64"
+    assert jobs("steps=400") == {name: 2}
+    assert jobs("steps=200,400") == {f"{name} steps=200": 2, f"{name} steps=400": 2}
+    assert jobs("steps=400", "measure.target=null,0.9") == {
+        f"{name} steps=400": 2,
+        f"{name} steps=400 measure.target=0.9": 2,
+    }
+
+
 def test_batch_sizes_are_settings_too_and_compared_by_the_sample(working_directory):
     found = advice(working_directory, *VGG, "global_batch_size=16,256")
     assert len(found.standings) == 4
