@@ -14,8 +14,8 @@ from orchestrator.core.forecast import TrackRecord
 
 _MS = 1000
 _NOTE = (
-    "What would have been predicted if nothing of the workload had ever been measured on that device. "
-    "Brackets are to hold 90 of 100 measurements."
+    "What would have been predicted without own records of the workload; published measurements of it may be "
+    "in the fit. Brackets are to hold 90 of 100 measurements."
 )
 
 

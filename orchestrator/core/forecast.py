@@ -28,7 +28,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRecord:
-    """How often intervals held a step that was measured and of whose workload they knew nothing.
+    """How often intervals held a step that was measured, made without own records of its workload.
 
     Attributes:
         num_measured: steps in all ledgers, on a sweep's devices, of which something would have been

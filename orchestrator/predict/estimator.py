@@ -72,7 +72,7 @@ def estimator_of(basis_of_trial: BasisOf, own: Sequence[Own], prior: Prior) -> E
 
 
 def blind_estimator_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> Estimator:
-    """Of each trial, as if nothing of its workload had ever been measured."""
+    """Of each trial, as if there were no own records of its workload; those of others stay in the fit."""
     known = tuple(own)
 
     @cache

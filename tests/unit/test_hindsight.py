@@ -35,6 +35,14 @@ def test_a_measurement_stands_beside_its_prediction_and_says_whether_the_interva
     )
 
 
+def test_it_says_that_published_measurements_of_the_workload_may_have_been_seen():
+    note = table_of(found([measured()], torch_ddp=0.01)).note
+    assert note.startswith(
+        "What would have been predicted without own records of the workload; published measurements of it "
+        "may be in the fit."
+    )
+
+
 def test_repeats_are_one_measurement():
     records = repeats(rates=(64 / 0.002, 64 / 0.0021, 64 / 0.0022))
     (row,) = table_of(found(records, torch_ddp=0.0019)).rows
