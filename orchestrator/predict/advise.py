@@ -156,14 +156,24 @@ def next_of(judgement: Judgement, costs: Floats, *, left: float) -> Proposal | N
 
 
 def agenda(
-    belief: Belief, question: Question, costs: Floats, *, left: float, confidence: float, repeat: float
+    belief: Belief,
+    question: Question,
+    costs: Floats,
+    *,
+    judgement: Judgement,
+    left: float,
+    confidence: float,
+    repeat: float,
 ) -> Iterator[tuple[Proposal, float]]:
     """What to measure one after the other, if each comes out as it is thought, until the winner is clear.
+
+    Args:
+        judgement: of that belief, before anything of this is measured.
 
     Returns:
         Each with the chance of the winner after it.
     """
-    judgement, costs = judge(belief, question, repeat=repeat), costs.copy()
+    costs = costs.copy()
     while judgement.chance < confidence:
         proposal = next_of(judgement, costs, left=left)
         if proposal is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.analysis.advice import wish_in_words
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.advise import Question, agenda, judge
+from orchestrator.predict.advise import Judgement, Proposal, agenda, judge
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.belief import Belief, Kinship
 from orchestrator.predict.candidates import Candidate, belief_in, question_of, why_not
@@ -18,7 +18,7 @@ from orchestrator.predict.pairs import Floats
 from orchestrator.predict.prior import Prior
 
 MOST_SETTINGS = 500
-"""Of one job: that many take half a minute."""
+"""Of one job: all of them are judged again after each trial on the list."""
 
 _SECONDS_PER_HOUR = 3600
 _MILLION = 1e6
@@ -129,8 +129,22 @@ def advice_of(
     errands: list[Errand] = []
     if known:
         belief, question = belief_in(known, prior, kinship), question_of(known, aim)
-        standings = _standings_of(known, belief, question, prior)
-        errands = _errands_of(known, belief, question, aim, prior=prior, besides=besides_seconds or 0.0)
+        judgement = judge(belief, question, repeat=prior.repeat)
+        seconds = _seconds_of(known, belief) + (besides_seconds or 0.0)
+        standings = _standings_of(known, belief, judgement, prior)
+        proposals = agenda(
+            belief,
+            question,
+            _costs_of(known, seconds),
+            judgement=judgement,
+            left=math.inf if aim.budget_usd is None else aim.budget_usd,
+            confidence=aim.confidence,
+            repeat=prior.repeat,
+        )
+        errands = [
+            _errand_of(known[each.setting], each, seconds=float(seconds[each.setting]), chance_then=then)
+            for each, then in proposals
+        ]
     return JobAdvice(
         job=job,
         asked=wish_in_words(aim.wish, None),
@@ -148,9 +162,8 @@ def advice_of(
 
 
 def _standings_of(
-    known: Sequence[Candidate], belief: Belief, question: Question, prior: Prior
+    known: Sequence[Candidate], belief: Belief, judgement: Judgement, prior: Prior
 ) -> list[Standing]:
-    chances = judge(belief, question, repeat=prior.repeat).chances
     repeats = [repeated(each.measured, prior).of_one if each.measured else prior.repeat for each in known]
     factors = np.exp(prior.quantile * np.hypot(belief.deviation, repeats))
     found = []
@@ -167,43 +180,34 @@ def _standings_of(
                 high=likely * factor,
                 usd_per_million_samples=None if math.isnan(usd) else usd,
                 price_marks=each.price_marks,
-                chance=float(chances[index]),
+                chance=float(judgement.chances[index]),
             )
         )
     return sorted(found, key=lambda each: -each.chance)
 
 
-def _errands_of(
-    known: Sequence[Candidate],
-    belief: Belief,
-    question: Question,
-    aim: Aim,
-    *,
-    prior: Prior,
-    besides: float,
-) -> list[Errand]:
-    steps = np.array([each.point.steps for each in known])
-    seconds: Floats = steps * np.exp(belief.mean) + besides
+def _seconds_of(known: Sequence[Candidate], belief: Belief) -> Floats:
+    """[setting] of all steps of a trial, likely."""
+    found: Floats = np.array([each.point.steps for each in known]) * np.exp(belief.mean)
+    return found
+
+
+def _costs_of(known: Sequence[Candidate], seconds: Floats) -> Floats:
+    """[setting] of measuring it: time ranks them where a price is missing; what was measured is not again."""
     usd = np.array([each.usd_of(value) for each, value in zip(known, seconds.tolist(), strict=True)])
-    costs = np.where(np.isnan(usd).any(), seconds, usd)  # time ranks them where a price is missing
+    costs: Floats = np.where(np.isnan(usd).any(), seconds, usd)
     costs[[index for index, each in enumerate(known) if each.measured]] = math.inf
-    proposals = agenda(
-        belief,
-        question,
-        costs,
-        left=math.inf if aim.budget_usd is None else aim.budget_usd,
-        confidence=aim.confidence,
-        repeat=prior.repeat,
+    return costs
+
+
+def _errand_of(each: Candidate, proposal: Proposal, *, seconds: float, chance_then: float) -> Errand:
+    usd = each.usd_of(seconds)
+    return Errand(
+        setting=each.setting,
+        hours=seconds / _SECONDS_PER_HOUR,
+        usd=None if math.isnan(usd) else usd,
+        price_marks=each.price_marks,
+        chance=proposal.chance,
+        gain=proposal.gain,
+        chance_then=chance_then,
     )
-    return [
-        Errand(
-            setting=known[each.setting].setting,
-            hours=float(seconds[each.setting]) / _SECONDS_PER_HOUR,
-            usd=None if np.isnan(usd[each.setting]) else float(usd[each.setting]),
-            price_marks=known[each.setting].price_marks,
-            chance=each.chance,
-            gain=each.gain,
-            chance_then=chance_then,
-        )
-        for each, chance_then in proposals
-    ]

@@ -47,10 +47,12 @@ def thought(**changes):
 
 
 def advised(thoughts, costs, *, left=math.inf, confidence=0.9, question=None):
+    question = question or fastest(len(costs))
     found = agenda(
         thoughts,
-        question or fastest(len(costs)),
+        question,
         np.array(costs),
+        judgement=judge(thoughts, question, repeat=REPEAT),
         left=left,
         confidence=confidence,
         repeat=REPEAT,
@@ -82,6 +84,12 @@ def test_it_stops_where_the_winner_is_clear_enough():
     chance = judge(unsure, fastest(), repeat=REPEAT).chance
     assert advised(unsure, (1.0, 1.0), confidence=chance - 0.01) == []
     assert advised(unsure, (1.0, 1.0), confidence=chance + 0.01)
+
+
+def test_an_agenda_begins_with_the_judgement_that_is_shown():
+    clear = Judgement(chances=np.array((0.99, 0.0)), probes=())
+    known = {"judgement": clear, "left": math.inf, "confidence": 0.9, "repeat": REPEAT}
+    assert not list(agenda(belief((1.0, 1.0), (0.2, 0.2)), fastest(), np.ones(2), **known))
 
 
 def test_of_two_that_tell_as_much_the_cheaper_is_measured_and_a_costly_one_not_at_all():
