@@ -9,7 +9,7 @@ from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
 from orchestrator.analysis.splits import splits_of
 from orchestrator.config.load import load
-from orchestrator.core.device import Node
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.price import Price, Unpriced
@@ -19,7 +19,7 @@ from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.means import market_of
 from orchestrator.plan.prices import Market
-from orchestrator.plan.sites import nodes_of
+from orchestrator.plan.sites import Berth, berths_of, host_cpu_of, hosts_of
 from orchestrator.predict.aim import Aim
 from orchestrator.predict.basis import Asked, basis_of
 from orchestrator.predict.candidates import Candidate
@@ -69,24 +69,24 @@ class _Known:
 
     def price_of(self, point: Point) -> Price | Unpriced:
         """Where its device is."""
-        _, num_hosts = self._nodes_of(point)
+        num_hosts = hosts_of(point, self._berths_of(point))
         return self.market.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
 
-    def _nodes_of(self, point: Point) -> tuple[Node, int]:
-        return nodes_of(point, trainer_info(point.trainer), inventory=self.inventory)
+    def _berths_of(self, point: Point) -> tuple[Berth, ...]:
+        return berths_of(point, trainer_info(point.trainer), inventory=self.inventory)
 
     def identity(self, point: Point) -> object:
         """What a prediction depends on beside the data: not on the trainer."""
-        node, num_hosts = self._nodes_of(point)
+        berths = self._berths_of(point)
         return (
             point.workload,
             tuple(sorted(point.workload_options.items())),
             point.device.name,
             point.precision,
             point.num_workers,
-            num_hosts,
+            hosts_of(point, berths),
             point.global_batch_size,
-            node.host_cpu if point.device.kind == "cpu" else None,
+            host_cpu_of(point, berths, inventory=self.inventory),
         )
 
 
@@ -208,7 +208,14 @@ def _in_phases(asked: Asked) -> Refusal | None:
 
 
 def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
-    return load(_with_sweep(overrides), working_directory=working_directory)
+    settings = load(_with_sweep(overrides), working_directory=working_directory)
+    for point in settings.sweep.points:
+        if point.other_devices:
+            raise ConfigError(
+                f"devices that are not alike, as {point.device_label}, are not modelled; leave devices=… "
+                f"out, and measure them: python -m orchestrator +sweep=NAME"
+            )
+    return settings
 
 
 def _with_sweep(overrides: Sequence[str]) -> list[str]:

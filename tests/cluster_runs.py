@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from trainer_runs import python_of
 
 from orchestrator.core.inventory import of_cluster
 from orchestrator.core.placement import Placement
+from orchestrator.core.pool import Pool
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.spec import TimingSpec, TrialSpec
@@ -88,11 +89,13 @@ def told_of(folder: Path, **changes: Any) -> Mission:
     return mission(folder, **{**defaults, **changes})
 
 
-def run(nodes: Any, told: Mission, *placements: Placement, watcher: Unwatched) -> list[TrialRecord]:
+def run(
+    nodes: Any, told: Mission, *placements: Placement, watcher: Unwatched, pools: Sequence[Pool] = (POOL,)
+) -> list[TrialRecord]:
     """All records of a sweep on that cluster, in the order of their ends."""
     from orchestrator.execute.ray_tune import RayTuneExecutor
 
-    declared = cluster(POOL, provider="local")
+    declared = cluster(*pools, provider="local")
     records: list[TrialRecord] = []
     inventory = of_cluster(declared, host=node(), is_fake=False)
     executor = RayTuneExecutor(inventory, address=nodes.address, cluster=declared)

@@ -12,6 +12,8 @@ CPU = device(instances={1: "n2-standard-8"}, cpus={1: 8})
 T4S = replace(
     T4, instances={1: "n1-standard-8+1xT4", 4: "n1-standard-8+4xT4"}, cpus={1: 8, 4: 8}, ray_type="T4"
 )
+FAST = device("cpu_fast", instances={1: "c3-standard-8"}, cpus={1: 8})
+SLOW = device("cpu_slow", instances={1: "e2-standard-2"}, cpus={1: 2})
 SLICE = replace(TPU, instances={1: "v3-8"}, cpus={1: 96}, ray_type="TPU-V3")
 
 

@@ -111,15 +111,21 @@ def tensorflow_like(**changes: Any) -> TrainerInfo:
     return torch_like(**told)
 
 
+def splitting(**changes: Any) -> TrainerInfo:
+    """As kernel_split: devices need not be alike."""
+    told = {"name": "kernel_split", "takes_unequal_devices": True, "splits_convolutions": True, **changes}
+    return torch_like(**told)
+
+
 def environment(missing: str | None = None, **versions: str) -> TrainerEnvironment:
     """An environment with torch 2.13.0, unless told otherwise."""
     return TrainerEnvironment(python="python", versions=versions or {"torch": "2.13.0"}, missing=missing)
 
 
 def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **changes: Any) -> Plan:
-    """The plan of those points under the two trainers above, with nothing recorded and nothing missing."""
+    """The plan of those points under the trainers above, with nothing recorded and nothing missing."""
     sweep = Sweep(name="example", points=points, repeats=repeats, baseline=baseline)
-    trainers = {"torch_ddp": torch_like(), "tensorflow": tensorflow_like()}
+    trainers = {each.name: each for each in (torch_like(), tensorflow_like(), splitting())}
     told = {
         "inventory": here(),
         "trainers": trainers,

@@ -162,7 +162,7 @@ def jobs_of(
         timing=TimingSpec(warmup_steps=3, steps_per_block=1),
     )
     seats = [
-        Seat(rank=rank, addresses=addresses, kind="cpu", replicas=replicas, threads=1)
+        Seat(rank=rank, addresses=addresses, kind="cpu", replicas=replicas, threads=1, local_rank=rank)
         for rank in range(processes)
     ]
     return [

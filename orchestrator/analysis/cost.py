@@ -58,7 +58,7 @@ def bill_of(record: TrialRecord) -> Bill | None:
     rest = "other_seconds" if record.result else "failed_seconds"
     parts[rest] = max(0.0, billed - sum(parts.values()))
     usd = billed * price.usd_per_hour / _SECONDS_PER_HOUR
-    return Bill(**{name: price.nodes * value for name, value in parts.items()}, usd=usd)
+    return Bill(**{name: price.num_nodes * value for name, value in parts.items()}, usd=usd)
 
 
 def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, ...]]:
@@ -98,17 +98,29 @@ def price_label(record: TrialRecord) -> str:
 def priced_as(price: Price) -> str:
     """`n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
     said = (
-        f"{rented(price)} in {price.region}",
-        f"${price.usd_per_hour:g}/h of {price.as_of}",
+        f"{rented(price)} in {regions_of(price)}",
+        f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
         *marks_of(price),
     )
     return ", ".join(said)
 
 
 def rented(price: Price) -> str:
-    """`n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`."""
-    nodes = f"{price.nodes} x " if price.nodes > 1 else ""
-    return f"{nodes}{price.instance} {price.provisioning.replace('_', ' ')}"
+    """`n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
+    return " + ".join(
+        f"{f'{each.nodes} x ' if each.nodes > 1 else ''}{each.instance} {each.provisioning.replace('_', ' ')}"
+        for each in price.rented
+    )
+
+
+def regions_of(price: Price) -> str:
+    """In which its nodes are, each once."""
+    return ", ".join(dict.fromkeys(each.region for each in price.rented))
+
+
+def oldest_of(price: Price) -> str:
+    """The day of the oldest of its figures."""
+    return min(each.as_of for each in price.rented)
 
 
 def marks_of(price: Price) -> tuple[str, ...]:

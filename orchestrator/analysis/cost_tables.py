@@ -4,7 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.analysis.cost import Bill, bill_of_all, marks_of, price_label, rented
+from orchestrator.analysis.cost import (
+    Bill,
+    bill_of_all,
+    marks_of,
+    oldest_of,
+    price_label,
+    regions_of,
+    rented,
+)
 from orchestrator.analysis.setting import Namer
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, count, number
@@ -156,7 +164,8 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
 
 
 def _devices_of(trial: TrialSpec) -> str:
-    return f"{trial.num_workers} x {trial.device}" if trial.num_workers > 1 else trial.device
+    count = f"{trial.num_workers} x " if trial.num_workers > 1 and not trial.other_devices else ""
+    return f"{count}{trial.device_label}"
 
 
 def _price_cells(price: Price | Unpriced | None) -> tuple[str, ...]:
@@ -165,9 +174,9 @@ def _price_cells(price: Price | Unpriced | None) -> tuple[str, ...]:
     known = [*marks_of(price), *([price.note] if price.note else [])]
     return (
         rented(price),
-        price.region,
+        regions_of(price),
         number(price.usd_per_hour),
-        price.as_of,
+        oldest_of(price),
         "; ".join(known) or UNKNOWN,
         price.source,
     )

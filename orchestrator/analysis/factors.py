@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import Setting, options_in, plain_setting
+from orchestrator.core.spec import HOST_SEPARATOR
 from orchestrator.train.registry import trainers
 
 
@@ -95,22 +96,27 @@ def differ(one: Measured, other: Measured, factor: Factor) -> bool:
 
 
 def same_host(one: Measured, other: Measured) -> bool:
-    """False for the CPUs of two hosts: no setting names a host, so nobody asked to compare them."""
-    hosts = {each.setting.host for each in (one, other) if each.setting.host}
-    return len(hosts) < 2
+    """False for the CPUs of two hosts: no setting names a host, so nobody asked to compare them.
+
+    What has hosts that are not alike compares with what has some of them.
+    """
+    hosts = [{*each.setting.host.split(HOST_SEPARATOR)} for each in (one, other) if each.setting.host]
+    return len(hosts) < 2 or hosts[0] <= hosts[1] or hosts[1] <= hosts[0]
 
 
 def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
     """The factors that keys of the configuration set; a key that is none has to be equal everywhere."""
     known = {
-        "trainer": TRAINER,
-        "precision": PRECISION,
-        "device": DEVICE,
-        "num_workers": WORKERS,
-        "num_hosts": HOSTS,
-        "global_batch_size": BATCH,
+        "trainer": (TRAINER,),
+        "precision": (PRECISION,),
+        "device": (DEVICE,),
+        "devices": (DEVICE, WORKERS, HOSTS),
+        "num_workers": (WORKERS,),
+        "num_hosts": (HOSTS,),
+        "global_batch_size": (BATCH,),
     }
-    return tuple(known.get(key) or _option(key) for key in keys if key in known or _is_option(key))
+    named = (known.get(key) or (_option(key),) for key in keys if key in known or _is_option(key))
+    return tuple(factor for factors in named for factor in factors)
 
 
 def facts_of(each: Measured) -> dict[str, object]:

@@ -87,7 +87,7 @@ def _caveats(findings: Findings) -> Iterator[str]:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
         yield f"Failed: {listed}. Causes and logs are in the table of failures."
     if findings.rehearsed:
-        devices = ", ".join(dict.fromkeys(each.spec.device for each in findings.rehearsed))
+        devices = ", ".join(dict.fromkeys(each.spec.device_label for each in findings.rehearsed))
         yield f"Not measured, for they are not here: {devices}. Their code path ran on the CPU, untimed."
     if findings.num_others:
         others = counted(findings.num_others, "trial")

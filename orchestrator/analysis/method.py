@@ -10,7 +10,7 @@ from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
 from orchestrator.analysis.results import SHOWN
 from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import counted, data_name, is_standin
+from orchestrator.analysis.wording import counted, data_name, is_standin, processes_of
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TimingSpec
 
@@ -111,9 +111,10 @@ def environment_table(records: Sequence[TrialRecord]) -> Table:
 
 def _facts_of(record: TrialRecord) -> Iterator[tuple[str, str]]:
     measured = record.provenance == "measured" and record.result
-    for device in measured.devices if measured else ():
-        yield f"{record.spec.device}, as its driver says", device.name
-    yield "processes x threads", f"{record.placement.num_processes} x {record.placement.threads}"
+    parts = record.placement.of_ranks
+    for part, device in zip(parts, measured.devices, strict=False) if measured else ():
+        yield f"{part.device}, as its driver says", device.name
+    yield "processes x threads", processes_of(record.placement)
     yield from record.environment.items()
 
 

@@ -310,14 +310,15 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
             Metric(
                 key="accelerator_joules",
                 unit="J",
-                meaning="energy of all accelerators of the trial from the first timed block to the last, loss"
-                " readings between them included, by the driver's counter (NVML); absent without one",
+                meaning="energy of all accelerators of the trial, on all its hosts, from the first timed "
+                "block to the last, loss readings between them included, by the driver's counter (NVML); "
+                "absent without one",
                 of=joules("accelerator"),
             ),
             Metric(
                 key="host_joules",
                 unit="J",
-                meaning="likewise of all processors of the host and their memory, whoever used them, by the "
+                meaning="likewise of all processors of its hosts and their memory, whoever used them, by the "
                 "processor's counters (RAPL); absent where they cannot be read",
                 of=joules("host"),
             ),

@@ -6,8 +6,9 @@ import pandas as pd
 
 from orchestrator.analysis.setting import Namer, names_in
 from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import processes_of
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
-from orchestrator.core.spec import AXES, TrialSpec
+from orchestrator.core.spec import AXES, TrialSpec, axes_of
 
 PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
 
@@ -29,7 +30,7 @@ def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
 
 
 def _factors_of(trial: TrialSpec | None) -> tuple[object, ...]:
-    return tuple(trial and getattr(trial, name) for name in AXES)
+    return tuple(axes_of(trial).values()) if trial else (None,) * len(AXES)
 
 
 def plan_table(plan: Plan) -> Table:
@@ -51,9 +52,10 @@ def plan_table(plan: Plan) -> Table:
 
 
 def _placed_row(placement: Placement, name_of: Namer) -> tuple[str, ...]:
-    processes = f"{placement.num_processes} x {placement.threads} threads"
     nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
-    where = f"{nodes}, {processes}, {placement.start_method}"
+    if placement.unequal and placement.pool:
+        nodes = " + ".join(str(part.pool) for part in placement.unequal)
+    where = f"{nodes}, {processes_of(placement)} threads, {placement.start_method}"
     notes = "; ".join([where, *placement.substitutions, *placement.warnings])
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
     return state, name_of(placement.trial), notes, placement.trial_id

@@ -118,7 +118,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
     rows: list[tuple[str, ...]] = [
         (
             label_of(setting_of(each.trial), named),
-            each.trial.device,
+            each.trial.device_label,
             each.trial.precision,
             ", ".join(each.trainers),
             count(each.num_trials),

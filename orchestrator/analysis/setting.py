@@ -49,6 +49,7 @@ class Setting:
     """Every field of a `TrialSpec`, its repeat apart, as it is shown; text is empty where nothing is to say.
 
     Attributes:
+        device: names of all workers' where they are not alike: `t4+cpu`.
         num_hosts: of all workers together, where it is more than one.
         replicas: of all workers together, where a worker is more than one.
         workload_options, trainer_options, timing: what differs from the defaults, as a command line says it.
@@ -81,7 +82,7 @@ def setting_of(spec: TrialSpec) -> Setting:
     """The setting of a trial: equal in all its repeats, and in nothing else."""
     return Setting(
         workload=spec.workload,
-        device=spec.device,
+        device=spec.device_label,
         trainer=spec.trainer,
         precision=spec.precision,
         num_workers=spec.num_workers,

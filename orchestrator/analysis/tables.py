@@ -85,7 +85,7 @@ def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ..
     workload = label_of(setting_of(spec), named)
     outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
     substitutions = "; ".join(record.placement.substitutions) or UNKNOWN
-    return workload, spec.device, spec.trainer, outcome, substitutions
+    return workload, spec.device_label, spec.trainer, outcome, substitutions
 
 
 def failed_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from string import hexdigits
 from typing import Self
 
+from orchestrator.core.placement import Placement
+
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
@@ -42,6 +44,12 @@ def counted_marks(*, num_noisy: int, num_resumed: int) -> str:
     """Likewise of several: `, 1 noisy, 2 resumed`."""
     counts = {"noisy": num_noisy, "resumed": num_resumed}
     return "".join(f", {count} {mark}" for mark, count in counts.items() if count)
+
+
+def processes_of(placement: Placement) -> str:
+    """Processes by threads: `4 x 2`, and `1 x 8 + 1 x 2` where its parts are not alike."""
+    parts = placement.unequal or (placement,)
+    return " + ".join(f"{each.num_processes} x {each.threads}" for each in parts)
 
 
 def number(value: float) -> Number:

@@ -10,9 +10,10 @@ from omegaconf import DictConfig
 
 from orchestrator.config.faults import shown
 from orchestrator.config.request import Request, check_axis, values_of_axis
+from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
 from orchestrator.config.values import frozen, resolved
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.sweep import MOST_TRIALS
+from orchestrator.core.sweep import MOST_TRIALS, MOST_UNEQUAL
 from orchestrator.plan.expand import Combination, expand, matches
 
 
@@ -26,12 +27,15 @@ class Grid:
     baseline: Combination
 
     def combinations(self) -> tuple[Combination, ...]:
-        """Every combination, each with all keys of a point.
+        """Every combination, each with all keys of a point but for those that follow from its `devices`.
 
         Raises:
-            ConfigError: a grid that gives none, or a baseline that none of them is.
+            ConfigError: a grid that gives none, a baseline that none of them is, or no list of devices.
         """
         found = expand(self.axes, exclude=self.exclude, include=self.include)
+        for each in found:
+            if DEVICES in each:
+                _check_devices(each[DEVICES])
         if self.baseline and not any(matches(each, self.baseline) for each in found):
             raise ConfigError(_no_baseline(self.baseline, found))
         return found
@@ -48,19 +52,54 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
             more combinations than a sweep may have trials.
     """
     plain = resolved(sweep)
-    fixed = {**base, **_checked(plain["common"] or {}, where="sweep.common")}
+    common = _checked(plain["common"] or {}, where="sweep.common")
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
     said = {**axes, **request.choices}
+    fixed = _completed({**common, **said}, base) if axes else {}
     unsaid = {key: (value,) for key, value in fixed.items() if key not in said}
     entries = tuple(_entries(plain["include"], where="sweep.include"))
     _refuse_too_many(said, num_included=len(entries) * _size(request.choices))
-    include = [{**fixed, **entry, **choice} for entry in entries for choice in _products(request.choices)]
+    include = [
+        _completed({**common, **entry, **choice}, base)
+        for entry in entries
+        for choice in _products(request.choices)
+    ]
     return Grid(
         axes={**said, **unsaid} if axes else {},
         exclude=tuple(_entries(plain["exclude"], where="sweep.exclude")),
         include=tuple(include),
         baseline=_baseline(plain["baseline"]),
     )
+
+
+def _completed(said: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """With the base's value of every other key.
+
+    Raises:
+        ConfigError: `devices` beside what follows from them.
+    """
+    if DEVICES not in said:
+        return {**base, **said}
+    for key in FOLLOWING_DEVICES:
+        if key in said:
+            raise ConfigError(
+                f"{DEVICES}={shown(said[DEVICES])} and {key}={shown(said[key])} are of the same points; "
+                f"{DEVICES} names the device of each worker, so leave {key} out"
+            )
+    return {**{key: value for key, value in base.items() if key not in FOLLOWING_DEVICES}, **said}
+
+
+def _check_devices(devices: Any) -> None:
+    if not isinstance(devices, tuple) or not all(isinstance(each, str) for each in devices) or not devices:
+        raise ConfigError(
+            f"{DEVICES}={shown(devices)} must be a list with the device of each worker, as "
+            f"{DEVICES}=[cpu,t4]; an axis in a file is a list of such lists, as [[cpu,t4]]"
+        )
+    if len(devices) > MOST_UNEQUAL:
+        raise ConfigError(
+            f"{DEVICES} names {len(devices)} devices, and a trial has at most {MOST_UNEQUAL} that are told "
+            f"one by one; for more that are alike say device=NAME and num_workers=NUMBER"
+        )
 
 
 def _refuse_too_many(axes: Mapping[str, Sized], *, num_included: int) -> None:
@@ -99,7 +138,7 @@ def _baseline(entry: Any) -> dict[str, Any]:
     """What every setting is compared with; empty where the sweep names nothing."""
     baseline = _checked(entry or {}, where="sweep.baseline")
     for key, value in baseline.items():
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and key != DEVICES:
             raise ConfigError(f"sweep.baseline: {key}={shown(value)} must be one value")
     return baseline
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS
+from orchestrator.config.schema import DEVICES, POINT_GROUPS, POINT_KEYS
 from orchestrator.config.used import Options
 from orchestrator.config.values import assign, defaults_of, knows, plain_of
 from orchestrator.core.device import Device
@@ -73,18 +73,32 @@ class PointMaker:
             workload_options=workload.options,
             trainer=trainer.name,
             trainer_options=trainer.options,
-            device=self._part("device", combination),
+            **self._hardware(combination),
             precision=self._part("precision", combination),
             data_source=self._part("data", combination),
             timing=self._part("measure", combination),
             label=self._label_of(combination),
             is_baseline=bool(self._baseline) and matches(combination, self._baseline),
             deals_batches=trainer_info(trainer.name).deals_batches,
-            **{key: self._typed(key, combination[key]) for key in POINT_KEYS},
+            **{key: self._typed(key, combination[key]) for key in POINT_KEYS if key in combination},
         )
 
+    def _hardware(self, combination: Combination) -> dict[str, Any]:
+        """Devices that are all alike are one device so many times, whichever way that is said."""
+        if DEVICES not in combination:
+            return {"device": self._part("device", combination)}
+        names: Any = combination[DEVICES]
+        first, *others = (self._named("device", name, combination) for name in names)
+        return {
+            "device": first,
+            "other_devices": tuple(others) if any(each != first for each in others) else (),
+            "num_workers": 1 + len(others),
+        }
+
     def _part(self, group: str, combination: Combination) -> Any:
-        option = str(combination[group])
+        return self._named(group, str(combination[group]), combination)
+
+    def _named(self, group: str, option: str, combination: Combination) -> Any:
         values = tuple((key, combination[key]) for key in self._knobs[group, option] if key in combination)
         asked = (group, option, values)
         if asked not in self._parts:
@@ -102,9 +116,12 @@ class PointMaker:
         return _CONVERTED[group](plain, config, option)
 
     def _label_of(self, combination: Combination) -> dict[str, Option]:
-        knobs = {key for group in POINT_GROUPS for key in self._knobs[group, str(combination[group])]}
+        groups = [group for group in POINT_GROUPS if group in combination]
+        knobs = {key for group in groups for key in self._knobs[group, str(combination[group])]}
         return {
-            key: combination[key] for key in self._label if "." not in key or key in knobs & {*combination}
+            key: combination[key]
+            for key in self._label
+            if key in combination and ("." not in key or key in knobs)
         }
 
     def _start(self, plain: Mapping[str, Any]) -> None:
@@ -135,7 +152,7 @@ def _identity(point: Point) -> object:
         frozenset(point.workload_options.items()),
         point.trainer,
         frozenset(point.trainer_options.items()),
-        point.device.name,
+        point.device_label,
         point.precision,
         point.data_source,
         point.timing,

@@ -4,7 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from orchestrator.config.schema import KNOB_GROUPS, POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS, RootConf
+from orchestrator.config.schema import (
+    DEVICES,
+    KNOB_GROUPS,
+    POINT_GROUPS,
+    POINT_KEYS,
+    SETTINGS_GROUPS,
+    RootConf,
+)
 from orchestrator.config.words import Word
 from orchestrator.config.workload_path import KEY as WORKLOAD_PATH
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -51,7 +58,7 @@ def check_axis(key: str, value: Any, *, where: str) -> None:
     if any(isinstance(each, dict) for each in (value if isinstance(value, (list, tuple)) else [value])):
         raise ConfigError(f"{where}: {key}={value!r} must be a value or a list of values")
     if not _is_of_a_point(key):
-        known = (*POINT_GROUPS, *POINT_KEYS, *(f"{group}.KEY" for group in KNOB_GROUPS))
+        known = (*POINT_GROUPS, *POINT_KEYS, DEVICES, *(f"{group}.KEY" for group in KNOB_GROUPS))
         raise UnknownNameError(f"axis in {where}", key, known=known)
 
 
@@ -94,14 +101,14 @@ def _take_sweep(word: Word, request: Request) -> None:
 
 def _single(word: Word) -> Any:
     if len(word.values) != 1:
-        known = ", ".join((*POINT_GROUPS, *POINT_KEYS))
+        known = ", ".join((*POINT_GROUPS, *POINT_KEYS, DEVICES))
         raise ConfigError(f"{word.text!r}: {word.key} holds for the whole command; axes may be: {known}")
     return word.value()
 
 
 def _is_of_a_point(key: str) -> bool:
     group, dot, knob = key.partition(".")
-    return group in KNOB_GROUPS and knob != "name" if dot else key in POINT_GROUPS or key in POINT_KEYS
+    return group in KNOB_GROUPS and knob != "name" if dot else key in (*POINT_GROUPS, *POINT_KEYS, DEVICES)
 
 
 def _check_settable(key: str) -> None:

@@ -32,6 +32,11 @@ KNOB_GROUPS = ("workload", "trainer", "measure", "data")
 POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed")
 """Top-level keys that make up a point."""
 
+DEVICES = "devices"
+"""A key of a point that has one device for each worker, in the place of the keys that follow from it."""
+
+FOLLOWING_DEVICES = ("device", "num_workers", "num_hosts")
+
 SETTINGS_GROUPS = (
     "executor",
     "cluster",

@@ -6,7 +6,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from orchestrator.config.compose import Composer
-from orchestrator.config.schema import POINT_GROUPS
+from orchestrator.config.schema import DEVICES, POINT_GROUPS
 from orchestrator.config.values import assign, knows, references
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.plan.expand import Combination
@@ -67,16 +67,17 @@ def refuse_references(base: DictConfig, options: Options, *, differing: Iterable
 def settle(base: DictConfig, combination: Combination, options: Options) -> None:
     """Write one combination into the configuration, so that interpolations find what all points share."""
     for group in POINT_GROUPS:
-        base[group] = options[group, str(combination[group])]
+        base[group] = options[group, str(_options_of(group, [combination])[0])]
     for key, value in combination.items():
         if key not in POINT_GROUPS and knows(base, key):
             assign(base, key, value)
 
 
 def _options_of(group: str, combinations: Iterable[Combination]) -> tuple[Any, ...]:
-    named = (_flat(each[group]) for each in combinations if group in each)
+    keys = ("device", DEVICES) if group == "device" else (group,)
+    named = (_flat(each[key]) for each in combinations for key in keys if key in each)
     return tuple(dict.fromkeys(option for options in named for option in options))
 
 
 def _flat(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+    return tuple(one for each in value for one in _flat(each)) if isinstance(value, tuple) else (value,)

@@ -39,7 +39,7 @@ class Rate:
         if self.price is None:
             return Spend(node_hours=self.nodes * seconds / _SECONDS_PER_HOUR)
         hours = self.price.billed_seconds(seconds) / _SECONDS_PER_HOUR
-        return Spend(usd=hours * self.price.usd_per_hour, node_hours=hours * self.price.nodes)
+        return Spend(usd=hours * self.price.usd_per_hour, node_hours=hours * self.price.num_nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """What the devices of a trial could do at most: published, or calibrated by the trial itself."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.device import Device
@@ -58,6 +59,24 @@ def peaks_of(device: Device, precision: str, *, count: int) -> Peaks | None:
         tdp_watts=_times(count, device.tdp_watts),
         source=device.source,
     )
+
+
+def peaks_together(parts: Sequence[Peaks | None]) -> Peaks | None:
+    """Of devices that are not alike; None where one of them has none."""
+    known = [each for each in parts if each is not None]
+    if len(known) < len(parts):
+        return None
+    return Peaks(
+        flops_per_second=_sum_of([each.flops_per_second for each in known]),
+        memory_bytes_per_second=_sum_of([each.memory_bytes_per_second for each in known]),
+        tdp_watts=_sum_of([each.tdp_watts for each in known]),
+        source="; ".join(dict.fromkeys(each.source for each in known)),
+    )
+
+
+def _sum_of(figures: Sequence[float | None]) -> float | None:
+    known = [each for each in figures if each is not None]
+    return sum(known) if len(known) == len(figures) else None
 
 
 def _times(count: int, figure: float | None) -> float | None:

@@ -15,8 +15,32 @@ StartMethod = Literal["fork", "spawn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Consecutive ranks of a trial that run on one host, on devices that are alike.
+
+    Attributes:
+        device: that is asked for.
+        kind: the kind of device that really runs.
+        host: its place among the trial's hosts, from 0.
+        num_processes, threads, pool, cpus, devices, chips: as in `Placement`, of these ranks.
+    """
+
+    device: str
+    kind: DeviceKind
+    num_processes: int
+    threads: int
+    cpus: int
+    devices: int
+    chips: int
+    host: int = 0
+    pool: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """One trial and the hardware it gets.
+
+    Where its devices are not alike, what is told of each machine or process is that of the first part.
 
     Attributes:
         provenance: `rehearsed` when another device runs the code path of the one asked for.
@@ -27,12 +51,14 @@ class Placement:
         threads: intra-op threads of each process.
         node: name of the machine; as long as a cluster has not chosen one, of its pool.
         other_nodes: names of further machines, where it has several.
-        num_hosts: machines that the trial holds, each with as many of its processes as the others.
+        num_hosts: machines that the trial holds, each with as many of its processes as the others, unless
+            there are `unequal` parts.
         pool: of a cluster, whose nodes it may run on; None: this host.
         cpus: cores of each machine that the trial holds.
         devices: accelerators of each machine that the trial holds.
         chips: what a cluster counts of those accelerators.
         start_method: how its worker processes begin: forked from a nursery or in a new interpreter.
+        unequal: what each rank has, in the order of ranks; empty where all that really runs is alike.
         trains: whether its trainer computes anything: the times of one that does not compare with nobody's.
         substitutions: what a rehearsal puts in place of what, for its record.
         warnings: what a reader of the result must know.
@@ -54,14 +80,42 @@ class Placement:
     other_nodes: tuple[str, ...] = ()
     pool: str | None = None
     start_method: StartMethod = "fork"
+    unequal: tuple[Part, ...] = ()
     trains: bool = True
     substitutions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
-    def processes_per_host(self) -> int:
-        """Of each of its machines."""
-        return self.num_processes // self.num_hosts
+    def parts(self) -> tuple[Part, ...]:
+        """What its ranks have, in their order."""
+        return self.unequal or tuple(
+            Part(
+                device=self.trial.device,
+                kind=self.kind,
+                num_processes=self.num_processes // self.num_hosts,
+                threads=self.threads,
+                cpus=self.cpus,
+                devices=self.devices,
+                chips=self.chips,
+                host=host,
+                pool=self.pool,
+            )
+            for host in range(self.num_hosts)
+        )
+
+    @property
+    def of_ranks(self) -> tuple[Part, ...]:
+        """The part that each rank belongs to."""
+        return tuple(part for part in self.parts for _ in range(part.num_processes))
+
+    def on_host(self, host: int) -> tuple[Part, ...]:
+        """The parts that one of its machines has."""
+        return tuple(part for part in self.parts if part.host == host)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """That it has nodes of, each once; none on this host."""
+        return tuple(dict.fromkeys(part.pool for part in self.parts if part.pool is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

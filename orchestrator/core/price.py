@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
 
@@ -110,6 +110,7 @@ class Price:
         priced_on: the day on which it was looked up.
         is_hypothetical: the host that ran the trial is not known to be that instance.
         is_repriced: a report put it in the place of what the record had.
+        beside: what else is rented for a trial whose devices are not alike; the marks above are of all of it.
 
     Raises:
         RecordError: a day or figure that cannot be.
@@ -130,6 +131,7 @@ class Price:
     max_age_days: int
     is_hypothetical: bool
     is_repriced: bool = False
+    beside: tuple["Price", ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("as_of", "priced_on"):
@@ -140,9 +142,19 @@ class Price:
                 raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)} is not above 0")
 
     @property
+    def rented(self) -> tuple["Price", ...]:
+        """Each kind of node by itself."""
+        return (replace(self, beside=()), *self.beside)
+
+    @property
+    def num_nodes(self) -> int:
+        """Of all kinds."""
+        return self.nodes + sum(each.nodes for each in self.beside)
+
+    @property
     def usd_per_hour(self) -> float:
         """Of all nodes."""
-        return self.nodes * self.node_usd_per_hour
+        return self.nodes * self.node_usd_per_hour + sum(each.usd_per_hour for each in self.beside)
 
     def billed_seconds(self, seconds: float) -> float:
         """So many, rounded up to what is billed."""
@@ -150,8 +162,9 @@ class Price:
 
     @property
     def age_days(self) -> int:
-        """How old the figure was when it was looked up."""
-        return (date.fromisoformat(self.priced_on) - date.fromisoformat(self.as_of)).days
+        """How old the oldest figure was when it was looked up."""
+        days = [(date.fromisoformat(self.priced_on) - date.fromisoformat(self.as_of)).days]
+        return max(days + [each.age_days for each in self.beside])
 
     @property
     def is_old(self) -> bool:

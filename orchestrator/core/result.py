@@ -95,7 +95,7 @@ class TrainResult:
         unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
-            `accelerator` is all of the trial's accelerators, `host` the host's processors and memory.
+            `accelerator` is all of the trial's accelerators, `host` the processors and memory of its hosts.
         train_samples: of the training set, which make an epoch; None in records of before this was kept.
         calibration: what the host's CPU did at most in the trial's precision; None: it was not asked for.
         pursuit: evaluations on the way to a target; None where none was asked for.

@@ -14,6 +14,9 @@ SCHEMA_VERSION = 2
 """Raised when a default of `TrialSpec` or `TimingSpec` changes, or when a new field tells apart what earlier
 records did not: both change every trial_id."""
 
+HOST_SEPARATOR = " + "
+"""Between the processors of a trial's hosts, where they are not alike."""
+
 _EVALUATE_EVERY_STEPS = 50
 
 ProcessModel = Literal["per_replica", "per_host"]
@@ -120,16 +123,18 @@ class TrialSpec:
         workload_version: raised when the workload's code changes what it computes.
         trainer_version: likewise of the trainer.
         device: name of a file in `conf/device/`; what is asked for, never what answered.
+        other_devices: of ranks 1, 2, … where the devices are not all alike: `device` is the master's then.
         precision: label, as in `plan/compatibility.py`.
         data: id of the very data set, resolved when planning: `workloads.data.sources.DataRef.id`.
         global_batch_size: samples per optimizer step, all replicas together.
         steps: optimizer steps, the timed ones included; with `timing.target` the most that are taken.
-        num_workers: devices of the named kind; a TPU slice is one device with several replicas.
-        num_hosts: machines over which they are spread evenly.
+        num_workers: devices of the trial; a TPU slice is one device with several replicas.
+        num_hosts: machines over which they are spread, evenly where they are alike.
         replicas: data-parallel replicas of all of them together, as the device's file says.
         process_model: how the trainer spreads those replicas over processes, as its options say.
         repeat: 0, 1, …: the same trial again, in a process of its own.
-        host_cpu: model and core count of the host where the device is `cpu`, otherwise None.
+        host_cpu: model and core count of the host where the device is `cpu`, otherwise None; of several that
+            are not alike, all of them.
     """
 
     workload: str
@@ -148,6 +153,7 @@ class TrialSpec:
     seed: int = 0
     repeat: int = 0
     host_cpu: str | None = None
+    other_devices: tuple[str, ...] = ()
     workload_options: Mapping[str, Option] = field(default_factory=dict)
     trainer_options: Mapping[str, Option] = field(default_factory=dict)
     timing: TimingSpec = TimingSpec()
@@ -158,12 +164,29 @@ class TrialSpec:
         for name in ("seed", "repeat"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name}={getattr(self, name)} must not be negative")
+        if self.other_devices and len(self.devices) != self.num_workers:
+            raise ConfigError(f"num_workers={self.num_workers} have {len(self.devices)} devices")
         if self.steps < self.timing.least_steps:
             raise ConfigError(
                 f"steps={self.steps} is below the {self.timing.least_steps} that the measurement "
                 f"protocol needs (first step, {self.timing.warmup_steps} of warm-up, "
                 f"{self.timing.min_blocks} blocks of {self.timing.steps_per_block})"
             )
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Of each worker, the first one's first."""
+        return (self.device, *self.other_devices) if self.other_devices else (self.device,) * self.num_workers
+
+    @property
+    def device_label(self) -> str:
+        """Its device's name; those of all workers where they are not alike: `t4+cpu`."""
+        return "+".join(self.devices) if self.other_devices else self.device
+
+
+def axes_of(trial: TrialSpec) -> dict[str, Scalar]:
+    """Axis -> the trial's value; as its device the names of all where they are not alike."""
+    return {name: getattr(trial, name) for name in AXES} | {"device": trial.device_label}
 
 
 def trial_id(trial: TrialSpec) -> str:

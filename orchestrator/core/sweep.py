@@ -15,6 +15,9 @@ Order = Literal["shuffled", "cheapest_first", "longest_first"]
 MOST_TRIALS = 100_000
 """Trials of one sweep: that many take 10 s of CPU and 0.2 GB to plan, and six days at five seconds each."""
 
+MOST_UNEQUAL = 64
+"""Devices of one trial that are told one by one: each has a process, and on a cluster a node, of its own."""
+
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -25,7 +28,9 @@ class Point:
     Attributes:
         workload_options, trainer_options: knobs that differ from their defaults.
         data_source: `auto`, `real`, `standin` or `synthetic`.
-        num_workers: devices of that kind.
+        device: of all workers, or the first one's.
+        other_devices: of the further workers, in their order, where they are not all alike.
+        num_workers: all of them.
         num_hosts: machines over which they are spread evenly; None: as few as can be.
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
@@ -47,6 +52,7 @@ class Point:
     timing: TimingSpec
     label: Mapping[str, Option]
     num_hosts: int | None = None
+    other_devices: tuple[Device, ...] = ()
     is_baseline: bool = False
     deals_batches: bool = False
 
@@ -65,7 +71,18 @@ class Point:
     @property
     def replicas(self) -> int:
         """Data-parallel replicas of all devices together."""
-        return self.num_workers * self.device.replicas
+        others = sum(each.replicas for each in self.other_devices)
+        return self.device.replicas + others if others else self.num_workers * self.device.replicas
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """Of each worker."""
+        return (self.device, *self.other_devices) if self.other_devices else (self.device,) * self.num_workers
+
+    @property
+    def device_label(self) -> str:
+        """As `TrialSpec.device_label`."""
+        return "+".join(each.name for each in self.devices) if self.other_devices else self.device.name
 
     def divides_over(self, replicas: int) -> bool:
         """Whether its trainer can train its batches on so many replicas, if each has a sample."""
@@ -74,9 +91,13 @@ class Point:
     @property
     def name(self) -> str:
         """What tells this point from the others of its sweep, in one line."""
-        named = ("workload", "device", "trainer", "precision")
+        named = ("workload", "device", "trainer", "precision", *(["devices"] if self.other_devices else []))
         others = (f"{axis}={_shown(value)}" for axis, value in self.label.items() if axis not in named)
-        return " ".join((self.workload, self.device.name, self.trainer, self.precision, *others))
+        return " ".join((self.workload, self.device_label, self.trainer, self.precision, *others))
+
+    @property
+    def _hardware(self) -> str:
+        return self.device_label if self.other_devices else f"{self.num_workers} x {self.device.name}"
 
     def _indivisible(self) -> str:
         below = self.global_batch_size // self.replicas * self.replicas
@@ -85,8 +106,7 @@ class Point:
 
     def _batch_and_replicas(self, verb: str) -> str:
         return (
-            f"global_batch_size={self.global_batch_size} {verb} {self.replicas} replicas "
-            f"({self.num_workers} x {self.device.name})"
+            f"global_batch_size={self.global_batch_size} {verb} {self.replicas} replicas ({self._hardware})"
         )
 
 
@@ -127,4 +147,4 @@ class Sweep:
     @property
     def devices(self) -> dict[str, Device]:
         """The devices that its points ask for, by name."""
-        return {point.device.name: point.device for point in self.points}
+        return {each.name: each for point in self.points for each in (point.device, *point.other_devices)}

@@ -15,7 +15,9 @@ class Seat:
 
     Attributes:
         rank, addresses, kind, replicas, threads: as in `train.base.WorkerJob`.
-        num_hosts: over which the ranks are spread evenly, those of the first host first.
+        local_rank: its place among the ranks of its host that have devices like its own.
+        host: the place of its host among the others.
+        num_hosts: over which the ranks are spread, those of the first host first.
         interface: of this rank's host, by which it reaches the other ranks.
     """
 
@@ -24,22 +26,10 @@ class Seat:
     kind: DeviceKind
     replicas: int
     threads: int
+    local_rank: int = 0
+    host: int = 0
     num_hosts: int = 1
     interface: str = "lo"
-
-    @property
-    def local_rank(self) -> int:
-        """Among the ranks of its host."""
-        return self.rank % self._ranks_per_host
-
-    @property
-    def host(self) -> int:
-        """The place of its host among the others."""
-        return self.rank // self._ranks_per_host
-
-    @property
-    def _ranks_per_host(self) -> int:
-        return len(self.addresses) // self.num_hosts
 
 
 class StandIns(Protocol):
@@ -81,6 +71,7 @@ class TrainerInfo:
         single_replica: precisions in which it trains one replica only, and why, in the words that follow.
         single_replica_batch_norm: (knob, value) with which it trains one replica only of a network with
             batch normalisation, and why, in the words that follow.
+        takes_unequal_devices: whether its workers may have devices of different speed or kind in one trial.
         splits_convolutions: over the workers by kernels, and trains nothing that has none to split.
         deals_batches: over the replicas in shares that need not be equal.
     """
@@ -107,6 +98,7 @@ class TrainerInfo:
     rehearsed_with: StandIns = no_stand_ins
     single_replica: Mapping[str, str] = field(default_factory=dict)
     single_replica_batch_norm: Mapping[tuple[str, Option], str] = field(default_factory=dict)
+    takes_unequal_devices: bool = False
     splits_convolutions: bool = False
     deals_batches: bool = False
 

@@ -24,7 +24,8 @@ class Seats:
     Attributes:
         addresses: `ip:port`, one for each of them.
         interface: of the network by which they reach the workers of other hosts.
-        device_ids: accelerators of the host that they may use, as their framework numbers them.
+        device_ids: accelerators of the host that they may use, as their framework numbers them; those that
+            are not alike in the order of ranks.
         keeping: what they are told of checkpoints; None: there are none.
         logs: a folder there, for a file of each of them.
     """
@@ -64,6 +65,7 @@ class LocalHost:
     """The host of this process.
 
     Args:
+        place: its own among the trial's hosts.
         ip: by which workers of other hosts reach its own.
         is_leaving: as `Host.is_leaving`.
     """
@@ -75,6 +77,7 @@ class LocalHost:
         *,
         nursery_of: NurseryOf,
         device_ids: Sequence[str] = (),
+        place: int = 0,
         ip: str = LOOPBACK,
         is_leaving: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -83,6 +86,7 @@ class LocalHost:
         self._logs = mission.folder / log_of(attempt)
         self._nursery_of = nursery_of
         self._device_ids = tuple(device_ids)
+        self._num_processes = sum(each.num_processes for each in self._placement.on_host(place))
         self._ip = ip
         self._is_leaving = is_leaving
         self._shelf = Shelf(None, None)
@@ -98,7 +102,7 @@ class LocalHost:
         self._logs.mkdir(parents=True, exist_ok=True)
         with (
             shelf_of(placement, mission.checkpointing) as self._shelf,
-            reserved_addresses(placement.processes_per_host, ip=self._ip) as addresses,
+            reserved_addresses(self._num_processes, ip=self._ip) as addresses,
         ):
             yield Seats(
                 nursery=nursery,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Placement
+from orchestrator.core.placement import Part, Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.agent import Agent
 from orchestrator.execute.base import Attempt, Mission, Watcher
@@ -65,18 +65,26 @@ class InlineExecutor:
         self, attempt: Attempt, mission: Mission, *, agent: Agent, is_leaving: Callable[[], bool]
     ) -> TrialRecord:
         placement = attempt.placement
-        if fits(placement, self._node):
+        if fits(placement, self._node, pool=None):
             device_ids = self._device_ids_of(placement)
             here = LocalHost(
                 attempt, mission, nursery_of=agent.nursery, device_ids=device_ids, is_leaving=is_leaving
             )
             return record_of(attempt, mission, hosts=[here], device_ids=device_ids)
-        asked = f"{placement.cpus} cores and {placement.devices} x {placement.trial.device}"
+        asked = " and ".join(_words_of(part) for part in placement.parts)
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {asked}; {self._node.name} has {there}")
         return outcome_of(attempt, mission, started_at=time.time(), ended_with=failure, versions={})
 
     def _device_ids_of(self, placement: Placement) -> tuple[str, ...]:
-        """The first ones: nothing else runs."""
-        held = self._node.devices.get(placement.trial.device)
-        return held.ids[: placement.devices] if held else ()
+        """The first ones of each device: nothing else runs."""
+        left = {name: list(held.ids) for name, held in self._node.devices.items()}
+        return tuple(
+            left[part.device].pop(0)
+            for part in placement.parts
+            for _ in range(part.devices if part.device in left else 0)
+        )
+
+
+def _words_of(part: Part) -> str:
+    return f"{part.cpus} cores and {part.devices} x {part.device}"

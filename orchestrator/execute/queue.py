@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from orchestrator.core.errors import FailureKind
@@ -13,7 +13,7 @@ from orchestrator.execute.base import Attempt
 from orchestrator.execute.halt import Halt, unwished
 from orchestrator.execute.purse import OPEN, Purse
 from orchestrator.execute.retry import rest_seconds, starts_again
-from orchestrator.execute.room import has_room, nodes_of, site_name
+from orchestrator.execute.room import has_room, nodes_of, site_names
 
 
 def next_startable(
@@ -99,7 +99,7 @@ class Queue:
             self._waiting.remove_first(attempt.placement)
             self._running[attempt.placement.trial_id] = attempt
             self._purse.start(attempt.placement)
-            self._keep_nodes(site_name(attempt.placement, self._inventory))
+            self._keep_nodes(site_names(attempt.placement, self._inventory))
         return attempt
 
     def _leave_out(self) -> None:
@@ -124,15 +124,16 @@ class Queue:
         """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
         return self._purse.explained(record)
 
-    def _keep_nodes(self, name: str) -> None:
+    def _keep_nodes(self, names: Iterable[str]) -> None:
         """A site keeps its nodes as long as trials wait for them."""
         running = [each.placement for each in self._running.values()]
-        nodes = nodes_of(name, running, inventory=self._inventory)
-        waits = any(
-            site_name(each.placement, self._inventory) == name
-            for each in self._waiting.first_of_each_demand()
-        )
-        self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
+        waiting = [
+            site_names(each.placement, self._inventory) for each in self._waiting.first_of_each_demand()
+        ]
+        for name in names:
+            nodes = nodes_of(name, running, inventory=self._inventory)
+            waits = any(name in each for each in waiting)
+            self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
 
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
@@ -140,7 +141,7 @@ class Queue:
         self._purse.end(record)
         if record.failure is not None:
             self._start_again(attempt, record.failure)
-        self._keep_nodes(site_name(attempt.placement, self._inventory))
+        self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def _start_again(self, attempt: Attempt, failure: Failure) -> None:
         """Let the trial rest, if it may start again, and then wait."""
@@ -166,12 +167,15 @@ class Queue:
         """Take note that an attempt was never begun."""
         self._running.pop(attempt.placement.trial_id)
         self._purse.drop(attempt.placement)
-        self._keep_nodes(site_name(attempt.placement, self._inventory))
+        self._keep_nodes(site_names(attempt.placement, self._inventory))
 
-    def withdraw(self, pool: str) -> tuple[Attempt, ...]:
-        """Those that wait for a pool which brings no node. They wait no longer."""
-        withdrawn = self._waiting.remove_all(pool)
-        self._keep_nodes(pool)
+    def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:
+        """Those that wait for pools which bring no nodes together. They wait no longer.
+
+        A pool that brings none holds up all that have a part there; of several it is not known which does.
+        """
+        withdrawn = self._waiting.remove_all(frozenset(pools))
+        self._keep_nodes(pools)
         return withdrawn
 
 
@@ -207,14 +211,15 @@ class _Waiting:
         if not line:
             del self._lines[_demand(placement)]
 
-    def remove_all(self, pool: str) -> tuple[Attempt, ...]:
-        of_the_pool = [each for each in self._lines if each[0] == pool]
-        removed = [numbered for each in of_the_pool for numbered in self._lines.pop(each)]
+    def remove_all(self, pools: frozenset[str]) -> tuple[Attempt, ...]:
+        """That have a part in each of the pools."""
+        having = [each for each, line in self._lines.items() if pools <= {*line[0][1].placement.pools}]
+        removed = [numbered for each in having for numbered in self._lines.pop(each)]
         return tuple(attempt for _, attempt in sorted(removed, key=itemgetter(0)))
 
 
 def _demand(placement: Placement) -> tuple[object, ...]:
-    """What decides whether there is room for a trial, its pool first."""
+    """What decides whether there is room for a trial."""
     return (
         placement.pool,
         placement.provenance,
@@ -222,4 +227,5 @@ def _demand(placement: Placement) -> tuple[object, ...]:
         placement.cpus,
         placement.devices,
         placement.trial.device,
+        placement.unequal,
     )

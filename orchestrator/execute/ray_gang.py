@@ -50,30 +50,34 @@ def gang_of(
     here: Mission,
     depot: Depot | None,
     nursery_of: NurseryOf,
-    resources: Mapping[str, float],
+    resources: Sequence[Mapping[str, float]],
 ) -> tuple[Attempt, list[Host]]:
     """The attempt with the nodes that really have it, and its hosts, those of the first ranks first.
 
     Called in the actor that holds the first bundle. Hosts of a TPU slice come in the order of their places
-    in it, which their ranks have to be in; others in that of their bundles.
+    in it, which their ranks have to be in; others in that of their bundles, which ranks that are not alike
+    follow.
 
     Args:
         here: the mission as this node carries it out.
         depot: supplies the others.
-        resources: what each bundle holds.
+        resources: what each bundle holds, in their order.
     """
     if attempt.placement.num_hosts == 1:
-        return _on_this_node(attempt), [local_host(attempt, here, nursery_of=nursery_of)]
+        return _on_this_node(attempt), [local_host(attempt, here, nursery_of=nursery_of, place=0)]
     group = ray.util.get_current_placement_group()
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
     bundles = sorted(_bundles_of(group), key=lambda each: (int(each.labels.get(_PLACE_LABEL, 0)), each.index))
-    for each in bundles:
+    if attempt.placement.unequal:
+        bundles.sort(key=lambda each: each.index)
+    for place, each in enumerate(bundles):
         if each.index == 0:
-            hosts.append(local_host(attempt, here, nursery_of=nursery_of))
+            hosts.append(local_host(attempt, here, nursery_of=nursery_of, place=place))
         else:
-            where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=resources)
-            hosts.append(RayHost(attempt, mission, depot=depot, bundle=where))
+            held = resources[each.index]
+            where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=held)
+            hosts.append(RayHost(attempt, mission, depot=depot, bundle=where, place=place))
     return _placed(attempt, bundles), hosts
 
 

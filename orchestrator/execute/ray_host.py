@@ -47,9 +47,15 @@ class Bundle:
 
 
 class RayHost:
-    """Prepares itself from the moment it is made, while others do."""
+    """Prepares itself from the moment it is made, while others do.
 
-    def __init__(self, attempt: Attempt, mission: Mission, *, depot: Depot | None, bundle: Bundle) -> None:
+    Args:
+        place: its own among the trial's hosts.
+    """
+
+    def __init__(
+        self, attempt: Attempt, mission: Mission, *, depot: Depot | None, bundle: Bundle, place: int
+    ) -> None:
         self._node_id = bundle.node_id
         resources = bundle.resources
         others = {name: amount for name, amount in resources.items() if name not in ("CPU", "GPU")}
@@ -63,7 +69,7 @@ class RayHost:
             scheduling_strategy=there,
         ).remote()
         self._start_seconds = mission.deadlines.start_seconds
-        self._seats = self._actor.open.remote(attempt, mission, depot)
+        self._seats = self._actor.open.remote(attempt, mission, depot, place)
 
     @contextmanager
     def opened(self) -> Iterator[Seats]:
@@ -133,7 +139,7 @@ class RayHost:
             ray.kill(self._actor)
 
 
-def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf) -> LocalHost:
+def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, place: int) -> LocalHost:
     """This one, with the accelerators that Ray gives this actor; on a network if it is one of several."""
     own_ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
     node_id = ray.get_runtime_context().get_node_id()
@@ -142,6 +148,7 @@ def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf) -> 
         mission,
         nursery_of=nursery_of,
         device_ids=[str(each) for each in ray.get_gpu_ids()],
+        place=place,
         ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
         is_leaving=lambda: is_draining(node_id) or is_told_to_leave(attempt),
     )
@@ -160,11 +167,11 @@ class _Part:
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
 
-    def open(self, attempt: Attempt, mission: Mission, depot: Depot | None) -> Seats | Failure:
+    def open(self, attempt: Attempt, mission: Mission, depot: Depot | None, place: int) -> Seats | Failure:
         """An error travels as a value: Ray would wrap it."""
         try:
             here = self._held.enter_context(supplied(attempt, mission, depot=depot))
-            self._host = local_host(attempt, here, nursery_of=own_agent().nursery)
+            self._host = local_host(attempt, here, nursery_of=own_agent().nursery, place=place)
             seats = self._held.enter_context(self._host.opened())
         except TrialError as error:
             return Failure(kind=error.kind, message=str(error))

@@ -213,9 +213,9 @@ class _QueueSearcher(Searcher):
         return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
 
     def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
-        """It never had its hardware; nor would others that wait for nodes of the same pool."""
-        pool = attempt.placement.pool
-        others = self._queue.withdraw(pool) if pool else ()
+        """It never had its hardware; nor would others that wait for nodes of the same pools."""
+        pools = attempt.placement.pools
+        others = self._queue.withdraw(pools) if pools else ()
         failure = self._never_placed(attempt.placement)
         self._end(self._failed(attempt, failure, started_at=started_at))
         for other in others:
@@ -225,15 +225,10 @@ class _QueueSearcher(Searcher):
             self._watcher.ended(record)
 
     def _never_placed(self, placement: Placement) -> Failure:
-        asked = ", ".join(f"{amount:g} {name}" for name, amount in self._bundle_of(placement).items())
-        if placement.num_hosts > 1:
-            asked = f"{placement.num_hosts} nodes at once with {asked} each"
-        where = f" in pool {placement.pool}" if placement.pool else ""
-        waited = f"not free{where} after {self._mission.deadlines.resources_seconds:g} s"
-        return Failure(kind="infeasible", message=f"{asked} {waited}; {ray_cluster.description()}")
-
-    def _bundle_of(self, placement: Placement) -> dict[str, float]:
-        return _bundle_of(placement, self._mission)
+        asked = asked_in_words(placement, self._mission)
+        seconds = self._mission.deadlines.resources_seconds
+        message = f"{asked} after {seconds:g} s; {ray_cluster.description()}"
+        return Failure(kind="infeasible", message=message)
 
     def __getstate__(self) -> dict[str, object]:
         """Nothing: Tune pickles its parts for a restore that never comes."""
@@ -319,7 +314,7 @@ def _trainable(
 
     def supervise(config: Mapping[str, Any]) -> None:
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
-        resources = _bundle_of(attempt.placement, mission)
+        resources = _bundles_of(attempt.placement, mission)
         device_ids = [str(each) for each in ray.get_gpu_ids()]
         started_at = time.time()
         try:
@@ -335,27 +330,45 @@ def _trainable(
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
         placement = placements[config["trial_id"]]
-        chosen = {POOL_LABEL: placement.pool} if placement.pool else {}
-        if config["attempt"] > 1:
-            chosen[_NODE_LABEL] = _NO_NODE
+        again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
+        firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
         return tune.PlacementGroupFactory(
-            [_bundle_of(placement, mission)] * placement.num_hosts,
-            bundle_label_selector=[chosen] * placement.num_hosts,
+            _bundles_of(placement, mission),
+            bundle_label_selector=[
+                {**({POOL_LABEL: each.pool} if each.pool else {}), **again} for each in firsts
+            ],
             **spread_of(placement, is_slice=placement.pool in slices),
         )
 
     return tune.with_resources(supervise, bundles)
 
 
-def _bundle_of(placement: Placement, mission: Mission) -> dict[str, float]:
+def _bundles_of(placement: Placement, mission: Mission) -> list[dict[str, float]]:
     """What each host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
-    cores = {"CPU": float(placement.cpus)}
-    if not placement.chips:
-        return cores
-    kind = placement.kind
-    if kind == "cpu":  # a fake node, which has the accelerators in Ray's books alone
-        kind = mission.devices[placement.trial.device].kind
-    return {**cores, kind.upper(): float(placement.chips)}
+    bundles: list[dict[str, float]] = []
+    for host in range(placement.num_hosts):
+        held: dict[str, float] = {"CPU": 0.0}
+        for part in placement.on_host(host):
+            held["CPU"] += part.cpus
+            if part.chips:  # a fake node has the accelerators in Ray's books alone
+                kind = mission.devices[part.device].kind if part.kind == "cpu" else part.kind
+                held[kind.upper()] = held.get(kind.upper(), 0.0) + part.chips
+        bundles.append(held)
+    return bundles
+
+
+def asked_in_words(placement: Placement, mission: Mission) -> str:
+    """What a trial waits for: `8 CPU not free in pool cpu`."""
+    held = [
+        ", ".join(f"{amount:g} {name}" for name, amount in each.items())
+        for each in _bundles_of(placement, mission)
+    ]
+    several = f"{placement.num_hosts} nodes at once with " if placement.num_hosts > 1 else ""
+    if several and placement.unequal:
+        parts = zip(held, placement.unequal, strict=True)
+        return f"{several}{' and '.join(f'{each} in pool {part.pool}' for each, part in parts)} not free"
+    where = f" in pool {placement.pool}" if placement.pool else ""
+    return f"{several}{held[0]}{' each' if several else ''} not free{where}"
 
 
 def _supervisor_died(error: str) -> Failure:

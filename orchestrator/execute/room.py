@@ -1,11 +1,14 @@
 """(trial, what runs, inventory) -> whether there is room for it. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 from orchestrator.core.device import Node
-from orchestrator.core.inventory import Inventory, Site
-from orchestrator.core.placement import Placement
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.placement import Part, Placement
 
 
 def has_room(
@@ -21,75 +24,95 @@ def has_room(
         kept: site -> nodes that it has and will need again: nobody else's trial makes them go, for to boot a
             node takes longer than many a trial.
 
-    Each pool has room of its own, so that one whose nodes do not come holds up no other's trials. A CPU trial
-    that is measured holds all cores of its node, so that nothing runs beside it; on one site a rehearsal
-    never runs beside a measured trial.
+    Each pool has room of its own, so that one whose nodes do not come holds up no other's trials; a trial
+    with parts in several needs room in all of them. A CPU trial that is measured holds all cores of its node,
+    so that nothing runs beside it; on one site a rehearsal never runs beside a measured trial.
     """
-    site = _site_of(placement, inventory)
-    if not fits(placement, site.node):
+    names = site_names(placement, inventory)
+    sites = [inventory.sites[name] for name in names]
+    if not all(fits(placement, each.node, pool=each.pool_name) for each in sites):
         return False
-    beside = [each for each in running if _site_of(each, inventory) is site]
+    beside = [each for each in running if not names.isdisjoint(site_names(each, inventory))]
     if any(each.provenance != placement.provenance for each in beside):
         return False
-    needed = num_nodes([*beside, placement], site.node)
+    needed = {name: nodes_of(name, [*beside, placement], inventory=inventory) for name in names}
     elsewhere = sum(
         max(nodes_of(name, running, inventory=inventory), kept.get(name, 0))
-        for name, other in inventory.sites.items()
-        if other is not site
+        for name in inventory.sites
+        if name not in names
     )
-    return needed <= site.max_nodes and needed + elsewhere <= inventory.max_nodes
+    has_nodes = all(nodes <= inventory.sites[name].max_nodes for name, nodes in needed.items())
+    return has_nodes and sum(needed.values()) + elsewhere <= inventory.max_nodes
 
 
-def nodes_of(name: str, running: Iterable[Placement], *, inventory: Inventory) -> int:
-    """Nodes of a site that hold what runs."""
+def nodes_of(name: str, placements: Iterable[Placement], *, inventory: Inventory) -> int:
+    """Nodes of a site that hold what the trials have there."""
     site = inventory.sites[name]
-    return num_nodes([each for each in running if _site_of(each, inventory) is site], site.node)
+    return num_nodes(placements, site.node, pool=site.pool_name)
 
 
-def fits(placement: Placement, node: Node) -> bool:
-    """Whether an idle node can hold the trial, or one host's part of it."""
-    return _Free(cpus=node.cpus, devices=dict(node.counts)).holds(placement)
+def fits(placement: Placement, node: Node, *, pool: str | None) -> bool:
+    """Whether idle nodes like this one can hold what the trial has in the pool, or on this host."""
+    return all(_Free.of(node).holds(load) for load in _loads_of(placement, pool))
 
 
-def num_nodes(placements: Iterable[Placement], node: Node) -> int:
-    """Nodes like this one that hold the trials, each of whose parts fits one: the first with room take them.
+def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) -> int:
+    """Nodes like this one that hold what the trials have in the pool: the first with room take it.
 
-    No node holds two hosts' parts of a trial.
+    No node holds what a trial has of two hosts.
     """
     nodes: list[_Free] = []
     for placement in placements:
-        holding = [each for each in nodes if each.holds(placement)][: placement.num_hosts]
-        new = [
-            _Free(cpus=node.cpus, devices=dict(node.counts))
-            for _ in range(placement.num_hosts - len(holding))
-        ]
-        nodes += new
-        for free in (*holding, *new):
-            free.take(placement)
+        free = list(nodes)
+        for load in _loads_of(placement, pool):
+            taken = next((each for each in free if each.holds(load)), None)
+            if taken is None:
+                taken = _Free.of(node)
+                nodes.append(taken)
+            else:
+                free.remove(taken)
+            taken.take(load)
     return len(nodes)
 
 
-@dataclass(slots=True)
+def site_names(placement: Placement, inventory: Inventory) -> frozenset[str]:
+    """Of the sites where the trial runs."""
+    return frozenset(placement.pools or (inventory.host.name,))
+
+
+def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[Part]]:
+    """What each node of the pool gives the trial."""
+    for _, parts in groupby(placement.parts, key=attrgetter("host")):
+        load = [each for each in parts if each.pool == pool]
+        if load:
+            yield load
+
+
+@dataclass(slots=True, eq=False)
 class _Free:
     """What is left of a node."""
 
     cpus: int
-    devices: dict[str, int]
+    devices: Counter[str]
 
-    def holds(self, placement: Placement) -> bool:
-        enough_devices = placement.devices <= self.devices.get(placement.trial.device, 0)
-        return placement.cpus <= self.cpus and enough_devices
+    @classmethod
+    def of(cls, node: Node) -> "_Free":
+        """All of it."""
+        return cls(cpus=node.cpus, devices=Counter(node.counts))
 
-    def take(self, placement: Placement) -> None:
-        self.cpus -= placement.cpus
-        if placement.devices:
-            self.devices[placement.trial.device] -= placement.devices
+    def holds(self, load: Sequence[Part]) -> bool:
+        asked = _devices_of(load)
+        return sum(each.cpus for each in load) <= self.cpus and all(
+            count <= self.devices[name] for name, count in asked.items()
+        )
+
+    def take(self, load: Sequence[Part]) -> None:
+        self.cpus -= sum(each.cpus for each in load)
+        self.devices -= _devices_of(load)
 
 
-def _site_of(placement: Placement, inventory: Inventory) -> Site:
-    return inventory.sites[site_name(placement, inventory)]
-
-
-def site_name(placement: Placement, inventory: Inventory) -> str:
-    """Of the site where the trial runs."""
-    return placement.pool or inventory.host.name
+def _devices_of(load: Iterable[Part]) -> Counter[str]:
+    asked: Counter[str] = Counter()
+    for each in load:
+        asked[each.device] += each.devices
+    return asked

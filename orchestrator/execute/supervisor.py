@@ -3,12 +3,13 @@
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from orchestrator.core.peaks import peaks_of
+from orchestrator.core.peaks import peaks_of, peaks_together
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import Seat
@@ -20,7 +21,7 @@ from orchestrator.execute.outcome import outcome_of
 from orchestrator.execute.story import Story
 from orchestrator.execute.worker_group import WorkerGroup
 from orchestrator.train import agreement, gates
-from orchestrator.train.base import WorkerJob
+from orchestrator.train.base import EnergyCounter, WorkerJob
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.report import result_of
@@ -42,7 +43,8 @@ def record_of(
     started_at = time.time()
     versions: Mapping[str, str] = {}
     ended_with: TrainResult | Failure
-    looks = Looks(partial(host_use, gpus_of(device_ids if attempt.placement.kind == "gpu" else ())))
+    has_gpus = any(each.kind == "gpu" for each in attempt.placement.on_host(0))
+    looks = Looks(partial(host_use, gpus_of(device_ids if has_gpus else ())))
     try:
         story = _story_of(attempt, mission, hosts=hosts, looks=looks)
         versions = story.reports[0].versions
@@ -60,16 +62,17 @@ def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainRes
     """What all ranks say together, and what the devices asked for could do at most if these are what ran."""
     result = result_of(story.reports, launch_seconds=story.launch_seconds)
     result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *story.notes))
-    device = mission.devices.get(placement.trial.device)
-    if device is None or placement.provenance == "rehearsed":
+    trial, known = placement.trial, mission.devices
+    if placement.provenance == "rehearsed" or any(name not in known for name in trial.devices):
         return result
-    peaks = peaks_of(device, placement.precision, count=placement.trial.num_workers)
-    return replace(result, peaks=peaks)
+    counts = Counter(trial.devices)
+    peaks = [peaks_of(known[name], placement.precision, count=count) for name, count in counts.items()]
+    return replace(result, peaks=peaks_together(peaks))
 
 
 def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) -> Failure | None:
-    device = mission.devices.get(placement.trial.device)
-    return gates.failure_of(placement, result, driver_names=device.driver_names if device else ())
+    driver_names = {name: device.driver_names for name, device in mission.devices.items()}
+    return gates.failure_of(placement, result, driver_names=driver_names)
 
 
 def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], looks: Looks) -> Story:
@@ -87,7 +90,7 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
             until=until,
             num_hosts=placement.num_hosts,
         )
-        of_jobs = [seats[_host_of(job.rank, placement)] for job in jobs]
+        of_jobs = [seats[part.host] for part in placement.of_ranks]
         with WorkerGroup(
             [each.nursery for each in of_jobs],
             jobs,
@@ -95,16 +98,11 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
             logs=[each.logs / f"rank{job.rank}.log" for each, job in zip(of_jobs, jobs, strict=True)],
             until=until,
         ) as group:
-            of_ranks = [hosts[_host_of(job.rank, placement)] for job in jobs]
+            of_ranks = [hosts[part.host] for part in placement.of_ranks]
             _hear_out(story, group, looks=looks, notices=_notices_of(hosts), hosts=of_ranks)
         if not story.is_complete:
             raise story.error_of(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
     return story
-
-
-def _host_of(rank: int, placement: Placement) -> int:
-    """The place of a rank's host among those of the trial."""
-    return rank // placement.processes_per_host
 
 
 def _notices_of(hosts: Sequence[Host]) -> Notices:
@@ -158,37 +156,55 @@ def _take_turn(
 def _jobs_of(placement: Placement, mission: Mission, hosts: Sequence[Seats]) -> list[WorkerJob]:
     """What each rank is told."""
     addresses = tuple(address for seats in hosts for address in seats.addresses)
-    return [
-        _job_of(rank, addresses, placement, mission, hosts[_host_of(rank, placement)])
-        for rank in range(placement.num_processes)
-    ]
+    given = [0] * len(hosts)  # accelerators of each host, to the ranks before
+    jobs: list[WorkerJob] = []
+    for part in placement.parts:
+        seats, first = hosts[part.host], given[part.host]
+        given[part.host] += part.devices
+        for local_rank in range(part.num_processes):
+            seat = Seat(
+                rank=len(jobs),
+                addresses=addresses,
+                kind=part.kind,
+                replicas=placement.replicas,
+                threads=part.threads,
+                local_rank=local_rank,
+                host=part.host,
+                num_hosts=placement.num_hosts,
+                interface=seats.interface,
+            )
+            own = slice(first, given[part.host]) if placement.unequal else slice(None)
+            own_seats = replace(seats, device_ids=seats.device_ids[own])
+            jobs.append(_job_of(seat, placement, mission, seats=own_seats))
+    return jobs
 
 
-def _job_of(
-    rank: int, addresses: tuple[str, ...], placement: Placement, mission: Mission, seats: Seats
-) -> WorkerJob:
-    visible = {"CUDA_VISIBLE_DEVICES": ",".join(seats.device_ids)} if placement.kind == "gpu" else {}
-    seat = Seat(
-        rank=rank,
-        addresses=addresses,
-        kind=placement.kind,
-        replicas=placement.replicas,
-        threads=placement.threads,
-        num_hosts=placement.num_hosts,
-        interface=seats.interface,
-    )
+def _job_of(seat: Seat, placement: Placement, mission: Mission, *, seats: Seats) -> WorkerJob:
+    """The seats have the accelerators of the ranks of this host whose devices are like this one's."""
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(seats.device_ids)} if seat.kind == "gpu" else {}
     return WorkerJob(
         trial=placement.trial,
         origin=mission.origins.get(placement.trial.workload),
-        kind=placement.kind,
+        kind=seat.kind,
+        mixes_kinds=len({each.kind for each in placement.parts}) > 1,
         precision=placement.precision,
         rehearsal=placement.provenance == "rehearsed",
-        rank=rank,
+        rank=seat.rank,
         world_size=placement.num_processes,
         replicas=placement.replicas,
-        threads=placement.threads,
+        threads=seat.threads,
         data_path=mission.data_paths[placement.trial.data],
-        addresses=addresses,
+        addresses=seat.addresses,
         variables=visible | dict(trainer_info(placement.trial.trainer).variables(seat)),
         keeping=seats.keeping,
+        counters=_counters_of(seat, placement),
+    )
+
+
+def _counters_of(seat: Seat, placement: Placement) -> tuple[EnergyCounter, ...]:
+    """Of energy: the first rank of a host reads, and the first of those with accelerators like its own."""
+    hosts = [each.host for each in placement.of_ranks]
+    return (
+        *(("host",) if seat.rank == hosts.index(seat.host) else ()),
+        *(("accelerator",) if seat.local_rank == 0 and seat.kind == "gpu" else ()),
     )

@@ -1,7 +1,8 @@
 """(point, trainer) -> why they cannot go together, or None. Pure; asked before anything is scheduled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from orchestrator.core.device import Device
 from orchestrator.core.sweep import Point
 from orchestrator.core.topology import generation_of
 from orchestrator.core.trainer import TrainerInfo
@@ -10,30 +11,49 @@ from workloads.layers import BatchNorm, Conv2d, ConvTranspose2d, DepthwiseConv2d
 
 Rule = Callable[[Point, TrainerInfo], str | None]
 
+DeviceRule = Callable[[Point, Device, TrainerInfo], str | None]
+"""Of each device that the point has, by itself."""
+
 
 def reason_against(point: Point, trainer: TrainerInfo) -> str | None:
     """The first rule that speaks against training this point, in one sentence; None if none does."""
-    reasons = (rule(point, trainer) for rule in _RULES)
-    return next((reason for reason in reasons if reason), None)
+    return next((reason for reason in _reasons(point, trainer) if reason), None)
 
 
-def _trainer_knows_the_kind(point: Point, trainer: TrainerInfo) -> str | None:
-    kind = point.device.kind
+def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
+    """What each rule says; a rule may rely on those before it."""
+    yield _takes_unequal_devices(point, trainer)
+    devices = {each.name: each for each in (point.device, *point.other_devices)}
+    yield from (rule(point, each, trainer) for each in devices.values() for rule in _DEVICE_RULES)
+    yield from (rule(point, trainer) for rule in _RULES)
+
+
+def _takes_unequal_devices(point: Point, trainer: TrainerInfo) -> str | None:
+    if not point.other_devices or trainer.takes_unequal_devices:
+        return None
+    return (
+        f"{trainer.name} gives every worker the same to do, so that {point.device_label} would wait for the "
+        f"slowest; choose a trainer that shares out by speed, or devices that are alike"
+    )
+
+
+def _trainer_knows_the_kind(_point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    kind = device.kind
     if kind in trainer.precisions:
         return None
     why = trainer.refusals.get(kind, f"has no path to a {kind.upper()}")
     return f"{trainer.name} {why}; it trains on: {', '.join(each.upper() for each in trainer.precisions)}"
 
 
-def _trainer_knows_the_generation(point: Point, trainer: TrainerInfo) -> str | None:
-    found = generation_of(point.device.slice_type or "")
+def _trainer_knows_the_generation(_point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    found = generation_of(device.slice_type or "")
     if not found or not trainer.generations or found in trainer.generations:
         return None
     return f"{trainer.name} knows no TPU {found}; it trains on: {', '.join(trainer.generations)}"
 
 
-def _kind_takes_the_options(point: Point, trainer: TrainerInfo) -> str | None:
-    kind = point.device.kind
+def _kind_takes_the_options(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    kind = device.kind
     for knob, value in point.trainer_options.items():
         why = trainer.refused_options.get((kind, knob, value))
         if why:
@@ -41,17 +61,17 @@ def _kind_takes_the_options(point: Point, trainer: TrainerInfo) -> str | None:
     return None
 
 
-def _fp16_is_arithmetic_here(point: Point, _trainer: TrainerInfo) -> str | None:
-    if point.precision != "fp16" or point.device.kind == "gpu":
+def _fp16_is_arithmetic_here(point: Point, device: Device, _trainer: TrainerInfo) -> str | None:
+    if point.precision != "fp16" or device.kind == "gpu":
         return None
-    if point.device.kind == "cpu":
+    if device.kind == "cpu":
         # 1.7 s a step under torch 2.13 and 2.5 s under TensorFlow 2.21, where fp32 takes 20 to 26 ms
         return "fp16 on a CPU is 65 to 200 times slower than fp32; choose bf16 or fp32"
     return "a TPU has no fp16; choose bf16"
 
 
-def _fp32_on_a_tpu_is_fp32(point: Point, trainer: TrainerInfo) -> str | None:
-    if point.device.kind != "tpu" or point.precision != "fp32" or "fp32" in trainer.precisions["tpu"]:
+def _fp32_on_a_tpu_is_fp32(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    if device.kind != "tpu" or point.precision != "fp32" or "fp32" in trainer.precisions["tpu"]:
         return None
     return (
         f"{trainer.name} cannot ask a TPU for full fp32, which would be rounded to bf16 unsaid; "
@@ -59,23 +79,23 @@ def _fp32_on_a_tpu_is_fp32(point: Point, trainer: TrainerInfo) -> str | None:
     )
 
 
-def _tpu_default_is_a_tpus(point: Point, trainer: TrainerInfo) -> str | None:
-    if point.precision != "tpu_default" or point.device.kind == "tpu":
+def _tpu_default_is_a_tpus(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    if point.precision != "tpu_default" or device.kind == "tpu":
         return None
-    return f"tpu_default is a TPU's own rounding of fp32; {_possible(point, trainer)}"
+    return f"tpu_default is a TPU's own rounding of fp32; {_possible(device, trainer)}"
 
 
-def _device_has_the_precision(point: Point, trainer: TrainerInfo) -> str | None:
-    if point.precision == "tpu_default" or point.precision in point.device.native_precisions:
+def _device_has_the_precision(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    if point.precision == "tpu_default" or point.precision in device.native_precisions:
         return None
-    return f"{point.device.name} has no {point.precision} arithmetic; {_possible(point, trainer)}"
+    return f"{device.name} has no {point.precision} arithmetic; {_possible(device, trainer)}"
 
 
-def _trainer_sets_the_precision(point: Point, trainer: TrainerInfo) -> str | None:
-    kind = point.device.kind
+def _trainer_sets_the_precision(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    kind = device.kind
     if point.precision in trainer.precisions[kind]:
         return None
-    return f"{trainer.name} cannot set {point.precision} on a {kind.upper()}; {_possible(point, trainer)}"
+    return f"{trainer.name} cannot set {point.precision} on a {kind.upper()}; {_possible(device, trainer)}"
 
 
 def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | None:
@@ -115,13 +135,13 @@ def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
     return f"{trainer.name} trains nothing, so it comes to no quality; leave out measure.target"
 
 
-def _possible(point: Point, trainer: TrainerInfo) -> str:
-    settable = trainer.precisions[point.device.kind]
-    native = (*point.device.native_precisions, "tpu_default")
+def _possible(device: Device, trainer: TrainerInfo) -> str:
+    settable = trainer.precisions[device.kind]
+    native = (*device.native_precisions, "tpu_default")
     return f"choose one of: {', '.join(each for each in settable if each in native)}"
 
 
-_RULES: tuple[Rule, ...] = (
+_DEVICE_RULES: tuple[DeviceRule, ...] = (
     _trainer_knows_the_kind,
     _trainer_knows_the_generation,
     _kind_takes_the_options,
@@ -130,6 +150,8 @@ _RULES: tuple[Rule, ...] = (
     _tpu_default_is_a_tpus,
     _device_has_the_precision,
     _trainer_sets_the_precision,
+)
+_RULES: tuple[Rule, ...] = (
     _replicas_share_the_precision,
     _replicas_share_the_normalisation,
     _there_is_something_to_split,

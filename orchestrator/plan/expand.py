@@ -19,7 +19,8 @@ def expand(
 
     Args:
         grid: axis -> its values; the first axis changes slowest. Without axes there is nothing but `include`.
-        exclude: a combination matches when it has all of an entry's values; a tuple in an entry means any of.
+        exclude: a combination matches when it has all of an entry's values; a tuple in an entry means any of,
+            or the very tuple.
         include: added after excluding, so that nothing excludes them.
 
     Raises:
@@ -52,9 +53,9 @@ def _check(grid: Mapping[str, Sequence[Option]], exclude: Sequence[Combination])
 
 
 def matches(combination: Combination, entry: Combination) -> bool:
-    """Whether a combination has all values of an entry; a tuple in the entry means any of."""
-    return all(axis in combination and combination[axis] in _any_of(wanted) for axis, wanted in entry.items())
+    """Whether a combination has all values of an entry; a tuple there means any of it, or the very tuple."""
+    return all(axis in combination and _is_met(combination[axis], wanted) for axis, wanted in entry.items())
 
 
-def _any_of(wanted: Option) -> tuple[Option, ...]:
-    return wanted if isinstance(wanted, tuple) else (wanted,)
+def _is_met(value: Option, wanted: Option) -> bool:
+    return value == wanted or (isinstance(wanted, tuple) and value in wanted)

@@ -1,11 +1,13 @@
 """Records of trials in pools -> what their nodes cost while they idle. No clock and no cluster."""
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping
 
 from orchestrator.core.budget import Rate, Spend
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
+from orchestrator.plan.prices import node_prices_of
 
 
 class IdleNodes:
@@ -29,29 +31,35 @@ class IdleNodes:
         placement = record.placement
         if not _is_on_nodes(placement):
             return
-        for node in (placement.node, *placement.other_nodes):
+        nodes = (placement.node, *placement.other_nodes)
+        for node, rate in zip(nodes, _node_rates(placement, record.price), strict=False):
             until = self._busy_until.get(node)
             idle = self._seconds if until is None else max(0.0, record.started_at - until)
-            self.spent += _node_rate(record.price).of(min(idle, self._seconds))
+            self.spent += rate.of(min(idle, self._seconds))
             self._busy_until[node] = max(record.ended_at, until or 0.0)
 
     def give_back(self, placement: Placement, *, now: float) -> None:
         """Its nodes idle from now on."""
-        if placement.pool is not None and _is_on_nodes(placement):
-            self._idle_since.setdefault(placement.pool, []).extend([now] * placement.num_hosts)
+        if _is_on_nodes(placement):
+            for part in placement.parts:
+                self._idle_since.setdefault(str(part.pool), []).append(now)
 
     def take(self, placement: Placement, *, now: float) -> None:
         """It has nodes that idle, as far as there are some: those that idle longest."""
-        if placement.pool is not None:
-            self._idle_since[placement.pool] = self._idle(placement.pool, now=now)[placement.num_hosts :]
+        for pool, nodes in _nodes_in(placement).items():
+            self._idle_since[pool] = self._idle(pool, now=now)[nodes:]
 
     def owed(self, placement: Placement, rate: Rate, *, now: float) -> Spend:
         """For nodes of the trial, until its record comes: what they have idled, or will if they are new."""
-        if placement.pool is None or placement.provenance == "rehearsed":
+        if placement.provenance == "rehearsed":
             return Spend()
-        taken = [now - since for since in self._idle(placement.pool, now=now)[: placement.num_hosts]]
-        new = [self._seconds] * (placement.num_hosts - len(taken))
-        return sum((_node_rate(rate.price).of(seconds) for seconds in (*taken, *new)), Spend())
+        idle = {pool: self._idle(pool, now=now) for pool in placement.pools}
+        owed = Spend()
+        for part, node_rate in zip(placement.parts, _node_rates(placement, rate.price), strict=True):
+            if part.pool is not None:
+                seconds = now - idle[part.pool].pop(0) if idle[part.pool] else self._seconds
+                owed += node_rate.of(seconds)
+        return owed
 
     def _idle(self, pool: str, *, now: float) -> list[float]:
         """Those that are still there."""
@@ -63,5 +71,13 @@ def _is_on_nodes(placement: Placement) -> bool:
     return placement.provenance == "measured" and placement.pool not in (None, placement.node)
 
 
-def _node_rate(price: object) -> Rate:
-    return Rate(nodes=1, price=replace(price, nodes=1) if isinstance(price, Price) else None)
+def _nodes_in(placement: Placement) -> Mapping[str, int]:
+    """Pool -> its nodes that the trial has."""
+    return Counter(part.pool for part in placement.parts if part.pool is not None)
+
+
+def _node_rates(placement: Placement, price: object) -> tuple[Rate, ...]:
+    """Of each of its nodes."""
+    if not isinstance(price, Price):
+        return (Rate(nodes=1, price=None),) * placement.num_hosts
+    return tuple(Rate(nodes=1, price=each) for each in node_prices_of(placement, price))

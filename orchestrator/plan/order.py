@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from orchestrator.core.device import Device
@@ -48,7 +48,9 @@ def weight_of(order: Order, market: Market) -> Weight:
     """How an order weighs a trial: by the bound of its time, by that and its price, or not at all."""
 
     def seconds(placement: Placement) -> float:
-        return seconds_at_peak(placement.trial, market.devices[placement.trial.device])
+        trial = placement.trial
+        names = trial.devices if trial.other_devices else (trial.device,)
+        return seconds_at_peak(trial, [market.devices[each] for each in names])
 
     def usd(placement: Placement) -> float:
         price = market.price_of(placement)
@@ -62,17 +64,23 @@ def weight_of(order: Order, market: Market) -> Weight:
     return weights[order]
 
 
-def seconds_at_peak(trial: TrialSpec, device: Device) -> float:
+def seconds_at_peak(trial: TrialSpec, devices: Sequence[Device]) -> float:
     """What the trial's steps take at the peak of its devices: a bound, good for ordering trials alone.
 
-    Where a precision has no published peak, the lowest of the others stands for it.
+    Args:
+        devices: of each worker; one of them where all are alike.
     """
-    peaks = peaks_of(device, trial.precision, count=trial.num_workers)
-    known = peaks.flops_per_second if peaks else None
-    lowest = min(device.peak_flops_per_second.values(), default=_UNPUBLISHED_FLOPS_PER_SECOND)
+    together = sum(_flops_per_second(each, trial.precision) for each in devices)
     options = tuple(sorted(trial.workload_options.items()))
     flops = trial.steps * _step_flops(trial.workload, options, trial.global_batch_size)
-    return flops / (known or trial.num_workers * lowest)
+    return flops / (together * trial.num_workers / len(devices))
+
+
+def _flops_per_second(device: Device, precision: str) -> float:
+    """Its peak; where the precision has no published one, the lowest of the others stands for it."""
+    peaks = peaks_of(device, precision, count=1)
+    lowest = min(device.peak_flops_per_second.values(), default=_UNPUBLISHED_FLOPS_PER_SECOND)
+    return (peaks and peaks.flops_per_second) or lowest
 
 
 @cache

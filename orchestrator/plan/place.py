@@ -1,8 +1,9 @@
-"""(trial, site) -> placement, or why there is none. Pure and deterministic."""
+"""(trial, berths) -> placement, or why there is none. Pure and deterministic."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.inventory import Inventory, Site
 from orchestrator.core.placement import Placement, Skipped, StartMethod
@@ -10,7 +11,8 @@ from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.plan.sites import absence
+from orchestrator.plan.parts import parts_of
+from orchestrator.plan.sites import Berth, absence
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""
@@ -25,8 +27,8 @@ class Asked:
 
     Attributes:
         trial_id: its id, which takes longer to make than the rest of a placement.
-        point: the trial's point, for its device and replicas.
-        site: the one that has what the point asks for, if any.
+        point: the trial's point, for its devices and replicas.
+        berths: that have what the point asks for, if any.
         start_method: how the user wants its workers started.
     """
 
@@ -34,8 +36,18 @@ class Asked:
     trial_id: str
     point: Point
     trainer: TrainerInfo
-    site: Site | None
+    berths: tuple[Berth, ...]
     start_method: StartMethodChoice
+
+    @property
+    def site(self) -> Site | None:
+        """The first worker's."""
+        return self.berths[0].site if self.berths else None
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """As `Placement.pools`."""
+        return tuple(dict.fromkeys(each.site.pool.name for each in self.berths if each.site.pool))
 
     @property
     def is_measured(self) -> bool:
@@ -53,6 +65,8 @@ def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) 
         PlacementError: the device is not there and `missing_device` is `fail`.
     """
     site = asked.site
+    if asked.point.other_devices and site and (asked.is_measured or asked.trainer.rehearses):
+        return _unequal(asked)
     if site and not site.is_fake:
         return _measured(asked, site=site)
     here = inventory.sites.get(inventory.host.name) if missing_device == "rehearse" else None
@@ -98,9 +112,50 @@ def _measured(asked: Asked, *, site: Site) -> Placement:
         cpus=cpus,
         devices=devices,
         chips=devices * point.device.chips,
-        start_method=_start_method(asked, kind=point.device.kind),
+        start_method=_start_method(asked, kinds=[point.device.kind]),
         trains=asked.trainer.trains,
-        warnings=(*_crowd(processes_per_host, cpus), *_first_run(asked)),
+        warnings=(*_crowd(processes_per_host, cpus), *_first_run(asked, kind=point.device.kind)),
+    )
+
+
+def _unequal(asked: Asked) -> Placement:
+    """Each rank has what its own device gives it; all that its fake nodes would hold, they hold."""
+    point, is_measured = asked.point, asked.is_measured
+    parts = parts_of(asked.berths, asked.trial.process_model)
+    precision = point.precision if is_measured else _REHEARSED_PRECISION.get(point.precision, point.precision)
+    crowds = (
+        _crowd(sum(each.num_processes for each in held), sum(each.cpus for each in held))
+        for host in range(asked.trial.num_hosts)
+        if (held := [each for each in parts if each.host == host])
+    )
+    first_runs = (_first_run(asked, kind=each.kind) for each in parts)
+    warnings = dict.fromkeys(warning for each in (*crowds, *first_runs) for warning in each)
+    num_processes = sum(each.num_processes for each in parts)
+    stood_in = (
+        *_devices_stood_in(point, is_fake=True),
+        *_other_precision(point.precision, precision),
+        *_stand_ins(asked, replicas=point.replicas, num_processes=num_processes),
+    )
+    return Placement(
+        trial=asked.trial,
+        trial_id=asked.trial_id,
+        provenance="measured" if is_measured else "rehearsed",
+        kind=parts[0].kind,
+        precision=precision,
+        replicas=point.replicas,
+        num_processes=num_processes,
+        threads=parts[0].threads,
+        node=asked.berths[0].site.node.name,
+        num_hosts=asked.trial.num_hosts,
+        pool=parts[0].pool,
+        cpus=parts[0].cpus,
+        devices=parts[0].devices,
+        chips=parts[0].chips,
+        start_method=_start_method(asked, kinds=[each.kind for each in parts]),
+        unequal=parts,
+        trains=asked.trainer.trains,
+        substitutions=() if is_measured else stood_in,
+        warnings=tuple(warnings) if is_measured else (),
     )
 
 
@@ -128,10 +183,10 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
         cpus=_share_of_cores(asked, site) if site.is_fake else 1,
         devices=devices,
         chips=devices * point.device.chips,
-        start_method=_start_method(asked, kind="cpu"),
+        start_method=_start_method(asked, kinds=["cpu"]),
         trains=asked.trainer.trains,
         substitutions=(
-            f"a fake node for {point.device.name}" if site.is_fake else f"cpu for {point.device.name}",
+            *_devices_stood_in(point, is_fake=site.is_fake),
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
             *((f"1 host for {asked.trial.num_hosts}",) if num_hosts != asked.trial.num_hosts else ()),
@@ -142,10 +197,23 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
 
 def _stand_ins(asked: Asked, *, replicas: int, num_processes: int) -> tuple[str, ...]:
     """What takes the place of a missing kind's own; a processor rehearses a processor with nothing else."""
-    kind = asked.point.device.kind
-    if kind == "cpu":
+    kinds = {each.kind for each in (asked.point.device, *asked.point.other_devices)}
+    if "cpu" in kinds:
         return ()
-    return asked.trainer.rehearsed_with(kind, replicas=replicas, num_processes=num_processes)
+    return asked.trainer.rehearsed_with(
+        asked.point.device.kind, replicas=replicas, num_processes=num_processes
+    )
+
+
+def _devices_stood_in(point: Point, *, is_fake: bool) -> tuple[str, ...]:
+    """Each device once; of a mix, what is a processor of this host anyway is in no other's place."""
+    devices = list(dict.fromkeys((point.device.name, *(each.name for each in point.other_devices))))
+    if is_fake:
+        return tuple(f"a fake node for {each}" for each in devices)
+    cpus = [each.name for each in point.devices if each.kind == "cpu"] if point.other_devices else []
+    if len({*cpus}) > 1:
+        return (f"the cpu of one host for {' and '.join(devices)}",)
+    return tuple(f"cpu for {each}" for each in devices if each not in cpus)
 
 
 def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
@@ -175,10 +243,10 @@ def _share_of_cores(asked: Asked, site: Site) -> int:
     return max(1, node.cpus * _num_devices(asked) // node.counts[device.name])
 
 
-def _start_method(asked: Asked, *, kind: str) -> StartMethod:
+def _start_method(asked: Asked, *, kinds: Iterable[DeviceKind]) -> StartMethod:
     if asked.start_method != "auto":
         return asked.start_method
-    return "fork" if kind in asked.trainer.fork_proven else "spawn"
+    return "fork" if all(each in asked.trainer.fork_proven for each in kinds) else "spawn"
 
 
 def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
@@ -187,8 +255,7 @@ def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
     return (f"{num_processes} worker processes share {cpus} cores",)
 
 
-def _first_run(asked: Asked) -> tuple[str, ...]:
-    kind = asked.point.device.kind
+def _first_run(asked: Asked, *, kind: DeviceKind) -> tuple[str, ...]:
     if kind in asked.trainer.run_on:
         return ()
     return (f"{asked.trainer.name} was never run on a {kind.upper()} by those who wrote it",)

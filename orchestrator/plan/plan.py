@@ -14,7 +14,7 @@ from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.plan.answers import Answers, answers_of, failures_of, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.sites import nodes_of, site_of
+from orchestrator.plan.sites import berths_of, host_cpu_of, hosts_of
 from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
 
 Outcome = Placement | Cached | Failed | Skipped
@@ -151,18 +151,19 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
 def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
     """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
     trainer = _trainer(point, known)
-    site = site_of(point, trainer, inventory=known.inventory)
-    node, num_hosts = nodes_of(point, trainer, inventory=known.inventory)
+    berths = berths_of(point, trainer, inventory=known.inventory)
+    host_cpu = host_cpu_of(point, berths, inventory=known.inventory)
+    num_hosts = hosts_of(point, berths)
     for repeat in range(repeats):
         trial = trial_of(
-            point, repeat, trainer=trainer, data_ids=known.data_ids, node=node, num_hosts=num_hosts
+            point, repeat, trainer=trainer, data_ids=known.data_ids, host_cpu=host_cpu, num_hosts=num_hosts
         )
         yield Asked(
             trial=trial,
             trial_id=trial_id(trial),
             point=point,
             trainer=trainer,
-            site=site,
+            berths=berths,
             start_method=known.start_methods[point.trainer],
         )
 
@@ -173,13 +174,13 @@ def _placed(asked: Asked, *, known: _Known) -> Outcome:
 
 def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | Failed | None:
     """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
-    site = asked.site
-    if site is None and known.missing_device != "rehearse":
+    if not asked.berths and known.missing_device != "rehearse":
         return None
     asks: tuple[str, Provenance] = (asked.trial_id, "rehearsed")
     record = known.answers.get(asks) or known.failures.get(asks)
-    pool = site.pool_name if site else None
-    return _answer(asked, "rehearsed", known=known) if record and record.placement.pool == pool else None
+    if record is None or record.placement.pools != asked.pools:
+        return None
+    return _answer(asked, "rehearsed", known=known)
 
 
 def _answer(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | Failed | None:

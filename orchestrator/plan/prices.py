@@ -1,6 +1,7 @@
 """(device, count, price list, day) -> the price of a trial's hardware, or why there is none. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.core.device import Device
@@ -63,6 +64,23 @@ def price_of(
     )
 
 
+def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
+    """Of all that a trial has; none where one of them has none."""
+    known = [each for each in prices if isinstance(each, Price)]
+    if len(known) < len(prices):
+        return next(each for each in prices if isinstance(each, Unpriced))
+    first, *others = known
+    is_hypothetical = any(each.is_hypothetical for each in known)
+    return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical) if others else first
+
+
+def node_prices_of(placement: Placement, price: Price) -> tuple[Price, ...]:
+    """What each of its nodes costs by itself, in the order of its hosts."""
+    pools = dict.fromkeys(part.pool for part in placement.parts)
+    of_pool = dict(zip(pools, price.rented, strict=False))
+    return tuple(replace(of_pool.get(part.pool, price), nodes=1, beside=()) for part in placement.parts)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rented:
     """What a trial has of a price list."""
@@ -118,14 +136,10 @@ class Market:
 
     def price_of(self, placement: Placement) -> Price | Unpriced:
         """What the hardware costs that the trial asks for, also where it is only rehearsed."""
-        return price_of(
-            self.devices[placement.trial.device],
-            placement.trial.num_workers,
-            prices=self.prices,
-            today=self.today,
-            pool=self.pools.get(placement.pool or ""),
-            num_hosts=placement.trial.num_hosts,
-        )
+        pools = Counter(part.pool for part in placement.unequal if part.pool is not None)
+        if pools and pools.keys() <= self.pools.keys():
+            return price_together([self._price_in(pool, num_hosts) for pool, num_hosts in pools.items()])
+        return self._price_of(placement.trial, pool=self.pools.get(placement.pool or ""))
 
     def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
         """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
@@ -140,8 +154,42 @@ class Market:
         )
 
     def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
-        """The same of a trial."""
+        """The same of a trial; devices that are not alike have no pool in common."""
+        if trial.other_devices:
+            return self._price_of(trial, pool=None)
         return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
+
+    def _price_of(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
+        counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}
+        return price_together(
+            [
+                price_of(
+                    self.devices[name],
+                    count,
+                    prices=self.prices,
+                    today=self.today,
+                    pool=pool,
+                    num_hosts=trial.num_hosts,
+                )
+                for name, count in self._rented(counts).items()
+            ]
+        )
+
+    def _rented(self, counts: Mapping[str, int]) -> Mapping[str, int]:
+        """Devices that have to be rented: the host of an accelerator has a processor."""
+        accelerators = {name: count for name, count in counts.items() if self.devices[name].kind != "cpu"}
+        return accelerators or counts
+
+    def _price_in(self, pool: str, num_hosts: int) -> Price | Unpriced:
+        found = self.pools[pool]
+        return price_of(
+            found.device,
+            found.count,
+            prices=self.prices,
+            today=self.today,
+            pool=found,
+            num_hosts=num_hosts,
+        )
 
 
 def prices_in(plan: Plan, market: Market) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
@@ -161,20 +209,20 @@ def repriced(records: Iterable[TrialRecord], market: Market) -> tuple[TrialRecor
 
     Records of a device that is not among `devices` stay as they are.
     """
-    return tuple(
-        _marked(priced(each, market)) if each.spec.device in market.devices else each for each in records
-    )
+    return tuple(_marked(priced(each, market)) if _is_known(each.spec, market) else each for each in records)
 
 
 def forecasts_repriced(plan: Plan, market: Market) -> Plan:
     """The plan with what trials would cost now where their devices are, for a report alone."""
     forecasts = (
-        replace(each, price=market.price_of_absent(each.trial))
-        if each.trial.device in market.devices
-        else each
+        replace(each, price=market.price_of_absent(each.trial)) if _is_known(each.trial, market) else each
         for each in plan.forecasts
     )
     return replace(plan, forecasts=tuple(forecasts))
+
+
+def _is_known(trial: TrialSpec, market: Market) -> bool:
+    return trial.device in market.devices and all(each in market.devices for each in trial.other_devices)
 
 
 def _marked(record: TrialRecord) -> TrialRecord:

@@ -1,78 +1,207 @@
-"""(point, trainer, inventory) -> the site that has what the point asks for, or why none has. Pure."""
+"""(point, trainer, inventory) -> the sites that have what the point asks for, or why none has. Pure."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from operator import itemgetter
 
-from orchestrator.core.device import Node
+from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.inventory import Inventory, Site
+from orchestrator.core.spec import HOST_SEPARATOR
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
 
 
-def site_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> Site | None:
-    """The site with so many of the device and the trainer's environment: on fewest nodes, or the first."""
-    counts = ((hosts_on(each, point, trainer), each) for each in inventory.sites.values())
-    holding = [(hosts, each) for hosts, each in counts if hosts]
-    return min(holding, key=itemgetter(0))[1] if holding else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Berth:
+    """Where consecutive workers with one kind of device are.
 
-
-def hosts_on(site: Site, point: Point, trainer: TrainerInfo) -> int | None:
-    """On how many nodes of the site the point would run: as many as it asks for, or the fewest that hold it.
-
-    None: it cannot run there. Hosts of a slice are taken all together. Workers on CPUs share the cores of a
-    node, however many they are.
+    Attributes:
+        num_hosts: nodes of the site over which they are spread evenly.
     """
-    if site.pool is None:
-        return 1 if point.num_hosts in (None, 1) and _has_it(site, point) else None
-    fits = site.pool.device.name == point.device.name and site.pool.environment in (
-        trainer.environment,
-        "any",
+
+    site: Site
+    device: Device
+    num_workers: int
+    num_hosts: int = 1
+
+
+def berths_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+    """Where all its workers are, in their order: one berth where their devices are alike; none: nowhere.
+
+    Workers with one kind of device have the site with so many of it and the trainer's environment: on fewest
+    nodes, or the first. A cluster has them on nodes of their own, a host all of them together.
+    """
+    if point.other_devices:
+        return _of_unequal(point, trainer, inventory=inventory)
+    found = _berth_of(
+        point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
     )
-    return next((each for each in _splits(point) if fits and _takes(site, point, trainer, each)), None)
+    return (found,) if found else ()
 
 
-def nodes_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Node, int]:
-    """A node that the point's trials are of, and on how many such: of its site, where that is a real one."""
-    site = site_of(point, trainer, inventory=inventory)
-    node = site.node if site and not site.is_fake else inventory.host
-    return node, (hosts_on(site, point, trainer) if site else point.num_hosts) or 1
+def hosts_of(point: Point, berths: Sequence[Berth]) -> int:
+    """How many the point's trials have: those of all its berths, or where there are none what it asks for."""
+    if not berths:
+        return point.num_hosts or 1
+    return sum(each.num_hosts for each in berths) if berths[0].site.pool else 1
+
+
+def host_cpu_of(point: Point, berths: Sequence[Berth], *, inventory: Inventory) -> str | None:
+    """Of the hosts whose processors compute, each once; None where only accelerators do."""
+    nodes = [
+        inventory.host if each.site.is_fake else each.site.node
+        for each in berths
+        if each.device.kind == "cpu"
+    ]
+    if not berths and any(each.kind == "cpu" for each in (point.device, *point.other_devices)):
+        nodes = [inventory.host]
+    return HOST_SEPARATOR.join(dict.fromkeys(each.host_cpu for each in nodes)) or None
 
 
 def absence(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
     """Why there is none, in one sentence."""
-    asked = f"{point.num_workers} x {point.device.name}"
-    asked += f" with num_hosts={point.num_hosts}" if point.num_hosts else ""
+    if point.other_devices:
+        return _absence_of_unequal(point, trainer, inventory=inventory)
+    return _absence_of(
+        point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
+    )
+
+
+def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+    here = inventory.sites.get(inventory.host.name)
+    if here:
+        if _lacking(point, here):
+            return ()
+        return tuple(
+            Berth(site=here, device=device, num_workers=count) for device, count in _runs(point.devices)
+        )
+    if _kept_together(point, trainer, inventory):
+        return ()
+    single = _without_slices(inventory)
+    berths = tuple(
+        _berth_of(device, count, trainer, inventory=single) for device, count in _runs(point.devices)
+    )
+    found = tuple(each for each in berths if each)
+    return found if len(found) == len(berths) and _crowded(found, inventory) is None else ()
+
+
+def _kept_together(point: Point, trainer: TrainerInfo, inventory: Inventory) -> DeviceKind | None:
+    """The kind of device that the trainer has on one node alone; of fake nodes processors do the work."""
+    is_fake = any(each.is_fake for each in inventory.sites.values())
+    kinds: list[DeviceKind] = ["cpu"] if is_fake else [each.kind for each in point.devices]
+    return next((each for each in kinds if each not in trainer.spans_hosts), None)
+
+
+def _runs(devices: Iterable[Device]) -> list[tuple[Device, int]]:
+    """Consecutive devices that are alike, and how many."""
+    return [(device, len([*alike])) for device, alike in groupby(devices)]
+
+
+def _without_slices(inventory: Inventory) -> Inventory:
+    """A slice of several hosts is taken whole, by workers that are alike."""
+    single = {name: each for name, each in inventory.sites.items() if not each.pool or each.pool.hosts == 1}
+    return replace(inventory, sites=single)
+
+
+def _lacking(point: Point, here: Site) -> str | None:
+    """What one host cannot have for the whole point; it has one kind of processor, whatever its name."""
+    asked = Counter(each.name for each in point.devices if each.kind != "cpu")
+    if any(here.node.counts.get(name, 0) < count for name, count in asked.items()):
+        return f"has {here.node.holdings}"
+    cpus = dict.fromkeys(each.name for each in point.devices if each.kind == "cpu")
+    return f"has one kind of processor, not {' and '.join(cpus)}" if len(cpus) > 1 else None
+
+
+def _crowded(berths: Iterable[Berth], inventory: Inventory) -> str | None:
+    """Which pool, or whether the cluster, has not so many nodes at once."""
+    nodes: Counter[str] = Counter()
+    for each in berths:
+        nodes[each.site.node.name] += each.num_hosts
+    for name, count in nodes.items():
+        most = inventory.sites[name].max_nodes
+        if count > most:
+            return f"needs {count} nodes of pool {name}, which has {most} at most"
+    if nodes.total() > inventory.max_nodes:
+        return f"needs {nodes.total()} nodes, and the cluster has {inventory.max_nodes} at most"
+    return None
+
+
+def _absence_of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
+    here = inventory.sites.get(inventory.host.name)
+    if here:
+        return f"{point.device_label} is not here: {here.node.name} {_lacking(point, here)}"
+    if kind := _kept_together(point, trainer, inventory):
+        return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
+    berths = []
+    for device, count in _runs(point.devices):
+        berth = _berth_of(device, count, trainer, inventory=_without_slices(inventory))
+        if berth is None:
+            return _absence_of(device, count, trainer, inventory=_without_slices(inventory))
+        berths.append(berth)
+    return f"{point.device_label} {_crowded(berths, inventory)}"
+
+
+def _berth_of(
+    device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
+) -> Berth | None:
+    counts = (
+        (_hosts_on(each, device, count, trainer, num_hosts=num_hosts), each)
+        for each in inventory.sites.values()
+    )
+    holding = [(hosts, each) for hosts, each in counts if hosts]
+    if not holding:
+        return None
+    hosts, site = min(holding, key=itemgetter(0))
+    return Berth(site=site, device=device, num_workers=count, num_hosts=hosts)
+
+
+def _hosts_on(
+    site: Site, device: Device, count: int, trainer: TrainerInfo, *, num_hosts: int | None
+) -> int | None:
+    """On how many nodes of the site the workers would run: as many as are asked for, or as few as hold them.
+
+    None: they cannot run there. Hosts of a slice are taken all together. Workers on CPUs share the cores of a
+    node, however many they are.
+    """
+    if site.pool is None:
+        return 1 if num_hosts in (None, 1) and _has_it(site, device, count) else None
+    if site.pool.device.name != device.name or site.pool.environment not in (trainer.environment, "any"):
+        return None
+    splits = (num_hosts,) if num_hosts else (each for each in range(1, count + 1) if count % each == 0)
+    return next((each for each in splits if _takes(site, device, trainer, each, count // each)), None)
+
+
+def _absence_of(
+    device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
+) -> str:
+    asked = f"{count} x {device.name}"
+    asked += f" with num_hosts={num_hosts}" if num_hosts else ""
     here = inventory.sites.get(inventory.host.name)
     if here:
         return f"{asked} is not here: {here.node.name} has {here.node.holdings}"
     pools = [each.pool for each in inventory.sites.values() if each.pool]
-    of_the_device = [each for each in pools if each.device.name == point.device.name]
+    of_the_device = [each for each in pools if each.device.name == device.name]
     fitting = [
         f"{each.name} ({each.count} a node, at most {each.max_nodes * each.hosts}, {each.environment})"
         for each in of_the_device
     ]
     known = ", ".join(fitting or [each.name for each in pools])
     wanted = f"{asked} for {trainer.name} (environment {trainer.environment})"
-    alone = "" if point.device.kind in trainer.spans_hosts else ", which needs them on one host"
+    alone = "" if device.kind in trainer.spans_hosts else ", which needs them on one host"
     return f"no pool has {wanted}{alone}; pools: {known}"
 
 
-def _has_it(site: Site, point: Point) -> bool:
-    return point.device.kind == "cpu" or site.node.counts.get(point.device.name, 0) >= point.num_workers
+def _has_it(site: Site, device: Device, count: int) -> bool:
+    return device.kind == "cpu" or site.node.counts.get(device.name, 0) >= count
 
 
-def _splits(point: Point) -> Iterable[int]:
-    """Numbers of hosts over which the workers divide, the smallest first."""
-    if point.num_hosts:
-        return (point.num_hosts,)
-    return (each for each in range(1, point.num_workers + 1) if point.num_workers % each == 0)
-
-
-def _takes(site: Site, point: Point, trainer: TrainerInfo, num_hosts: int) -> bool:
+def _takes(site: Site, device: Device, trainer: TrainerInfo, num_hosts: int, each: int) -> bool:
+    """Whether so many nodes hold so many of the workers each."""
     assert site.pool is not None
-    each = point.num_workers // num_hosts
-    if num_hosts > site.max_nodes or (num_hosts > 1 and point.device.kind not in trainer.spans_hosts):
+    if num_hosts > site.max_nodes or (num_hosts > 1 and device.kind not in trainer.spans_hosts):
         return False
     if site.pool.hosts > 1:
         return num_hosts == site.pool.hosts and each == site.pool.count
-    return point.device.kind == "cpu" or each <= site.pool.count
+    return device.kind == "cpu" or each <= site.pool.count

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.spec import Option, TimingSpec, TrialSpec
 from orchestrator.core.sweep import Point, Sweep
@@ -48,9 +47,15 @@ def workload_of(point: Point) -> WorkloadSpec:
 
 
 def trial_of(
-    point: Point, repeat: int, *, trainer: TrainerInfo, data_ids: DataIds, node: Node, num_hosts: int
+    point: Point,
+    repeat: int,
+    *,
+    trainer: TrainerInfo,
+    data_ids: DataIds,
+    host_cpu: str | None,
+    num_hosts: int,
 ) -> TrialSpec:
-    """One repeat of the point, on so many hosts like that node.
+    """One repeat of the point, on so many hosts.
 
     Raises:
         ConfigError: a value of the point that no trial can have.
@@ -75,7 +80,8 @@ def trial_of(
         process_model=trainer.process_model(point.device.kind, point.trainer_options),
         seed=point.seed,
         repeat=repeat,
-        host_cpu=node.host_cpu if point.device.kind == "cpu" else None,
+        host_cpu=host_cpu,
+        other_devices=tuple(each.name for each in point.other_devices),
         timing=_timing_of(spec, point),
     )
 

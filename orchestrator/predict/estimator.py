@@ -21,6 +21,8 @@ from orchestrator.predict.prior import Prior
 from orchestrator.predict.shape import Shape, shape_of
 from workloads.registry import workload
 
+_NOT_ALIKE = Refusal(reason="devices that are not alike are not modelled", to_measure="this point")
+
 Estimator = Callable[[TrialSpec], Estimate | Refusal]
 
 
@@ -65,6 +67,8 @@ def estimator_of(basis_of_trial: BasisOf, own: Sequence[Own], prior: Prior) -> E
         same[shape_of(each.trial)].append(each)
 
     def estimate(trial: TrialSpec) -> Estimate | Refusal:
+        if trial.other_devices:
+            return _NOT_ALIKE
         repeats = same.get(shape_of(trial))
         return measured_step(repeats, prior) if repeats else corrected(basis_of_trial(trial), trial.trainer)
 

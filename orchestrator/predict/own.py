@@ -44,12 +44,12 @@ def is_measurement(record: TrialRecord) -> bool:
 def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[Own, ...]:
     """Each measurement on these devices once, however many ledgers have it.
 
-    None of a workload that is another one now.
+    None of a workload that is another one now, and none of devices that are not alike: it tells of no device.
     """
     distinct = {
         (each.trial_id, each.attempt, each.started_at): each
         for each in records
-        if is_measurement(each) and each.spec.device in devices
+        if is_measurement(each) and each.spec.device in devices and not each.spec.other_devices
     }
     return tuple(own for each in distinct.values() for own in _own(each))
 

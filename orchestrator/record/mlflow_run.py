@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 
 from orchestrator.core.codec import to_plain
+from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.spec import AXES
+from orchestrator.core.spec import axes_of
 from orchestrator.record.mlflow_system import Point, system_metrics_of
 
 RECORD_NAME = "record.json"
@@ -35,7 +36,7 @@ def name_of(record: TrialRecord) -> str:
     words = [
         spec.workload,
         spec.trainer,
-        spec.device,
+        spec.device_label,
         spec.precision,
         f"x{spec.num_workers}",
         f"repeat {spec.repeat}",
@@ -54,7 +55,7 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "provenance": record.provenance,
         "workload": spec.workload,
         "trainer": spec.trainer,
-        "device": spec.device,
+        "device": spec.device_label,
         "precision": spec.precision,
         "data": spec.data,
         "workload_version": str(spec.workload_version),
@@ -75,9 +76,14 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
 
 
 def _price_of(record: TrialRecord) -> dict[str, str]:
-    """Every field of the price that is known, or the reason for having none."""
-    plain = to_plain(record.price) or {}
-    return {f"price.{name}": _shown(value) for name, value in plain.items() if value is not None}
+    """Every field that is known of the price, of each kind of nodes, or the reason for having none."""
+    if not isinstance(record.price, Price):
+        return {f"price.{name}": _shown(value) for name, value in (to_plain(record.price) or {}).items()}
+    rented = [to_plain(each) for each in record.price.rented]
+    values = {name: [each[name] for each in rented if each[name] is not None] for name in rented[0]}
+    del values["beside"]
+    told = {name: " + ".join(dict.fromkeys(map(_shown, each))) for name, each in values.items() if each}
+    return {f"price.{name}": value for name, value in told.items()}
 
 
 def params_of(record: TrialRecord) -> dict[str, str]:
@@ -93,7 +99,7 @@ def params_of(record: TrialRecord) -> dict[str, str]:
         if getattr(spec.timing, each.name) != each.default
     }
     axes = {
-        **{name: getattr(spec, name) for name in AXES},
+        **axes_of(spec),
         **{f"workload.{name}": value for name, value in spec.workload_options.items()},
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
         **{f"measure.{name}": value for name, value in timing.items()},

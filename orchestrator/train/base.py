@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.result import DeviceFacts
@@ -11,6 +11,9 @@ from orchestrator.core.spec import TrialSpec
 from workloads.data.batches import Batches
 from workloads.origins import Origin
 from workloads.spec import Phase, WorkloadSpec
+
+EnergyCounter = Literal["host", "accelerator"]
+"""Of the processors of a host and their memory, or of all accelerators that a process sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,8 @@ class WorkerJob:
         variables: environment variables, set before the framework is used.
         origin: where the workload is imported from; None looks for it.
         keeping: of checkpoints; None neither makes nor reads any.
+        mixes_kinds: whether other ranks run on another kind of device.
+        counters: of energy, that this process reads, for other ranks too.
     """
 
     trial: TrialSpec
@@ -61,6 +66,8 @@ class WorkerJob:
     variables: Mapping[str, str]
     origin: Origin | None = None
     keeping: Keeping | None = None
+    mixes_kinds: bool = False
+    counters: tuple[EnergyCounter, ...] = ()
 
 
 class Trainer(Protocol):

@@ -1,13 +1,15 @@
 """Joules that counters of this host have counted. What has no counter is absent, and nothing is estimated."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.train import nvml, rapl
+from orchestrator.train.base import EnergyCounter
 
 Joules = Mapping[str, float]
 """`accelerator`: of all accelerators of the trial. `host`: of all processors of the host and of their memory,
@@ -22,16 +24,23 @@ def no_meter() -> Joules:
     return {}
 
 
-def meter_of(kind: DeviceKind, *, root: Path = rapl.ROOT, library: str = nvml.LIBRARY) -> Meter:
+def meter_of(
+    kind: DeviceKind,
+    *,
+    counters: Collection[EnergyCounter] = get_args(EnergyCounter),
+    root: Path = rapl.ROOT,
+    library: str = nvml.LIBRARY,
+) -> Meter:
     """A meter of this host and of the accelerators that CUDA_VISIBLE_DEVICES names."""
     gpus = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
-    counters: dict[str, Callable[[], float]] = {}
-    with suppress(OSError):
-        counters["host"] = rapl.HostEnergy(root).joules
-    if kind == "gpu" and gpus:
+    found: dict[str, Callable[[], float]] = {}
+    if "host" in counters:
         with suppress(OSError):
-            counters["accelerator"] = nvml.GpuEnergy(gpus, library=library).joules
-    return partial(_read, counters)
+            found["host"] = rapl.HostEnergy(root).joules
+    if "accelerator" in counters and kind == "gpu" and gpus:
+        with suppress(OSError):
+            found["accelerator"] = nvml.GpuEnergy(gpus, library=library).joules
+    return partial(_read, found)
 
 
 def used_between(before: Joules, after: Joules) -> Joules:

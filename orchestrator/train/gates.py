@@ -6,13 +6,13 @@ gates: samples are steps x batch, and the timed steps are among the steps taken.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.interval import median_interval
-from orchestrator.core.placement import Placement
-from orchestrator.core.result import Failure, TrainResult
+from orchestrator.core.placement import Part, Placement
+from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
 _BUSY_STEPS = 0.25
@@ -35,7 +35,7 @@ class _Case:
 
     placement: Placement
     result: TrainResult
-    driver_names: tuple[str, ...]
+    driver_names: Mapping[str, tuple[str, ...]]
 
 
 Gate = Callable[[_Case], str | None]
@@ -46,14 +46,14 @@ def failure_of(
     placement: Placement,
     result: TrainResult,
     *,
-    driver_names: tuple[str, ...],
+    driver_names: Mapping[str, tuple[str, ...]],
 ) -> Failure | None:
     """The failure that a result deserves, with the result inside, or None for one that passes all gates.
 
     A rehearsal is two steps on a stand-in: of it, only what it ran on and what it counted is judged.
 
     Args:
-        driver_names: what the driver may call the device that was asked for; none: any name passes.
+        driver_names: device -> what its driver may call it; none: any name passes.
     """
     case = _Case(placement=placement, result=result, driver_names=driver_names)
     gates = _REHEARSAL_GATES if placement.provenance == "rehearsed" else _ALL_GATES
@@ -66,31 +66,47 @@ def failure_of(
 
 
 def _kind(case: _Case) -> str | None:
-    asked = case.placement.kind
-    found = {each.kind for each in case.result.devices} - {asked}
-    return f"trial asks for a {asked}; it ran on a {', '.join(sorted(found))}" if found else None
+    for part, devices in _devices_of(case):
+        if found := {each.kind for each in devices} - {part.kind}:
+            return f"{_asker(case, part)} asks for a {part.kind}; it ran on a {', '.join(sorted(found))}"
+    return None
 
 
 def _name(case: _Case) -> str | None:
-    names = _names_of(case)
-    found = {each.name for each in case.result.devices} - set(names)
-    if not names or not found:
-        return None
-    return (
-        f"trial asks for {case.placement.trial.device}, which its driver calls "
-        f"{' or '.join(map(repr, names))}; it ran on {', '.join(map(repr, sorted(found)))}"
-    )
+    for part, devices in _devices_of(case):
+        names = _names_of(case, part)
+        found = {each.name for each in devices} - set(names)
+        if names and found:
+            return (
+                f"{_asker(case, part)} asks for {part.device}, which its driver calls "
+                f"{' or '.join(map(repr, names))}; it ran on {', '.join(map(repr, sorted(found)))}"
+            )
+    return None
 
 
-def _names_of(case: _Case) -> tuple[str, ...]:
+def _names_of(case: _Case, part: Part) -> tuple[str, ...]:
     """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores.
 
     In a pool it is planned for a machine by its type, of which a processor knows nothing.
     """
     host_cpu = case.placement.trial.host_cpu
-    if host_cpu is None:
-        return case.driver_names
-    return () if case.placement.pool else (host_cpu.rpartition(" x")[0],)
+    if host_cpu is None or part.kind != "cpu":
+        return case.driver_names.get(part.device, ())
+    return () if part.pool else (host_cpu.rpartition(" x")[0],)
+
+
+def _devices_of(case: _Case) -> Iterator[tuple[Part, Sequence[DeviceFacts]]]:
+    """Each part of the trial, and what its ranks ran on."""
+    found = list(case.result.devices)
+    *parts, last = case.placement.parts
+    for part in parts:
+        yield part, found[: part.num_processes]
+        del found[: part.num_processes]
+    yield last, found
+
+
+def _asker(case: _Case, part: Part) -> str:
+    return f"trial's part on {part.device}" if case.placement.unequal else "trial"
 
 
 def _precision(case: _Case) -> str | None:

@@ -55,22 +55,27 @@ _ORDER_SIZE = len(Order.__slots__)
 class Wire:
     """One rank's end.
 
-    What is sent is kept until `settle`, so that a message is on its way while its sender computes.
+    What is sent is kept until `settle`, so that a message is on its way while its sender computes. gloo knows
+    the host's memory alone: where it joins accelerators with processors, messages go by way of that.
     """
 
     def __init__(self, device: torch.device, *, world_size: int) -> None:
         self.device = device
         self.world_size = world_size
+        by_gloo = dist.is_initialized() and dist.get_backend() == "gloo"
+        self._carrier = torch.device("cpu") if by_gloo else device
         self._sending: list[tuple[Any, Tensor]] = []
 
     def send(self, tensor: Tensor, rank: int) -> None:
         """Begin to send a tensor that lies in memory as it is indexed."""
-        self._sending.append((dist.isend(tensor, rank), tensor))
+        carried = tensor.to(self._carrier)
+        self._sending.append((dist.isend(carried, rank), carried))
 
     def receive(self, like: Tensor, rank: int) -> Tensor:
         """Wait for a tensor, and put it into `like`."""
-        dist.recv(like, rank)
-        return like
+        carried = like.to(self._carrier)
+        dist.recv(carried, rank)
+        return like if carried is like else like.copy_(carried)
 
     def send_maps(self, maps: Tensor, rank: int) -> None:
         """Begin to send feature maps."""
@@ -79,13 +84,13 @@ class Wire:
     def expect_maps(self, shape: tuple[int, ...], dtype: torch.dtype, rank: int) -> Callable[[], Tensor]:
         """Let feature maps come in; the call waits for them."""
         batch, channels, height, width = shape
-        maps = torch.empty(batch, height, width, channels, dtype=dtype, device=self.device)
+        maps = torch.empty(batch, height, width, channels, dtype=dtype, device=self._carrier)
         coming = dist.irecv(maps, rank)
         assert coming is not None
 
         def arrived() -> Tensor:
             coming.wait()
-            return maps.permute(0, 3, 1, 2)
+            return maps.to(self.device).permute(0, 3, 1, 2)
 
         return arrived
 

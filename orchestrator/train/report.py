@@ -1,11 +1,13 @@
 """What each worker of a trial reports, and the one result that they make together."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.peaks import Calibration
 from orchestrator.core.result import DeviceFacts, TrainResult
 from orchestrator.core.target import Pursuit
+from orchestrator.train.base import EnergyCounter
 from orchestrator.train.calibration import PRODUCT_SIZE
 from orchestrator.train.loop import LoopTimes
 
@@ -17,6 +19,7 @@ class WorkerReport:
     Attributes:
         versions: of its packages, and its telling variables.
         checkpoint_notes: which checkpoints were refused, and why.
+        counters: of energy, that it was to read.
     """
 
     setup_seconds: float
@@ -37,6 +40,7 @@ class WorkerReport:
     device: DeviceFacts
     versions: Mapping[str, str]
     checkpoint_notes: tuple[str, ...] = ()
+    counters: tuple[EnergyCounter, ...] = ()
 
 
 def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
@@ -70,7 +74,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         cpu_seconds=tuple(each.cpu_seconds for each in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
-        energy_joules=first.times.energy_joules,
+        energy_joules=_joules_of(reports),
         exchange_seconds=_exchange_of(reports),
         unmoved=tuple(sorted({name for report in reports for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
@@ -81,6 +85,19 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         checkpoint_seconds=max(each.checkpoint_seconds for each in times),
         checkpoint_notes=first.checkpoint_notes,
     )
+
+
+def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:
+    """Counter -> the sum over all that were to read it; absent where one of them has none."""
+    readers: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    for report in reports:
+        for counter in report.counters:
+            readers[counter].append(report.times.energy_joules)
+    return {
+        counter: sum(each[counter] for each in read)
+        for counter, read in readers.items()
+        if all(counter in each for each in read)
+    }
 
 
 def _exchange_of(reports: Sequence[WorkerReport]) -> tuple[tuple[tuple[float, float], ...], ...]:

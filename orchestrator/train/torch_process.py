@@ -64,7 +64,7 @@ def listen(job: WorkerJob) -> socket.socket | None:
 
 
 def join(job: WorkerJob, *, device: torch.device, listener: socket.socket | None) -> None:
-    """Enter the process group; a single process needs none."""
+    """Enter the process group; a single process needs none. gloo alone joins kinds of devices."""
     if job.world_size == 1:
         return
     store = TCPStore(
@@ -74,7 +74,7 @@ def join(job: WorkerJob, *, device: torch.device, listener: socket.socket | None
         is_master=listener is not None,
         master_listen_fd=listener.detach() if listener is not None else None,
     )
-    backend = _BACKENDS[_KINDS[device.type]]
+    backend = "gloo" if job.mixes_kinds else _BACKENDS[_KINDS[device.type]]
     dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.world_size)
 
 

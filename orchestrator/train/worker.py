@@ -128,6 +128,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         unmoved=unmoved_of(spec.phases, initial, digests_of(state)),
         device=device,
         versions={**framework_versions(info.packages), **telling(os.environ)},
+        counters=job.counters,
         checkpoint_notes=tuple(checkpoints.notes),
     )
 
@@ -163,9 +164,9 @@ def _meet(channel: Channel, vote: bool) -> bool:
 
 
 def _meter(job: WorkerJob) -> Meter:
-    """The first rank reads for its host; on the way to a target evaluations lie between the timed blocks."""
-    is_alone = job.trial.timing.target is None and job.rank == 0 and not job.rehearsal
-    return meter_of(job.kind) if is_alone else no_meter
+    """Of what it is to read; on the way to a target evaluations lie between the timed blocks."""
+    reads = job.trial.timing.target is None and job.counters and not job.rehearsal
+    return meter_of(job.kind, counters=job.counters) if reads else no_meter
 
 
 def _compare_exchange(

@@ -285,3 +285,44 @@ def test_a_checkpoint_setting_that_is_wrong_is_one_line(word, message):
     with pytest.raises(ConfigError) as raised:
         loaded(SMOKE, word)
     assert str(raised.value).startswith(message)
+
+
+SLOW = "defaults: [cpu, _self_]\nname: cpu_slow\n"
+
+
+def of_devices(devices, folder):
+    (folder / "conf/device").mkdir(parents=True)
+    (folder / "conf/device/cpu_slow.yaml").write_text(SLOW)
+    return loaded("+sweep=single", "trainer=kernel_split", f"devices={devices}", working_directory=folder)
+
+
+def test_devices_one_by_one_are_those_of_the_workers_in_their_order(tmp_path):
+    settings = of_devices("[cpu_slow,cpu,cpu,cpu],[cpu,cpu_slow]", tmp_path)
+    first, second = settings.sweep.points
+    assert [each.name for each in first.devices] == ["cpu_slow", "cpu", "cpu", "cpu"]
+    assert (first.num_workers, first.replicas, first.num_hosts) == (4, 4, None)
+    assert (first.name, second.name) == (
+        "mnist_cnn cpu_slow+cpu+cpu+cpu kernel_split fp32",
+        "mnist_cnn cpu+cpu_slow kernel_split fp32",
+    )
+    assert {*settings.sweep.devices} == {"cpu", "cpu_slow"}
+
+
+def test_devices_that_are_alike_are_one_device_so_many_times(tmp_path):
+    (named,) = of_devices("[cpu,cpu]", tmp_path).sweep.points
+    (counted,) = loaded("+sweep=single", "trainer=kernel_split", "device=cpu", "num_workers=2").sweep.points
+    assert named == counted
+
+
+def test_an_unknown_device_among_several_is_told_the_nearest(tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"^unknown device 'cpu_slw'; did you mean 'cpu_slow'\? known: a100"
+    ):
+        of_devices("[cpu,cpu_slw]", tmp_path)
+
+
+def test_devices_that_a_batch_does_not_divide_over_are_named(tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"does not divide over 3 replicas \(cpu\+cpu_slow\+cpu\); 63 or 66"
+    ):
+        of_devices("[cpu,cpu_slow,cpu]", tmp_path)

@@ -179,3 +179,11 @@ def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence
     assert "Copyright (c) 2021 anonymous-profet" in (folder / "default_profiles.LICENSE").read_text()
     assert sum(each.stat().st_size for each in folder.glob("default_*")) < 2e6
     assert defaults.default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")
+
+
+def test_devices_that_are_not_alike_are_refused_in_one_line(capsys):
+    assert main(["predict", "devices=[t4,cpu]"]) == 2
+    assert capsys.readouterr().err == (
+        "error: devices that are not alike, as t4+cpu, are not modelled; leave devices=… out, and measure "
+        "them: python -m orchestrator +sweep=NAME\n"
+    )

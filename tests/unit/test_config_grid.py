@@ -87,6 +87,58 @@ def test_a_list_is_one_value_of_a_knob_that_is_a_list():
     assert [each["workload.filters"] for each in found] == [(8, 16)]
 
 
+def test_devices_one_by_one_are_a_value_and_stand_for_the_keys_that_follow_from_them():
+    found = combinations(
+        grid={"devices": [["cpu", "t4"], ["t4"]]}, include=[{"device": "t4"}], common={"seed": 7}
+    )
+    assert found == [
+        {"devices": ("cpu", "t4"), "precision": "fp32", "seed": 7},
+        {"devices": ("t4",), "precision": "fp32", "seed": 7},
+        {**BASE, "device": "t4", "seed": 7},
+    ]
+    assert combinations("devices=[t4,cpu]", grid={"seed": [1]})[0]["devices"] == ("t4", "cpu")
+
+
+def test_devices_one_by_one_can_be_excluded_and_be_the_baseline():
+    axes = {"devices": [["cpu", "t4"], ["t4", "cpu"]]}
+    found = grid(grid=axes, exclude=[{"devices": ["cpu", "t4"]}], baseline={"devices": ["t4", "cpu"]})
+    assert [each["devices"] for each in found.combinations()] == [("t4", "cpu")]
+
+
+@pytest.mark.parametrize("key", ["device", "num_workers", "num_hosts"])
+def test_devices_one_by_one_beside_what_follows_from_them_are_refused(key):
+    value = "cpu" if key == "device" else 2
+    message = (
+        f"devices=['cpu','t4'] and {key}={value!r} are of the same points; devices names the device of each "
+        f"worker, so leave {key} out"
+    )
+    for parts in (
+        {"include": [{"devices": ["cpu", "t4"], key: value}]},
+        {"include": [{"devices": ["cpu", "t4"]}]},
+    ):
+        words = () if key in parts["include"][0] else (f"{key}={value}",)
+        with pytest.raises(ConfigError) as raised:
+            grid(*words, **parts)
+        assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("devices", ["cpu", [], [["cpu", 1]], [["cpu", ["t4"]]], 7, ["cpu", "t4"]])
+def test_what_is_no_list_of_devices_is_refused(devices):
+    with pytest.raises(
+        ConfigError, match=r"^devices=.* must be a list with the device of each worker, as devices="
+    ):
+        combinations(grid={"devices": devices or [[]]})
+
+
+def test_only_so_many_devices_are_told_one_by_one():
+    with pytest.raises(ConfigError) as raised:
+        combinations(grid={"devices": [["cpu", "t4"] * 33]})
+    assert str(raised.value) == (
+        "devices names 66 devices, and a trial has at most 64 that are told one by one; for more that are "
+        "alike say device=NAME and num_workers=NUMBER"
+    )
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

@@ -14,7 +14,7 @@ from orchestrator.train import gates
 
 
 def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:
-    return gates.failure_of(place, result, **{"driver_names": (), **known})
+    return gates.failure_of(place, result, **{"driver_names": {}, **known})
 
 
 def facts(**changes: Any) -> DeviceFacts:
@@ -79,8 +79,8 @@ def test_a_gpu_may_have_any_of_its_drivers_names_and_no_other() -> None:
     place = placement(trial_spec(device="a100_40", host_cpu=None), kind="gpu")
     result = train_result(devices=(facts(kind="gpu", name="A100-SXM4-40GB"),))
     known = ("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB")
-    assert judge(place, result, driver_names=known) is None
-    failure = judge(place, result, driver_names=("Tesla T4", "T4"))
+    assert judge(place, result, driver_names={"a100_40": known}) is None
+    failure = judge(place, result, driver_names={"a100_40": ("Tesla T4", "T4")})
     assert failure is not None
     assert failure.message == (
         "trial asks for a100_40, which its driver calls 'Tesla T4' or 'T4'; it ran on 'A100-SXM4-40GB'"
@@ -234,7 +234,7 @@ REHEARSAL = {"steps": 2, "samples": 128, "block_seconds": ((0.1,),), "losses": (
 
 def test_a_rehearsal_is_two_steps_on_a_stand_in_and_passes() -> None:
     place = placement(trial_spec(device="t4"), provenance="rehearsed")
-    assert judge(place, train_result(**REHEARSAL), driver_names=("Tesla T4",)) is None
+    assert judge(place, train_result(**REHEARSAL), driver_names={"t4": ("Tesla T4",)}) is None
 
 
 @pytest.mark.parametrize(

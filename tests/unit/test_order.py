@@ -94,9 +94,9 @@ def test_what_has_no_price_comes_last_of_the_cheapest():
 
 def test_twice_as_many_devices_take_half_as_long_and_a_precision_without_a_peak_has_the_lowest():
     trial = GRID[0].trial
-    whole = seconds_at_peak(trial, T4)
-    assert seconds_at_peak(replace(trial, num_workers=2), T4) == whole / 2
-    assert seconds_at_peak(replace(trial, precision="fp16"), T4) == whole
+    whole = seconds_at_peak(trial, [T4])
+    assert seconds_at_peak(replace(trial, num_workers=2), [T4]) == whole / 2
+    assert seconds_at_peak(replace(trial, precision="fp16"), [T4]) == whole
 
 
 def test_trials_of_one_weight_keep_their_rounds():

@@ -12,7 +12,7 @@ from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Skipped
 from orchestrator.core.spec import trial_id
 from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.sites import site_of
+from orchestrator.plan.sites import berths_of
 from orchestrator.plan.trials import trial_of
 
 
@@ -20,13 +20,14 @@ def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing
     inventory = of_host(here or node())
     trainer = trainer or torch_like()
     data_ids = {("workloads.data.mnist:MNIST", "auto"): "synthetic:1"}
-    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, node=inventory.host, num_hosts=1)
+    host_cpu = inventory.host.host_cpu if asked_point.device.kind == "cpu" else None
+    trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, host_cpu=host_cpu, num_hosts=1)
     asked = Asked(
         trial=trial,
         trial_id=trial_id(trial),
         point=asked_point,
         trainer=trainer,
-        site=site_of(asked_point, trainer, inventory=inventory),
+        berths=berths_of(asked_point, trainer, inventory=inventory),
         start_method=start_method,
     )
     return place(asked, inventory=inventory, missing_device=missing_device)

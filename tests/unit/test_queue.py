@@ -189,8 +189,8 @@ def test_the_trials_of_a_pool_are_withdrawn_in_their_order_and_no_others():
     placements = [on_gpus(1, seed=seed, pool="spot" if seed % 2 else "t4") for seed in range(6)]
     queue = queue_of(*placements, inventory=pools)
     running = queue.take()
-    assert [each.placement.trial.seed for each in queue.withdraw("spot")] == [1, 3, 5]
-    assert queue.withdraw("spot") == ()
+    assert [each.placement.trial.seed for each in queue.withdraw(["spot"])] == [1, 3, 5]
+    assert queue.withdraw(["spot"]) == ()
     queue.end(record(placement=running.placement))
     assert [queue.take().placement.trial.seed, queue.take().placement.trial.seed] == [2, 4]
 

@@ -20,7 +20,9 @@ ALL = [
 
 def seat(rank: int = 0, addresses: tuple[str, ...] = TWO_HERE[:1], **changes) -> Seat:
     """On the CPU of one host, with a replica for each process and a thread for each replica."""
-    told = {"kind": "cpu", "replicas": len(addresses), "threads": 1, **changes}
+    host, local_rank = divmod(rank, len(addresses) // changes.get("num_hosts", 1))
+    places = {"host": host, "local_rank": local_rank}
+    told = {"kind": "cpu", "replicas": len(addresses), "threads": 1, **places, **changes}
     return Seat(rank=rank, addresses=addresses, **told)
 
 

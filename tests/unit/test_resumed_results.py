@@ -84,8 +84,8 @@ def test_a_whole_timing_says_zero():
 
 def test_steps_that_were_timed_are_among_those_that_the_attempt_took():
     timed, cut = train_result(resumed_from_step=56), train_result(resumed_from_step=57)
-    assert gates.failure_of(placement(), timed, driver_names=()) is None
-    failure = gates.failure_of(placement(), cut, driver_names=())
+    assert gates.failure_of(placement(), timed, driver_names={}) is None
+    failure = gates.failure_of(placement(), cut, driver_names={})
     assert failure.message == "64 steps were timed; 63 were taken"
 
 

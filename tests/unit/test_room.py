@@ -29,21 +29,21 @@ def on(pool_name: str, devices: int = 1, seed: int = 0, provenance: str = "measu
     ("devices", "nodes"), [([], 0), ([1], 1), ([1, 2, 1], 1), ([3, 3], 2), ([3, 2, 1, 2], 2), ([4, 4, 1], 3)]
 )
 def test_trials_share_nodes_where_they_fit(devices, nodes):
-    assert num_nodes([on("t4", count) for count in devices], NODE) == nodes
+    assert num_nodes([on("t4", count) for count in devices], NODE, pool="t4") == nodes
 
 
 @given(st.lists(st.integers(1, 4), max_size=12))
 def test_as_many_nodes_as_needed_and_no_more_than_one_a_trial(devices):
-    found = num_nodes([on("t4", count) for count in devices], NODE)
+    found = num_nodes([on("t4", count) for count in devices], NODE, pool="t4")
     assert sum(devices) / 4 <= found <= len(devices)
 
 
 def test_each_part_of_a_trial_on_several_hosts_has_a_node_of_its_own():
     two = on("t4", 2, num_hosts=2)
-    assert num_nodes([two], NODE) == 2
-    assert num_nodes([two, two], NODE) == 2
-    assert num_nodes([on("t4", 3), two], NODE) == 3
-    assert num_nodes([on("t4", 1), two, on("t4", 4)], NODE) == 3
+    assert num_nodes([two], NODE, pool="t4") == 2
+    assert num_nodes([two, two], NODE, pool="t4") == 2
+    assert num_nodes([on("t4", 3), two], NODE, pool="t4") == 3
+    assert num_nodes([on("t4", 1), two, on("t4", 4)], NODE, pool="t4") == 3
 
 
 def test_a_trial_has_all_its_nodes_or_waits():
@@ -55,10 +55,10 @@ def test_a_trial_has_all_its_nodes_or_waits():
 
 
 def test_a_trial_fits_a_node_that_has_what_it_asks_for():
-    assert fits(on("t4", 4), NODE)
-    assert not fits(on("t4", 5), NODE)
-    assert not fits(on("t4", 1), node(cpus=1, devices={"t4": held(4)}))
-    assert not fits(on("t4", 1), node(cpus=8))
+    assert fits(on("t4", 4), NODE, pool="t4")
+    assert not fits(on("t4", 5), NODE, pool="t4")
+    assert not fits(on("t4", 1), node(cpus=1, devices={"t4": held(4)}), pool="t4")
+    assert not fits(on("t4", 1), node(cpus=8), pool="t4")
 
 
 def test_a_pool_has_room_for_as_many_nodes_as_it_may_have():

@@ -27,11 +27,17 @@ OTHERS = {
     "seed": [7],
     "repeat": [1],
     "host_cpu": [None, "Another CPU x8"],
+    "other_devices": [("t4",), ("l4",)],
     "workload_options": [{"width": 2}, {"width": 3}, {"width": 2, "depth": 1}],
     "trainer_options": [{"width": 2}, {"strategy": "mirrored"}],
     "timing": [TimingSpec(), TimingSpec(max_blocks=20), TimingSpec(warmup_steps=5)],
 }
 """Other values than the builder's, of every field."""
+
+
+def trial_with(**changes):
+    """Devices that are not alike are of two workers."""
+    return trial_spec(**{**changes, **({"num_workers": 2} if "other_devices" in changes else {})})
 
 
 def test_every_field_of_a_trial_is_changed_here():
@@ -41,7 +47,7 @@ def test_every_field_of_a_trial_is_changed_here():
 @pytest.mark.parametrize("name", [name for name in OTHERS if name != "repeat"])
 def test_trials_that_differ_have_different_settings(name):
     for value in OTHERS[name]:
-        assert setting_of(trial_spec(**{name: value})) != setting_of(trial_spec())
+        assert setting_of(trial_with(**{name: value})) != setting_of(trial_spec())
 
 
 def test_repeats_have_the_same_setting():
@@ -54,7 +60,7 @@ changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]
 @settings(max_examples=200)
 @given(st.lists(changes, min_size=2, max_size=4))
 def test_no_two_different_trials_of_a_sweep_share_a_name(several):
-    trials = [trial_spec(**each) for each in several]
+    trials = [trial_with(**each) for each in several]
     name_of = namer(trials)
     for one in trials:
         assert [name_of(other) == name_of(one) for other in trials] == [other == one for other in trials]

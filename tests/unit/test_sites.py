@@ -8,7 +8,7 @@ from plan_values import planned, point, tensorflow_like, torch_like
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.placement import Skipped
-from orchestrator.plan.sites import site_of
+from orchestrator.plan.sites import berths_of
 
 IMAGES = {"cpu": "an image", "gpu": "another"}
 POOLS = (
@@ -21,8 +21,8 @@ POOLS = (
 
 
 def chosen(asked, *, trainer=None, pools=POOLS) -> str | None:
-    site = site_of(asked, trainer or torch_like(), inventory=inventory(*pools))
-    return site and site.node.name
+    berths = berths_of(asked, trainer or torch_like(), inventory=inventory(*pools))
+    return berths[0].site.node.name if berths else None
 
 
 def placed(asked, **changes):
@@ -57,7 +57,7 @@ def test_workers_can_be_spread_over_more_nodes_than_they_need():
 def test_workers_on_cpus_share_one_node_unless_they_are_spread():
     together, apart = (point(device=CPU, num_workers=4, num_hosts=hosts) for hosts in (None, 2))
     assert (placed(together).num_hosts, placed(together).threads) == (1, 2)
-    assert (placed(apart).num_hosts, placed(apart).processes_per_host, placed(apart).threads) == (2, 2, 4)
+    assert (placed(apart).num_hosts, placed(apart).num_processes, placed(apart).threads) == (2, 4, 4)
 
 
 def test_a_trial_on_more_hosts_is_another_trial_and_one_on_one_host_what_it_always_was():

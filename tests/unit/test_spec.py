@@ -8,7 +8,7 @@ from builders import trial_spec
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
+from orchestrator.core.spec import TimingSpec, TrialSpec, axes_of, trial_id
 
 _OTHER_VALUES = {
     "workload": "retinopathy_cnn",
@@ -27,6 +27,7 @@ _OTHER_VALUES = {
     "seed": 1,
     "repeat": 1,
     "host_cpu": "Another CPU x2",
+    "other_devices": ("t4",),
     "workload_options": {"dense_units": 32},
     "trainer_options": {"strategy": "mirrored"},
     "timing": TimingSpec(min_blocks=6, max_blocks=7),
@@ -71,7 +72,22 @@ def test_every_field_has_another_value_in_this_test():
 
 @pytest.mark.parametrize("name", _OTHER_VALUES)
 def test_any_field_changes_the_trial_id(name):
-    assert trial_id(trial_spec(**{name: _OTHER_VALUES[name]})) != trial_id(trial_spec())
+    plain = trial_spec(num_workers=2 if name == "other_devices" else 1)
+    assert trial_id(dataclasses.replace(plain, **{name: _OTHER_VALUES[name]})) != trial_id(plain)
+
+
+def test_devices_that_are_not_alike_are_named_in_the_order_of_ranks_and_any_other_is_another_trial():
+    spec = trial_spec(num_workers=3, device="t4", other_devices=("cpu", "t4"))
+    assert (spec.devices, spec.device_label) == (("t4", "cpu", "t4"), "t4+cpu+t4")
+    assert axes_of(spec)["device"] == "t4+cpu+t4"
+    assert trial_id(spec) != trial_id(dataclasses.replace(spec, other_devices=("t4", "cpu")))
+    alike = trial_spec(num_workers=2, device="t4")
+    assert (alike.devices, alike.device_label) == (("t4", "t4"), "t4")
+
+
+def test_a_trial_has_a_device_for_each_worker():
+    with pytest.raises(ConfigError, match=r"^num_workers=3 have 2 devices$"):
+        trial_spec(num_workers=3, other_devices=("t4",))
 
 
 @pytest.mark.parametrize("name", _OTHER_TIMINGS)
@@ -94,7 +110,7 @@ def test_a_field_at_its_default_does_not_count_so_that_a_new_one_changes_no_id()
 
 def test_a_trial_that_was_written_before_a_field_was_added_can_still_be_read():
     written = to_plain(trial_spec())
-    del written["replicas"], written["process_model"]
+    del written["replicas"], written["process_model"], written["other_devices"]
     del written["timing"]["target"], written["timing"]["evaluate_every_steps"]
     assert from_plain(TrialSpec, written) == trial_spec()
 

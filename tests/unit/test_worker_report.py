@@ -91,3 +91,11 @@ def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_ti
 
 def test_without_a_target_there_is_no_pursuit():
     assert result_of([report(), report()], launch_seconds=0.6).pursuit is None
+
+
+def test_energy_is_the_sum_over_all_that_read_a_counter_and_absent_where_one_has_none():
+    first = report({"energy_joules": {"host": 5.0, "accelerator": 7.0}}, counters=("host", "accelerator"))
+    second = report({"energy_joules": {"host": 3.0}}, counters=("host", "accelerator"))
+    silent = report()
+    assert result_of([first, silent], launch_seconds=0.6).energy_joules == {"host": 5.0, "accelerator": 7.0}
+    assert result_of([first, second, silent], launch_seconds=0.6).energy_joules == {"host": 8.0}

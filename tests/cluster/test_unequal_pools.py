@@ -1,0 +1,60 @@
+"""A trial over two pools whose machines are not alike, on nodes of a real cluster."""
+
+import pytest
+from cluster_runs import run, told_of
+from cluster_values import FAST, SLOW, inventory, pool
+from noop_trials import Unwatched
+from plan_values import environment, planned, point, splitting
+from static_cluster import static_cluster
+from trainer_runs import python_of
+
+from orchestrator.core.spec import TimingSpec
+from orchestrator.deploy.nodes import labels_of_pool
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+POOLS = (pool("fast", device=FAST, max_nodes=1), pool("slow", device=SLOW, max_nodes=1))
+SMALL = {"filters": (6, 13), "dense_units": 32, "learning_rate": 0.03, "momentum": 0.9}
+
+
+def placed(*devices, **changes):
+    asked = point(
+        device=devices[0],
+        other_devices=tuple(devices[1:]),
+        num_workers=len(devices),
+        timing=TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
+        steps=100,
+        **changes,
+    )
+    known = {
+        "trainers": {asked.trainer: splitting(name=asked.trainer)},
+        "environments": {asked.trainer: environment()},
+        "start_methods": {asked.trainer: "auto"},
+    }
+    (found,) = planned(asked, inventory=inventory(*POOLS), **known).placements
+    return found
+
+
+@pytest.fixture
+def nodes(relatives, monkeypatch):
+    """One of each pool."""
+    with static_cluster(POOLS[0], monkeypatch, num_nodes=1) as running:
+        running.add_node(num_cpus=2, labels=labels_of_pool(POOLS[1]))
+        yield running
+
+
+def test_convolutions_are_split_over_two_pools_and_the_record_tells_what_each_rank_had(nodes, tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    split = placed(FAST, SLOW, trainer="kernel_split", workload_options=SMALL)
+    told = told_of(tmp_path, pythons={"kernel_split": str(python_of("torch_ddp"))}, checkpointing=None)
+    (record,) = run(nodes, told, split, watcher=Unwatched(), pools=POOLS)
+    assert (record.failure, record.provenance) == (None, "measured")
+    found = record.placement
+    assert [each.rpartition("-")[0] for each in (found.node, *found.other_nodes)] == ["fast", "slow"]
+    assert [(each.device, each.pool, each.threads) for each in found.of_ranks] == [
+        ("cpu_fast", "fast", 8),
+        ("cpu_slow", "slow", 2),
+    ]
+    for of_layer in zip(*(rank.kernel_shares for rank in record.result.devices), strict=True):
+        assert sum(each.kernels for each in of_layer) == of_layer[0].of_kernels
+    assert record.result.samples == 100 * split.trial.global_batch_size

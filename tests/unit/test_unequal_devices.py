@@ -1,0 +1,335 @@
+"""A trial over devices that are not alike: where its parts are, what they need, cost and prove."""
+
+from dataclasses import replace
+
+import pytest
+from builders import record, train_result
+from cluster_values import FAST, SLOW, T4S, inventory, pool
+from plan_values import T4, TPU, device, held, here, planned, point, splitting
+from price_values import price_list, price_row
+
+from orchestrator.analysis.cost import bill_of, priced_as
+from orchestrator.core import codec
+from orchestrator.core.budget import Rate
+from orchestrator.core.errors import PlacementError
+from orchestrator.core.placement import Part, Placement
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import DeviceFacts
+from orchestrator.execute.base import Attempt
+from orchestrator.execute.queue import Queue
+from orchestrator.execute.room import has_room
+from orchestrator.plan.idle import IdleNodes
+from orchestrator.plan.prices import Market
+from orchestrator.plan.sites import berths_of
+from orchestrator.train import gates
+
+FAST_POOL = pool("fast", device=FAST, max_nodes=1)
+SLOW_POOL = pool("slow", device=SLOW, max_nodes=1)
+POOLS = inventory(FAST_POOL, SLOW_POOL)
+CPU = device()
+
+
+def unequal(*devices, **changes):
+    return point(
+        device=devices[0],
+        other_devices=tuple(devices[1:]),
+        num_workers=len(devices),
+        **{"trainer": "kernel_split", "global_batch_size": 60, **changes},
+    )
+
+
+def placed(asked, **changes) -> Placement:
+    (found,) = planned(asked, **changes).placements
+    return found
+
+
+def skipped(asked, **changes) -> str:
+    (found,) = planned(asked, **changes).skipped
+    return found.reason
+
+
+BOTH = placed(unequal(FAST, SLOW), inventory=POOLS)
+
+
+def test_each_part_is_on_a_node_of_the_pool_with_its_device_in_the_order_of_ranks():
+    assert (BOTH.provenance, BOTH.num_hosts, BOTH.num_processes, BOTH.replicas) == ("measured", 2, 2, 2)
+    assert BOTH.unequal == (
+        Part(
+            device="cpu_fast", kind="cpu", num_processes=1, threads=8, cpus=8, devices=0, chips=0, pool="fast"
+        ),
+        Part(
+            device="cpu_slow",
+            kind="cpu",
+            num_processes=1,
+            threads=2,
+            cpus=2,
+            devices=0,
+            chips=0,
+            host=1,
+            pool="slow",
+        ),
+    )
+    assert (BOTH.pools, BOTH.trial.num_hosts) == (("fast", "slow"), 2)
+    assert BOTH.trial.host_cpu == "c3-standard-8 x8 + e2-standard-2 x2"
+    other_way = placed(unequal(SLOW, FAST), inventory=POOLS)
+    assert ([each.pool for each in other_way.unequal], other_way.node) == (["slow", "fast"], "slow")
+    assert other_way.trial_id != BOTH.trial_id
+
+
+def test_a_placement_comes_back_from_its_record():
+    assert codec.from_json(Placement, codec.to_json(BOTH)) == BOTH
+
+
+def test_workers_that_follow_each_other_share_a_node_and_others_have_one_each():
+    pools = inventory(pool("fast", device=FAST), pool("t4", count=4), max_nodes=6)
+    found = placed(unequal(T4S, T4S, FAST, T4S), inventory=pools)
+    assert [(each.pool, each.host, each.num_processes, each.devices) for each in found.unequal] == [
+        ("t4", 0, 2, 2),
+        ("fast", 1, 1, 0),
+        ("t4", 2, 1, 1),
+    ]
+    assert [part.device for part in found.of_ranks] == ["t4", "t4", "cpu_fast", "t4"]
+
+
+def test_on_one_host_a_core_is_left_to_each_accelerator_and_the_processor_has_the_rest():
+    two = here(cpus=8, devices={"t4": held(2)})
+    found = placed(unequal(CPU, T4, T4), inventory=two)
+    assert [(each.kind, each.cpus, each.threads, each.devices) for each in found.unequal] == [
+        ("cpu", 6, 6, 0),
+        ("gpu", 2, 1, 2),
+    ]
+    assert (found.provenance, found.num_hosts, found.trial.host_cpu) == ("measured", 1, "Some CPU x8")
+    assert sum(each.cpus for each in placed(unequal(CPU, T4, T4, CPU), inventory=two).unequal) == 8
+    alone = placed(
+        unequal(T4, replace(T4, name="v100")),
+        inventory=here(cpus=8, devices={"t4": held(1), "v100": held(1)}),
+    )
+    assert ([each.cpus for each in alone.unequal], alone.trial.host_cpu) == ([4, 4], None)
+
+
+def test_more_processes_than_cores_are_told():
+    found = placed(unequal(CPU, T4, T4), inventory=here(cpus=2, devices={"t4": held(2)}))
+    assert "3 worker processes share 2 cores" in found.warnings
+    assert "kernel_split was never run on a GPU by those who wrote it" in found.warnings
+    assert sum(each.cpus for each in found.unequal) == 2
+
+
+def test_what_one_host_cannot_be_is_rehearsed_or_skipped_with_a_reason():
+    found = placed(unequal(FAST, SLOW))
+    assert (found.provenance, found.unequal, found.num_processes) == ("rehearsed", (), 2)
+    assert found.substitutions == ("the cpu of one host for cpu_fast and cpu_slow",)
+    assert skipped(unequal(FAST, SLOW), missing_device="skip") == (
+        "cpu_fast+cpu_slow is not here: here has one kind of processor, not cpu_fast and cpu_slow"
+    )
+    assert placed(unequal(CPU, T4)).substitutions == ("cpu for t4",)
+    assert skipped(unequal(CPU, T4), missing_device="skip") == "cpu+t4 is not here: here has no accelerator"
+    with pytest.raises(PlacementError, match=r"^cpu\+t4 is not here: .*; cluster.missing_device may be"):
+        planned(unequal(CPU, T4), missing_device="fail")
+
+
+def test_a_mix_of_gpus_is_rehearsed_with_what_stands_in_between_them():
+    told = placed(unequal(T4, replace(T4, name="v100"))).substitutions
+    assert told == ("cpu for t4", "cpu for v100", "gloo for nccl")
+
+
+def test_on_fake_nodes_each_part_is_rehearsed_and_holds_what_it_would_hold():
+    found = placed(unequal(FAST, T4S, T4S), inventory=inventory(FAST_POOL, pool("t4", count=4), is_fake=True))
+    assert (found.provenance, found.num_processes) == ("rehearsed", 3)
+    assert found.substitutions == ("a fake node for cpu_fast", "a fake node for t4")
+    assert [(each.kind, each.device, each.threads, each.devices) for each in found.unequal] == [
+        ("cpu", "cpu_fast", 1, 0),
+        ("cpu", "t4", 1, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("devices", "reason"),
+    [
+        ((FAST, T4S), "no pool has 1 x t4 for kernel_split (environment torch); pools: fast, slow"),
+        ((FAST, SLOW, FAST), "cpu_fast+cpu_slow+cpu_fast needs 2 nodes of pool fast, which has 1 at most"),
+    ],
+)
+def test_what_the_pools_do_not_have_is_skipped_with_a_reason(devices, reason):
+    assert skipped(unequal(*devices), inventory=POOLS) == reason
+
+
+def test_a_cluster_of_too_few_nodes_and_a_trainer_of_one_host_are_told():
+    few = inventory(FAST_POOL, SLOW_POOL, max_nodes=1)
+    assert skipped(unequal(FAST, SLOW), inventory=few) == (
+        "cpu_fast+cpu_slow needs 2 nodes, and the cluster has 1 at most"
+    )
+    alone = {"kernel_split": splitting(spans_hosts=())}
+    assert skipped(unequal(FAST, SLOW), inventory=POOLS, trainers=alone) == (
+        "cpu_fast+cpu_slow needs several nodes, and kernel_split has its CPUs on one"
+    )
+
+
+def test_a_slice_of_several_hosts_is_no_part_of_a_mix():
+    v5e = replace(
+        TPU, name="tpu_v5e_4", slice_type="v5litepod-4", instances={1: "v5litepod-4"}, cpus={1: 112}
+    )
+    pools = inventory(FAST_POOL, pool("v5e", device=v5e, topology="4x4", environment="any"))
+    assert (
+        berths_of(unequal(FAST, v5e, num_hosts=None, global_batch_size=90), splitting(), inventory=pools)
+        == ()
+    )
+
+
+def test_a_trainer_that_shares_out_evenly_takes_none():
+    assert skipped(unequal(FAST, SLOW, trainer="torch_ddp"), inventory=POOLS) == (
+        "torch_ddp gives every worker the same to do, so that cpu_fast+cpu_slow would wait for the slowest; "
+        "choose a trainer that shares out by speed, or devices that are alike"
+    )
+
+
+def test_every_device_of_a_mix_has_to_go_with_the_trainer_and_the_precision():
+    assert skipped(unequal(T4, CPU, precision="fp16")).startswith("fp16 on a CPU is")
+    assert skipped(unequal(CPU, T4, precision="bf16")).startswith("t4 has no bf16 arithmetic")
+    assert skipped(unequal(CPU, TPU, global_batch_size=90)).startswith("kernel_split needs torch_tpu")
+
+
+def test_a_rehearsal_in_other_pools_says_nothing_of_these():
+    pools = inventory(FAST_POOL, SLOW_POOL, is_fake=True)
+    before = placed(unequal(FAST, SLOW), inventory=pools)
+    made = record(placement=before)
+    assert planned(unequal(FAST, SLOW), inventory=pools, records=[made]).cached
+    moved = replace(made, placement=replace(before, unequal=before.unequal[::-1]))
+    assert planned(unequal(FAST, SLOW), inventory=pools, records=[moved]).placements
+
+
+def alone(name, seed=0):
+    where = {"fast": FAST, "slow": SLOW}[name]
+    return placed(point(device=where, seed=seed), inventory=POOLS)
+
+
+def test_a_trial_with_parts_in_two_pools_needs_room_in_both():
+    assert has_room(BOTH, [], inventory=POOLS, kept={})
+    for name in ("fast", "slow"):
+        assert not has_room(BOTH, [alone(name)], inventory=POOLS, kept={})
+        assert not has_room(alone(name), [BOTH], inventory=POOLS, kept={})
+    assert not has_room(BOTH, [], inventory=inventory(FAST_POOL, SLOW_POOL, max_nodes=1), kept={})
+    wide = inventory(replace(FAST_POOL, max_nodes=2), SLOW_POOL)
+    assert has_room(alone("fast"), [BOTH], inventory=wide, kept={})
+    assert not has_room(alone("fast"), [BOTH], inventory=replace(wide, max_nodes=2), kept={})
+
+
+def queue_of(*placements):
+    return Queue(placements, inventory=POOLS, prior_attempts={}, retry_limits={})
+
+
+def test_while_one_waits_for_two_pools_the_trials_of_each_go_on():
+    queue = queue_of(alone("slow"), BOTH, alone("fast"))
+    assert [queue.take().placement for _ in range(2)] == [alone("slow"), alone("fast")]
+    assert queue.take() is None
+
+
+def test_a_pool_that_brings_no_node_withdraws_all_that_have_a_part_there():
+    queue = queue_of(alone("slow"), alone("slow", 1), BOTH, alone("fast"))
+    assert queue.take() == Attempt(placement=alone("slow"), number=1)
+    assert [each.placement for each in queue.withdraw(["slow"])] == [alone("slow", 1), BOTH]
+    assert queue.take().placement == alone("fast")
+
+
+def test_of_two_pools_that_bring_no_nodes_together_it_is_not_known_which_one_does_not():
+    queue = queue_of(alone("slow"), BOTH, alone("fast"))
+    assert [each.placement for each in queue.withdraw(["fast", "slow"])] == [BOTH]
+
+
+ROWS = {
+    "us-central1": {
+        "c3-standard-8": price_row(on_demand=3.6, spot=None),
+        "e2-standard-2": price_row(on_demand=1.8, spot=None, as_of="2026-01-01"),
+        "n1-standard-8+1xT4": price_row(on_demand=7.2, spot=None),
+    }
+}
+MARKET = Market(
+    devices={each.name: each for each in (FAST, SLOW, T4S)},
+    prices=price_list(region="us-central1", rows=ROWS),
+    today="2026-11-21",
+    pools={"fast": FAST_POOL, "slow": SLOW_POOL},
+)
+
+
+def test_the_price_of_a_mix_is_the_sum_of_its_parts_and_names_them():
+    price = MARKET.price_of(BOTH)
+    assert isinstance(price, Price)
+    assert [(each.instance, each.nodes, each.usd_per_hour) for each in price.rented] == [
+        ("c3-standard-8", 1, 3.6),
+        ("e2-standard-2", 1, 1.8),
+    ]
+    assert (price.usd_per_hour, price.num_nodes, price.is_hypothetical) == (pytest.approx(5.4), 2, False)
+    assert priced_as(price).startswith(
+        "c3-standard-8 on demand + e2-standard-2 on demand in us-central1, $5.4/h of 2026-01-01"
+    )
+    assert codec.from_json(Price, codec.to_json(price)) == price
+
+
+def test_half_an_hour_on_a_node_of_3_60_and_one_of_1_80_costs_2_70_and_a_node_hour():
+    ran = record(placement=BOTH, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=1800.0)
+    bill = bill_of(ran)
+    assert (bill.usd, bill.billed_node_seconds) == (pytest.approx(2.7), pytest.approx(3600.0))
+    spend = Rate(nodes=2, price=MARKET.price_of(BOTH)).of(1800.0)
+    assert (spend.usd, spend.node_hours) == (pytest.approx(2.7), 1.0)
+
+
+def test_a_mix_of_which_one_part_has_no_price_has_none():
+    lacking = replace(
+        MARKET, prices=price_list(region="us-central1", rows={"us-central1": {"c3-standard-8": price_row()}})
+    )
+    assert isinstance(lacking.price_of(BOTH), Unpriced)
+
+
+def test_the_host_of_an_accelerator_has_a_processor():
+    both = placed(unequal(SLOW, T4S), inventory=here(devices={"t4": held(1)}))
+    price = MARKET.price_of(both)
+    assert [each.instance for each in price.rented] == ["n1-standard-8+1xT4"]
+    apart = MARKET.price_of_absent(placed(unequal(FAST, SLOW)).trial)
+    assert apart.usd_per_hour == pytest.approx(5.4)
+
+
+def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
+    idle = IdleNodes(10.0)
+    on_nodes = replace(BOTH, node="fast-1", other_nodes=("slow-1",))
+    ran = record(placement=on_nodes, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=100.0)
+    idle.hear(ran)
+    assert idle.spent.usd == pytest.approx(10 * 5.4 / 3600)
+    rate = Rate(nodes=2, price=MARKET.price_of(BOTH))
+    idle.give_back(on_nodes, now=0.0)
+    assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx(4 * 5.4 / 3600)
+    idle.take(alone("slow"), now=4.0)
+    assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx((4 * 3.6 + 10 * 1.8) / 3600)
+
+
+def facts(kind, name):
+    return DeviceFacts(kind=kind, name=name, count=1, precision="fp32")
+
+
+def judged(*devices):
+    mixed = placed(unequal(CPU, T4), inventory=here(devices={"t4": held(1)}))
+    ranks = {
+        "block_seconds": train_result().block_seconds * 2,
+        "reading_seconds": (),
+        "samples": 120 * 60,
+        "devices": devices,
+    }
+    return gates.failure_of(mixed, train_result(**ranks), driver_names={"t4": ("Tesla T4",), "cpu": ()})
+
+
+@pytest.mark.parametrize(
+    ("devices", "message"),
+    [
+        ((facts("cpu", "Some CPU"), facts("gpu", "Tesla T4")), None),
+        (
+            (facts("cpu", "Some CPU"), facts("gpu", "NVIDIA L4")),
+            "trial's part on t4 asks for t4, which its driver calls 'Tesla T4'; it ran on 'NVIDIA L4'",
+        ),
+        (
+            (facts("gpu", "Tesla T4"), facts("cpu", "Some CPU")),
+            "trial's part on cpu asks for cpu, which its driver calls 'Some CPU'; it ran on 'Tesla T4'; "
+            "trial's part on cpu asks for a cpu; it ran on a gpu",
+        ),
+    ],
+)
+def test_each_rank_has_to_run_on_its_own_device(devices, message):
+    failure = judged(*devices)
+    assert (failure and (failure.kind, failure.message)) == (message and ("device_mismatch", message))
