@@ -14,9 +14,9 @@ from plan_values import held
 from processes import family
 from trials import Unwatched
 
-from orchestrator.core.device import Node
+from orchestrator.core.device import Accelerators, Node
 from orchestrator.core.inventory import Inventory, of_host
-from orchestrator.core.placement import Placement
+from orchestrator.core.placement import Part, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.execute.base import Attempt, Executor, Mission
@@ -160,3 +160,33 @@ def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
     [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)])
     assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none
     assert note.read_text() == "id-0\n"
+
+
+_NOTES_ITS_THREADS = """
+import os, sys
+if "orchestrator.train.worker" in sys.orig_argv:
+    with open({note!r}, "a") as note:
+        print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ["OMP_NUM_THREADS"], file=note)
+"""
+
+
+def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    python = python_with(tmp_path / "bin", _NOTES_ITS_THREADS.format(note=str(note)))
+    spec = {"device": "cpu", "num_workers": 4, "other_devices": ("t4", "t4", "v100"), "global_batch_size": 64}
+    trial = dataclasses.replace(noop().trial, **spec)
+    part = Part(device="cpu", kind="cpu", num_processes=1, threads=5, cpus=5, devices=0, chips=0)
+    gpu = dataclasses.replace(part, kind="gpu", threads=1, cpus=1, devices=1, chips=1)
+    t4 = dataclasses.replace(gpu, device="t4", num_processes=2, cpus=2, devices=2, chips=2)
+    v100 = dataclasses.replace(gpu, device="v100")
+    mixed = {"num_processes": 4, "replicas": 4, "threads": 5, "cpus": 5, "start_method": "spawn"}
+    held_here = {
+        "v100": Accelerators(kind="gpu", chips=1, ids=("id-v",)),
+        "t4": Accelerators(kind="gpu", chips=1, ids=("id-0", "id-1", "id-2")),
+    }
+    here = of_host(dataclasses.replace(HERE.host, cpus=8, devices=held_here))
+    told = mission(tmp_path, pythons={"noop": python})
+    asked = placement(trial, **mixed, unequal=(part, t4, v100))
+    [record] = records_of(InlineExecutor(here), told, [asked])
+    assert record.failure.message == "trial's part on t4 asks for a gpu; it ran on a cpu"  # there is none
+    assert sorted(note.read_text().splitlines()) == [" 5", "id-0,id-1 1", "id-0,id-1 1", "id-v 1"]

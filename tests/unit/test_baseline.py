@@ -35,6 +35,22 @@ def test_every_setting_is_compared_with_the_one_that_differs_in_the_named_keys_a
     ]
 
 
+def test_devices_that_are_not_alike_are_compared_with_those_that_are_and_may_be_the_baseline():
+    alike = {"device": "fast", "num_workers": 2, "host_cpu": "A x8"}
+    mixed = {**alike, "other_devices": ("slow",), "num_hosts": 2, "host_cpu": "A x8 + B x2"}
+    elsewhere = {**mixed, "host_cpu": "C x8 + B x2"}
+    records = [
+        *repeats(rates=FAST, **alike),
+        *repeats(rates=SLOW, **mixed),
+        *repeats(rates=SLOW, **elsewhere),
+    ]
+    found = against(records, devices=("fast", "fast"))
+    assert pairs(found) == [
+        ("mnist_cnn", "fast+slow, A x8 + B x2, 2 hosts", "fast, A x8", "slower"),
+    ]
+    assert pairs(against(records[:10], devices=("fast", "slow")))[0][3] == "faster"
+
+
 def test_a_ratio_is_that_of_the_setting_over_the_baseline():
     records = [*repeats(rates=FAST), *repeats(rates=SLOW, precision="bf16")]
     (only,) = against(records, precision="fp32").compared

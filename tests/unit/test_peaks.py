@@ -6,7 +6,7 @@ import pytest
 from plan_values import device
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.peaks import Calibration, Peaks, peaks_of
+from orchestrator.core.peaks import Calibration, Peaks, peaks_of, peaks_together
 
 GPU = device("a100_40", kind="gpu", peak_flops_per_second={"bf16": 3.12e14}, source="its datasheet")
 
@@ -47,3 +47,14 @@ def test_a_calibration_says_what_it_is(ranks, processes):
 def test_a_calibration_survives_a_ledger():
     calibration = Calibration(size=1000, seconds=((0.2, 0.05),))
     assert from_json(Calibration, to_json(calibration)) == calibration
+
+
+def test_devices_that_are_not_alike_can_do_what_all_of_them_can_and_nothing_is_known_beside_a_processor():
+    fast, slow = (
+        Peaks(flops_per_second=flops, memory_bytes_per_second=1.0, tdp_watts=watts, source=source)
+        for flops, watts, source in ((3.0, 4.0, "one"), (2.0, None, "another"))
+    )
+    assert peaks_together([fast, slow, fast]) == Peaks(
+        flops_per_second=8.0, memory_bytes_per_second=3.0, tdp_watts=None, source="one; another"
+    )
+    assert peaks_together([fast, None]) is None

@@ -9,9 +9,11 @@ from plan_values import T4, TPU, device, held, here, planned, point, splitting
 from price_values import price_list, price_row
 
 from orchestrator.analysis.cost import bill_of, priced_as
+from orchestrator.analysis.plan_table import plan_frame, plan_table
 from orchestrator.core import codec
 from orchestrator.core.budget import Rate
 from orchestrator.core.errors import PlacementError
+from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Part, Placement
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import DeviceFacts
@@ -21,6 +23,10 @@ from orchestrator.execute.room import has_room
 from orchestrator.plan.idle import IdleNodes
 from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import berths_of
+from orchestrator.predict.defaults import default_models
+from orchestrator.predict.estimator import bases_of, estimator_of
+from orchestrator.predict.own import own_of
+from orchestrator.record.mlflow_run import params_of, tags_of
 from orchestrator.train import gates
 
 FAST_POOL = pool("fast", device=FAST, max_nodes=1)
@@ -333,3 +339,32 @@ def judged(*devices):
 def test_each_rank_has_to_run_on_its_own_device(devices, message):
     failure = judged(*devices)
     assert (failure and (failure.kind, failure.message)) == (message and ("device_mismatch", message))
+
+
+def test_the_tracking_server_is_told_all_devices_and_all_that_is_rented():
+    ran = record(placement=BOTH, price=MARKET.price_of(BOTH))
+    assert params_of(ran)["device"] == "cpu_fast+cpu_slow"
+    tags = tags_of(ran)
+    assert (tags["device"], tags["price.instance"]) == ("cpu_fast+cpu_slow", "c3-standard-8 + e2-standard-2")
+    assert (tags["price.node_usd_per_hour"], tags["price.region"]) == ("3.6 + 1.8", "us-central1")
+    assert "price.beside" not in tags
+
+
+def test_a_plan_names_all_devices_and_where_each_part_is():
+    told = planned(unequal(FAST, SLOW), inventory=POOLS)
+    (row,) = plan_table(told).rows
+    assert row[1].startswith("mnist_cnn cpu_fast+cpu_slow kernel_split fp32 2 workers 2 hosts")
+    assert row[2] == "fast + slow, 1 x 8 + 1 x 2 threads, fork"
+    assert list(plan_frame(told)["device"]) == ["cpu_fast+cpu_slow"]
+
+
+def test_a_mix_is_not_predicted_and_teaches_nothing_of_its_first_device():
+    there = here(devices={"t4": held(1)})
+    made = record(placement=placed(unequal(T4, CPU), inventory=there))
+    known = {each.name: each for each in (T4, CPU)}
+    assert own_of([made], devices=known) == ()
+    models = default_models()
+    estimate = estimator_of(bases_of(known, models), (), models.prior)
+    assert estimate(made.spec) == Refusal(
+        reason="devices that are not alike are not modelled", to_measure="this point"
+    )
