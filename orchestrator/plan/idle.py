@@ -51,14 +51,13 @@ class IdleNodes:
 
     def owed(self, placement: Placement, rate: Rate, *, now: float) -> Spend:
         """For nodes of the trial, until its record comes: what they have idled, or will if they are new."""
-        if placement.provenance == "rehearsed":
+        if not placement.pools or placement.provenance == "rehearsed":
             return Spend()
         idle = {pool: self._idle(pool, now=now) for pool in placement.pools}
         owed = Spend()
         for part, node_rate in zip(placement.parts, _node_rates(placement, rate.price), strict=True):
-            if part.pool is not None:
-                seconds = now - idle[part.pool].pop(0) if idle[part.pool] else self._seconds
-                owed += node_rate.of(seconds)
+            since = idle[str(part.pool)]
+            owed += node_rate.of(now - since.pop(0) if since else self._seconds)
         return owed
 
     def _idle(self, pool: str, *, now: float) -> list[float]:
@@ -79,5 +78,5 @@ def _nodes_in(placement: Placement) -> Mapping[str, int]:
 def _node_rates(placement: Placement, price: object) -> tuple[Rate, ...]:
     """Of each of its nodes."""
     if not isinstance(price, Price):
-        return (Rate(nodes=1, price=None),) * placement.num_hosts
+        return (Rate(nodes=1, price=None),) * len(placement.parts)
     return tuple(Rate(nodes=1, price=each) for each in node_prices_of(placement, price))

@@ -10,8 +10,12 @@ _PRODUCTS = 8  # about a second on two cores
 
 
 def is_wanted(job: WorkerJob) -> bool:
-    """Whether a worker is to calibrate: asked to, on a CPU, for an accelerator's peak is published."""
-    return job.trial.timing.calibrate and job.kind == "cpu" and not job.rehearsal
+    """Whether a worker is to calibrate: asked to, on a CPU, for an accelerator's peak is published.
+
+    Not where devices are not alike: the ranks would wait for the slowest, or for one that does not calibrate.
+    """
+    is_alike = not job.trial.other_devices
+    return job.trial.timing.calibrate and job.kind == "cpu" and is_alike and not job.rehearsal
 
 
 def calibrate(trainer: Trainer, *, meet: Meet, clock: Clock) -> tuple[float, ...]:

@@ -67,3 +67,5 @@ def test_only_a_measured_trial_on_a_cpu_that_was_asked_calibrates(tmp_path, aske
     (job,) = jobs(tmp_path, workers=1)
     trial = replace(job.trial, timing=replace(job.trial.timing, calibrate=asked))
     assert is_wanted(replace(job, trial=trial, kind=kind, rehearsal=rehearsal)) == wanted
+    unequal = replace(trial, num_workers=2, other_devices=("t4",))
+    assert not is_wanted(replace(job, trial=unequal, kind=kind, rehearsal=rehearsal))

@@ -11,7 +11,7 @@ from price_values import price_list, price_row
 from orchestrator.analysis.cost import bill_of, priced_as
 from orchestrator.analysis.plan_table import plan_frame, plan_table
 from orchestrator.core import codec
-from orchestrator.core.budget import Rate
+from orchestrator.core.budget import Rate, Spend
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Part, Placement
@@ -304,6 +304,11 @@ def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
     assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx(4 * 5.4 / 3600)
     idle.take(alone("slow"), now=4.0)
     assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx((4 * 3.6 + 10 * 1.8) / 3600)
+
+
+def test_parts_of_one_host_owe_nothing_to_idle_nodes():
+    both = placed(unequal(CPU, T4), inventory=here(devices={"t4": held(1)}))
+    assert IdleNodes(10.0).owed(both, Rate(nodes=1, price=None), now=0.0) == Spend()
 
 
 def facts(kind, name):
