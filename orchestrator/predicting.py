@@ -1,7 +1,7 @@
 """The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +27,9 @@ from orchestrator.predict.corrector import Corrected, corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of, measured_step
 from orchestrator.predict.job_advice import JobAdvice, advice_of
+from orchestrator.predict.jobs import jobs_of
 from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, of_source, own_of
-from orchestrator.predict.prediction_table import Prediction, job_in_words
+from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
 from orchestrator.situation import inventory_of, ledgers_of, today
 from orchestrator.train.registry import trainer_info
@@ -52,7 +53,7 @@ class _Known:
     market: Market
     records: tuple[TrialRecord, ...]
     own: tuple[Own, ...]
-    alike: Mapping[object, Sequence[Own]]
+    alike: Mapping[Hashable, Sequence[Own]]
 
     @property
     def points(self) -> Iterable[Point]:
@@ -75,7 +76,7 @@ class _Known:
     def _berths_of(self, point: Point) -> tuple[Berth, ...]:
         return berths_of(point, trainer_info(point.trainer), inventory=self.inventory)
 
-    def identity(self, point: Point) -> object:
+    def identity(self, point: Point) -> Hashable:
         """What a prediction depends on beside the data: not on the trainer."""
         berths = self._berths_of(point)
         return (
@@ -138,7 +139,7 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
             kinship=known.models.kinship,
             besides_seconds=besides_seconds_of(known.records),
         )
-        for job, points in _jobs_of(known).items()
+        for job, points in jobs_of(settings.sweep.points, known.identity).items()
     )
 
 
@@ -157,25 +158,6 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     found = split_outlooks(asked, families)
     require_known(found, command=" ".join((_COMMAND, *_with_sweep(overrides))))
     return found
-
-
-def _jobs_of(known: _Known) -> Mapping[str, Sequence[Point]]:
-    """By name; where a setting is asked for at several lengths of training, each length is a job."""
-    jobs: dict[str, dict[tuple[object, str], Point]] = defaultdict(dict)
-    for point in known.settings.sweep.points:
-        jobs[job_in_words(point)][known.identity(point), _length_of(point)] = point
-    found: dict[str, list[Point]] = defaultdict(list)
-    for job, points in jobs.items():
-        has_lengths = len({identity for identity, _ in points}) < len(points)
-        for (_, length), point in points.items():
-            found[f"{job} {length}" if has_lengths else job].append(point)
-    return found
-
-
-def _length_of(point: Point) -> str:
-    """`steps=200 measure.target=0.9`."""
-    target = point.timing.target
-    return f"steps={point.steps}" + ("" if target is None else f" measure.target={target}")
 
 
 def _candidates(points: Sequence[Point], known: _Known) -> list[Candidate]:
@@ -226,7 +208,7 @@ def _with_sweep(overrides: Sequence[str]) -> list[str]:
 def _look(settings: Settings) -> _Known:
     records = tuple(each for records in ledgers_of(settings).values() for each in records)
     own = own_of(records, devices=settings.sweep.devices)
-    alike: dict[object, list[Own]] = defaultdict(list)
+    alike: dict[Hashable, list[Own]] = defaultdict(list)
     for each in own:
         alike[_identity_of_trial(each.trial)].append(each)
     return _Known(
@@ -250,7 +232,7 @@ def _asked(point: Point) -> Asked:
     )
 
 
-def _identity_of_trial(trial: TrialSpec) -> object:
+def _identity_of_trial(trial: TrialSpec) -> Hashable:
     """Equal to that of a point that it is a trial of."""
     return (
         trial.workload,

@@ -48,7 +48,7 @@ def sentence_of(advice: JobAdvice) -> str:
     """Who leads, how sure that is, and what to do."""
     asked, winner = f"{advice.job} ({advice.asked})", advice.winner
     if winner is None:
-        return f"Nothing is known of any setting of {asked}: measure one that is listed first."
+        return f"Nothing is known of any setting of {asked}: what to measure is listed."
     if not winner.chance:
         return f"On {asked}: nothing that can be judged is thought to keep to the limits."
     among = ", of what can be judged" if advice.left_out else ""

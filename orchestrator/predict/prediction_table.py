@@ -10,6 +10,7 @@ from orchestrator.analysis.wording import UNKNOWN, Number, Spread, count, counte
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.sweep import Point
+from orchestrator.predict.jobs import job_in_words
 from orchestrator.predict.roofline import Roofline
 from orchestrator.predict.transfer import Transfer
 
@@ -74,14 +75,6 @@ def _row(prediction: Prediction) -> tuple[str, ...]:
         _usd(step, price, batch=point.global_batch_size) if isinstance(step, Estimate) else UNKNOWN,
         origin_of(step),
     )
-
-
-def job_in_words(point: Point) -> str:
-    """`vgg16 image_size=64 data.source=real`."""
-    options = sorted(point.workload_options.items())
-    if point.data_source != "auto":
-        options.append(("data.source", point.data_source))
-    return " ".join((point.workload, *(f"{name}={value}" for name, value in options)))
 
 
 def transfers_table(found: Iterable[Transfer]) -> Table:

@@ -148,7 +148,7 @@ def test_with_a_target_what_measuring_takes_is_at_most_that(working_directory, c
     assert "Hours and dollars are at most" in out
 
 
-def test_of_a_training_in_phases_nothing_is_told_for_its_last_steps_are_not_all(working_directory):
+def test_of_a_training_in_phases_nothing_is_told_for_its_last_steps_are_not_all(working_directory, capsys):
     ledger = Ledger(working_directory / "outputs/mine/records.jsonl")
     spec = trial_spec(workload="mnist_dbn", device="t4", host_cpu=None, steps=400)
     phases = {"pretraining_0": 1.0, "pretraining_1": 1.0, "fine_tuning": 1.0}
@@ -158,6 +158,8 @@ def test_of_a_training_in_phases_nothing_is_told_for_its_last_steps_are_not_all(
         "it trains in 3 phases, and steps of the last alone are timed"
     ]
     assert (found.winner, found.besides_seconds) == (None, None)
+    assert main(["predict", "advise", "workload=mnist_dbn", "device=t4"]) == 0
+    assert "any setting of mnist_dbn (fastest): what to measure is listed." in capsys.readouterr().out
 
 
 def test_lengths_of_training_are_jobs_of_their_own_where_settings_have_several(working_directory):
