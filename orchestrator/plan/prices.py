@@ -1,5 +1,6 @@
 """(device, count, price list, day) -> the price of a trial's hardware, or why there is none. Pure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -143,13 +144,15 @@ class Market:
 
     def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
         """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
-        pools = (each for each in self.pools.values() if each.device.name == device)
+        pool = next((each for each in self.pools.values() if each.device.name == device), None)
+        if pool and pool.device.kind != "cpu":
+            num_hosts = max(num_hosts, math.ceil(count / pool.count))
         return price_of(
             self.devices[device],
             count,
             prices=self.prices,
             today=self.today,
-            pool=next(pools, None),
+            pool=pool,
             num_hosts=num_hosts,
         )
 

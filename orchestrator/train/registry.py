@@ -112,6 +112,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 options={"shares": ("measured", "even")},
                 refusals={"tpu": "deals out by speed, in which the chips of a TPU do not differ"},
                 rehearsed_with=_torch_stand_ins,
+                takes_unequal_devices=True,
                 deals_batches=True,
             ),
             TrainerInfo(

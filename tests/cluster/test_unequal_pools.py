@@ -3,10 +3,10 @@
 import pytest
 from cluster_runs import run, told_of
 from cluster_values import FAST, SLOW, inventory, pool
-from noop_trials import Unwatched
 from plan_values import environment, planned, point, splitting
 from static_cluster import static_cluster
 from trainer_runs import python_of
+from trials import Unwatched
 
 from orchestrator.core.spec import TimingSpec
 from orchestrator.deploy.nodes import labels_of_pool
@@ -14,6 +14,7 @@ from orchestrator.deploy.nodes import labels_of_pool
 pytest.importorskip("ray", reason="Ray is not installed")
 
 POOLS = (pool("fast", device=FAST, max_nodes=1), pool("slow", device=SLOW, max_nodes=1))
+TRAINERS = ("kernel_split", "unequal_ddp")
 SMALL = {"filters": (6, 13), "dense_units": 32, "learning_rate": 0.03, "momentum": 0.9}
 
 
@@ -43,18 +44,21 @@ def nodes(relatives, monkeypatch):
         yield running
 
 
-def test_convolutions_are_split_over_two_pools_and_the_record_tells_what_each_rank_had(nodes, tmp_path):
+def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_rank_had(nodes, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
-    split = placed(FAST, SLOW, trainer="kernel_split", workload_options=SMALL)
-    told = told_of(tmp_path, pythons={"kernel_split": str(python_of("torch_ddp"))}, checkpointing=None)
-    (record,) = run(nodes, told, split, watcher=Unwatched(), pools=POOLS)
-    assert (record.failure, record.provenance) == (None, "measured")
-    found = record.placement
-    assert [each.rpartition("-")[0] for each in (found.node, *found.other_nodes)] == ["fast", "slow"]
-    assert [(each.device, each.pool, each.threads) for each in found.of_ranks] == [
-        ("cpu_fast", "fast", 8),
-        ("cpu_slow", "slow", 2),
-    ]
-    for of_layer in zip(*(rank.kernel_shares for rank in record.result.devices), strict=True):
+    trials = [placed(FAST, SLOW, trainer=each, workload_options=SMALL) for each in TRAINERS]
+    told = told_of(tmp_path, pythons=dict.fromkeys(TRAINERS, str(python_of("torch_ddp"))), checkpointing=None)
+    split, dealt = run(nodes, told, *trials, watcher=Unwatched(), pools=POOLS)
+    for record in (split, dealt):
+        assert (record.failure, record.provenance) == (None, "measured")
+        found = record.placement
+        assert [each.rpartition("-")[0] for each in (found.node, *found.other_nodes)] == ["fast", "slow"]
+        assert [(each.device, each.pool, each.threads) for each in found.of_ranks] == [
+            ("cpu_fast", "fast", 8),
+            ("cpu_slow", "slow", 2),
+        ]
+        assert record.result.samples == 100 * record.spec.global_batch_size
+    for of_layer in zip(*(rank.kernel_shares for rank in split.result.devices), strict=True):
         assert sum(each.kernels for each in of_layer) == of_layer[0].of_kernels
-    assert record.result.samples == 100 * split.trial.global_batch_size
+    shares = [rank.batch_share for rank in dealt.result.devices]
+    assert sum(each.samples for each in shares) == shares[0].of_samples == dealt.spec.global_batch_size

@@ -214,6 +214,18 @@ def test_a_trial_on_several_hosts_is_billed_for_each():
     assert in_pool(8, count=4, num_hosts=2).usd_per_hour == 2 * in_pool(4, count=4).usd_per_hour
 
 
+def test_devices_that_are_not_here_are_priced_on_as_many_nodes_of_their_pool_as_they_need():
+    where = pool(max_nodes=2)
+    rows = {"us-central1": {instance: price_row() for instance in where.device.instances.values()}}
+    found = Market(
+        devices={"t4": where.device},
+        prices=price_list(region="us-central1", rows=rows),
+        today=TODAY,
+        pools={"t4": where},
+    ).price_where_it_is("t4", 4, num_hosts=1)
+    assert (found.instance, found.nodes) == ("n1-standard-8+1xT4", 4)
+
+
 def test_a_pool_in_a_region_without_prices_has_none():
     found = in_pool(1, region="us-east1")
     assert found == Unpriced(
