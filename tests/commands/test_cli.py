@@ -7,6 +7,7 @@ from importlib import metadata
 
 import pytest
 
+from orchestrator import api
 from orchestrator.cli import Line, main, parse
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
@@ -185,3 +186,8 @@ def test_a_plan_for_programs_is_json_and_nothing_else(working_directory, monkeyp
     out, err = capsys.readouterr()
     assert json.loads(out)["sweep"] == "smoke"
     assert err == ""
+
+
+def test_a_notebook_may_name_one_trial_to_run_again_alone():
+    with pytest.raises(ConfigError, match=r"^--rerun 00000000deadbeef: sweep 'smoke' has no such trial"):
+        api.plan("+sweep=smoke", "trainer=noop", "data=synthetic", rerun="00000000deadbeef")

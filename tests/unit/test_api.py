@@ -75,9 +75,3 @@ def test_nothing_of_a_hostile_record_is_markup_in_a_notebook(tmp_path):
 def test_a_word_that_gives_no_key_a_value_is_refused(word):
     with pytest.raises(api.ConfigError, match=r"is no KEY=VALUE; verbs and flags are of the command line$"):
         api.plan(word)
-
-
-def test_one_trial_to_run_again_may_be_named_alone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(api.ConfigError, match=r"^--rerun 00000000deadbeef: sweep 'smoke' has no such trial"):
-        api.plan("+sweep=smoke", "trainer=noop", "data=synthetic", rerun="00000000deadbeef")
