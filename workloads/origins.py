@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
@@ -86,17 +86,23 @@ def import_spec(origin: Origin) -> ModuleType:
 
 
 def forget(folders: Iterable[Path]) -> None:
-    """Let the next import of what lies in these folders read its code anew."""
+    """Let the next import of the workloads in these folders read their code anew.
+
+    Whatever else lies there stays: a home may hold Python itself, a project its environment.
+    """
     _origins.cache_clear()
-    inside = tuple(f"{folder}{os.sep}" for folder in folders)
-    for name in [name for name, module in sys.modules.items() if _lies_in(module, inside)]:
+    inside = set(folders)
+    tops = {name for name, module in [*sys.modules.items()] if _is_workload_in(inside, name, module)}
+    for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
         del sys.modules[name]
 
 
-def _lies_in(module: ModuleType | None, inside: tuple[str, ...]) -> bool:
+def _is_workload_in(inside: Container[Path], name: str, module: ModuleType | None) -> bool:
     told = getattr(module, "__dict__", {})  # of None there is none; torch.classes has attributes of any name
-    places = (told.get("__file__"), *(told.get("__path__") or ()))
-    return any(str(each).startswith(inside) for each in places)
+    places = (Path(each) for each in told.get("__path__") or ())
+    return any(
+        each.name == name and each.parent in inside and (each / "spec.py").is_file() for each in places
+    )
 
 
 @cache

@@ -52,6 +52,21 @@ def test_code_is_forgotten_beside_modules_that_answer_to_any_name(
     assert "mine.spec" not in sys.modules
 
 
+def test_modules_that_lie_beside_it_are_not_forgotten(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"libraries/things/__init__.py": "", "libraries/things/spec.py": "", "beside.py": ""}
+    write(own, {**files, "mine/inner.py": ""})
+    for folder in (own, own / "libraries"):  # as a home holds an environment
+        monkeypatch.syspath_prepend(folder)
+    theirs = [import_module(name) for name in ("things.spec", "beside")]
+    assert workload("mine", {}).version == 3
+    import_module("mine.inner")
+    forget([own])
+    assert [sys.modules.get(name) for name in ("things.spec", "beside")] == theirs
+    assert not {"mine", "mine.inner", "mine.spec"} & set(sys.modules)
+    for name in ("things", "things.spec", "beside"):
+        del sys.modules[name]
+
+
 def test_a_conf_folder_beside_it_is_searched(own: Path, tmp_path: Path) -> None:
     write(own, {"conf/workload/mine.yaml": "defaults: [mine_schema, _self_]\nname: mine\nunits: 8\n"})
     [point] = load(WORDS, working_directory=tmp_path).sweep.points
@@ -77,7 +92,9 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     with pytest.raises(ValueError, match=expected):
         workload_names()
     monkeypatch.undo()
-    forget([tmp_path])
+    forget([])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "things"]:
+        del sys.modules[name]
 
 
 def test_with_its_origin_it_is_found_without_looking_and_nothing_beside_it_is(

@@ -122,6 +122,7 @@ def test_any_command_line_is_planned_or_refused(
 @given(variables=st.dictionaries(st.sampled_from(VARIABLES), SETTINGS, min_size=1, max_size=3))
 @example(variables={"ORCHESTRATOR_CACHE": "x" * 5000})
 @example(variables={"ORCHESTRATOR_WORKLOAD_PATH": "~nobody-here"})
+@example(variables={"ORCHESTRATOR_WORKLOAD_PATH": "~"})
 @example(variables={"COLUMNS": "0"})
 @example(variables={"COLUMNS": "9" * 30})
 def test_any_environment_is_planned_in_or_refused(
