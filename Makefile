@@ -64,7 +64,7 @@ test-slow: $(ENVIRONMENTS)
 
 test-all: test test-clusters test-fuzz test-slow
 
-# Twenty times as much bad input as CI has time for: for the night.
+# Twenty times as much bad input as CI has time for, and other examples every time: for the night.
 fuzz: $(VENV)/.installed
 	$(PYTEST) --hypothesis-profile nightly tests/fuzz
 

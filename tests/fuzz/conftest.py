@@ -1,4 +1,4 @@
-"""How many examples bad input gives: what CI has time for, or with `make fuzz` twenty times that."""
+"""Which bad input is given: the same every time, or with `make fuzz` twenty times as much, and other."""
 
 import resource
 from collections.abc import Callable, Iterator
@@ -12,10 +12,13 @@ _MOST_BYTES = 2**32
 hypothesis.settings.register_profile(
     "fuzz",
     deadline=None,
+    derandomize=True,
     database=None,  # what failed becomes a test of its own
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
-hypothesis.settings.register_profile("nightly", hypothesis.settings.get_profile("fuzz"), max_examples=2000)
+hypothesis.settings.register_profile(
+    "nightly", hypothesis.settings.get_profile("fuzz"), derandomize=False, max_examples=2000
+)
 hypothesis.settings.load_profile("fuzz")
 
 
