@@ -189,7 +189,7 @@ class KernelSplitTrainer:
         """The master's forward and backward."""
         with self._autocast:
             losses = self._model(batch)
-        torch.autograd.backward(sum(losses.values()))
+        torch.autograd.backward([*losses.values()])
         self._losses = torch.stack([losses[name].detach() for name in self._names])
         with self._watch.away:
             self._wire.rest()

@@ -75,10 +75,11 @@ class TorchDdpTrainer:
         """Train on this share of each batch from here on, while the other ranks train on the rest."""
         self._batches, self._share = batches, share
         # The ranks' gradients are averaged, as if the share of each were the mean one.
-        self._weight = len(share) * self._job.world_size / batches.global_batch_size
+        weight = len(share) * self._job.world_size / batches.global_batch_size
+        self._weight = torch.tensor(weight, device=self._device)
         for module in self._networks.modules():
             if isinstance(module, GlobalBatchNorm):
-                module.share_weight = self._weight
+                module.share_weight = weight
         self._staged = [self._batch(i) for i in range(num_staged(batches, self._job))]
 
     def begin(self, phase: Phase) -> None:
@@ -104,7 +105,7 @@ class TorchDdpTrainer:
             losses = self._replica(batch)
         for optimizer in self._optimizers:
             optimizer.zero_grad()
-        torch.autograd.backward(self._scaler.scale(self._weight * sum(losses.values())))
+        torch.autograd.backward(self._scaler.scale([*losses.values()]), [self._weight] * len(losses))
         for optimizer in self._optimizers:
             self._scaler.step(optimizer)
         self._scaler.update()
