@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -189,18 +190,19 @@ def wait_until(process: psutil.Process, *, is_stopped: bool) -> None:
     until = time.monotonic() + 20.0
     while (process.status() == psutil.STATUS_STOPPED) != is_stopped:
         assert time.monotonic() < until
+        time.sleep(1e-3)
 
 
 def test_a_worker_that_the_benchmark_halves_is_stopped_goes_on_and_is_left_alone(tmp_path: Path) -> None:
     code = "import time\nwhile True: time.sleep(0.001)"
-    with (tmp_path / "rank1.log").open("wb") as log, halved("rank1.log"):
-        child = subprocess.Popen([sys.executable, "-c", code], stdout=log)
-        process = psutil.Process(child.pid)
-        for is_stopped in (True, False, True, False):
-            wait_until(process, is_stopped=is_stopped)
-    assert process.status() != psutil.STATUS_STOPPED
-    child.kill()
-    child.wait()
+    with (tmp_path / "rank1.log").open("wb") as log, ExitStack() as ends:
+        with halved("rank1.log"):
+            child = ends.enter_context(subprocess.Popen([sys.executable, "-c", code], stdout=log))
+            ends.callback(child.kill)
+            process = psutil.Process(child.pid)
+            for is_stopped in (True, False, True, False):
+                wait_until(process, is_stopped=is_stopped)
+        assert process.status() != psutil.STATUS_STOPPED
 
 
 @pytest.mark.parametrize("word", ["500", "0:5", "5:x"])
