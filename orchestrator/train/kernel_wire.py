@@ -117,7 +117,7 @@ class Wire:
     def take(self) -> tuple[Order, Tensor | None]:
         """Wait for the master's next order, with its feature maps."""
         self.settle()
-        numbers = self.receive(torch.empty(_ORDER_SIZE, dtype=torch.int64, device=self.device), MASTER)
+        numbers = self.receive(torch.empty(_ORDER_SIZE, dtype=torch.int64, device=self._carrier), MASTER)
         order = Order(**dict(zip(Order.__slots__, numbers.tolist(), strict=True)))
         if order.verb == Verb.REST:
             return order, None
@@ -131,4 +131,4 @@ class Wire:
         self._sending.clear()
 
     def _packed(self, order: Order) -> Tensor:
-        return torch.tensor(astuple(order), dtype=torch.int64, device=self.device)
+        return torch.tensor(astuple(order), dtype=torch.int64, device=self._carrier)
