@@ -1,6 +1,7 @@
 """Which trainers there are, and all that is known of each without importing its framework."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pkgutil import resolve_name
 from types import MappingProxyType
 
@@ -52,31 +53,59 @@ def _xla_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
     return ("PJRT's CPU devices for TPU chips",)
 
 
+_TORCH_PRELOADED = (
+    "torch._dynamo",  # 1.2 s that the first optimizer of a process would take
+    "numpy.random",
+)
+
+_TORCH_DDP = TrainerInfo(
+    name="torch_ddp",
+    version=1,
+    path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
+    packages=("torch",),
+    install="pip install 'torch>=2.9,<2.14'",
+    environment="torch",
+    precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
+    process_model=_per_replica,
+    variables=rendezvous.torch_distributed,
+    preload=("orchestrator.train.torch_ddp_trainer", *_TORCH_PRELOADED),
+    fork_proven=("cpu",),
+    spans_hosts=("cpu", "gpu"),
+    options={"compile": ("off", "on")},
+    refusals={"tpu": "reaches a TPU as trainer=torch_tpu alone"},
+    rehearsed_with=_torch_stand_ins,
+)
+
+_UNEQUAL_DDP = replace(
+    _TORCH_DDP,
+    name="unequal_ddp",
+    version=1,
+    path="orchestrator.train.unequal_ddp_trainer:UnequalDdpTrainer",
+    preload=("orchestrator.train.unequal_ddp_trainer", *_TORCH_PRELOADED),
+    options={"shares": ("measured", "even")},
+    refusals={"tpu": "deals out by speed, in which the chips of a TPU do not differ"},
+    takes_unequal_devices=True,
+    deals_batches=True,
+)
+
+_KERNEL_SPLIT = replace(
+    _TORCH_DDP,
+    name="kernel_split",
+    version=1,
+    path="orchestrator.train.kernel_split_trainer:KernelSplitTrainer",
+    precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16")},
+    preload=("orchestrator.train.kernel_split_trainer", *_TORCH_PRELOADED),
+    options={"shares": ("measured", "even"), "rebalance": ("off", "on")},
+    refusals={"tpu": "has no messages from one TPU to another"},
+    takes_unequal_devices=True,
+    splits_convolutions=True,
+)
+
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
     {
         info.name: info
         for info in (
-            TrainerInfo(
-                name="torch_ddp",
-                version=1,
-                path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
-                packages=("torch",),
-                install="pip install 'torch>=2.9,<2.14'",
-                environment="torch",
-                precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
-                process_model=_per_replica,
-                variables=rendezvous.torch_distributed,
-                preload=(
-                    "orchestrator.train.torch_ddp_trainer",
-                    "torch._dynamo",  # 1.2 s that the first optimizer of a process would take
-                    "numpy.random",
-                ),
-                fork_proven=("cpu",),
-                spans_hosts=("cpu", "gpu"),
-                options={"compile": ("off", "on")},
-                refusals={"tpu": "reaches a TPU as trainer=torch_tpu alone"},
-                rehearsed_with=_torch_stand_ins,
-            ),
+            _TORCH_DDP,
             TrainerInfo(
                 name="torch_tpu",
                 version=1,
@@ -92,52 +121,8 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 generations=("v4", "v5p", "v5litepod", "v6e"),
                 options={"compile": ("off", "on")},
             ),
-            TrainerInfo(
-                name="unequal_ddp",
-                version=1,
-                path="orchestrator.train.unequal_ddp_trainer:UnequalDdpTrainer",
-                packages=("torch",),
-                install="pip install 'torch>=2.9,<2.14'",
-                environment="torch",
-                precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
-                process_model=_per_replica,
-                variables=rendezvous.torch_distributed,
-                preload=(
-                    "orchestrator.train.unequal_ddp_trainer",
-                    "torch._dynamo",  # as for torch_ddp
-                    "numpy.random",
-                ),
-                fork_proven=("cpu",),
-                spans_hosts=("cpu", "gpu"),
-                options={"shares": ("measured", "even")},
-                refusals={"tpu": "deals out by speed, in which the chips of a TPU do not differ"},
-                rehearsed_with=_torch_stand_ins,
-                takes_unequal_devices=True,
-                deals_batches=True,
-            ),
-            TrainerInfo(
-                name="kernel_split",
-                version=1,
-                path="orchestrator.train.kernel_split_trainer:KernelSplitTrainer",
-                packages=("torch",),
-                install="pip install 'torch>=2.9,<2.14'",
-                environment="torch",
-                precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16")},
-                process_model=_per_replica,
-                variables=rendezvous.torch_distributed,
-                preload=(
-                    "orchestrator.train.kernel_split_trainer",
-                    "torch._dynamo",  # as for torch_ddp
-                    "numpy.random",
-                ),
-                fork_proven=("cpu",),
-                spans_hosts=("cpu", "gpu"),
-                options={"shares": ("measured", "even"), "rebalance": ("off", "on")},
-                refusals={"tpu": "has no messages from one TPU to another"},
-                rehearsed_with=_torch_stand_ins,
-                takes_unequal_devices=True,
-                splits_convolutions=True,
-            ),
+            _UNEQUAL_DDP,
+            _KERNEL_SPLIT,
             TrainerInfo(
                 name="tensorflow",
                 version=1,
