@@ -4,21 +4,18 @@ As a script: `python dealt_runs.py FOLDER` forks the ranks of every case. It nee
 """
 
 import dataclasses
-import json
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
-from trainer_runs import BATCH, ROOT, STEPS, WORKLOADS, do_all, jobs_of
+from rank_cases import Finding, findings_of, is_done
+from trainer_runs import BATCH, STEPS, WORKLOADS, jobs_of
 
 from orchestrator.core.codec import to_plain
 from orchestrator.train.base import WorkerJob
@@ -65,20 +62,9 @@ TRAININGS: Mapping[str, tuple[str, str, str, int, dict[str, str]]] = {
 """Workload, trainer, precision, workers and options."""
 
 
-@cache
-def outcomes() -> dict[str, list[dict[str, Any]]]:
-    """What each rank says, by the name of the case; once in a test session."""
-    with TemporaryDirectory() as folder:
-        subprocess.run(
-            [sys.executable, __file__, folder],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=True,
-            timeout=300,
-        )
-        found: dict[str, list[dict[str, Any]]] = {}
-        for file in sorted(Path(folder).glob("*.json")):
-            found.setdefault(file.stem.rpartition("-")[0], []).append(json.loads(file.read_text()))
-        return found
+def outcomes() -> dict[str, list[Finding]]:
+    """What each rank found, by the name of the case."""
+    return findings_of(__file__)
 
 
 def spec_of(task: str) -> WorkloadSpec:
@@ -103,28 +89,18 @@ def _main(folder: Path) -> int:
         for name, sizes in SHARES.items():
             shape = ("fp32", len(sizes), len(sizes))
             jobs = jobs_of("torch_ddp", "mnist_cnn", shape, data=data)
-            if not _done(folder, f"{task}, {name}", jobs, partial(_dealt, task, sizes)):
+            if not is_done(folder, f"{task}, {name}", jobs, partial(_dealt, task, sizes)):
                 return 1
     for name, (task, trainer, precision, ranks, options) in TRAININGS.items():
         shape = (precision, ranks, ranks)
         own = OPTIONS if task == "mnist_cnn" else DROPS
         jobs = jobs_of(trainer, task, shape, data=data, options=options, workload_options=own)
-        if not _done(folder, name, jobs, _as_asked):
+        if not is_done(folder, name, jobs, _as_asked):
             return 1
     return 0
 
 
-def _done(
-    folder: Path, name: str, jobs: list[WorkerJob], work: Callable[[WorkerJob], dict[str, Any]]
-) -> bool:
-    return do_all(jobs, [folder / f"{name}-{each.rank}" for each in jobs], work=partial(_said, work))
-
-
-def _said(work: Callable[[WorkerJob], dict[str, Any]], job: WorkerJob, stem: Path) -> None:
-    stem.with_suffix(".json").write_text(json.dumps(work(job)))
-
-
-def _dealt(task: str, sizes: tuple[int, ...], job: WorkerJob) -> dict[str, Any]:
+def _dealt(task: str, sizes: tuple[int, ...], job: WorkerJob) -> Finding:
     """Train on these shares, in float64 if the task can: the weights, and the first loss and the last one."""
     spec = spec_of(task)
     data = _batches(spec, job)
@@ -141,9 +117,9 @@ def _dealt(task: str, sizes: tuple[int, ...], job: WorkerJob) -> dict[str, Any]:
         for index in range(len(losses), last):
             trainer.step(index)
             losses.append(dict(trainer.losses()))
-    said = {"losses": losses, "samples": trainer.samples, "state": _listed(trainer.state())}
+    found = {"losses": losses, "samples": trainer.samples, "state": _listed(trainer.state())}
     trainer.close()
-    return said
+    return found
 
 
 def _to_float64(trainer: TorchDdpTrainer) -> None:
@@ -157,7 +133,7 @@ def _to_float64(trainer: TorchDdpTrainer) -> None:
     ]
 
 
-def _as_asked(job: WorkerJob) -> dict[str, Any]:
+def _as_asked(job: WorkerJob) -> Finding:
     """Through the trainer and a checkpoint of it: what the rank says of itself, and its weights."""
     spec = workload(job.trial.workload, job.trial.workload_options)
     data = _batches(spec, job)
@@ -171,7 +147,7 @@ def _as_asked(job: WorkerJob) -> dict[str, Any]:
     kept, counted = trainer.checkpoint(), trainer.samples
     trainer.samples = 0
     trainer.restore({name: np.asarray(array) for name, array in kept.items()})
-    said = {
+    found = {
         "losses": losses,
         "quality": trainer.evaluate(100),
         "samples": counted,
@@ -180,7 +156,7 @@ def _as_asked(job: WorkerJob) -> dict[str, Any]:
         "state": _listed(trainer.state()),
     }
     trainer.close()
-    return said
+    return found
 
 
 def _batches(spec: WorkloadSpec, job: WorkerJob) -> Batches:

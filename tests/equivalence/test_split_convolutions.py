@@ -13,7 +13,8 @@ import pytest
 import torch
 from kernel_split import IDEAL, REBALANCED, STAYS, Outcome, conclusion_of, main, row_of
 from shaped_network import reason_against, shaped
-from split_runs import CASES, EVEN, MOVED, NETWORKS, OPTIMIZERS, STEPS, TRAININGS, outcomes, parts_by
+from split_layers import CASES, NETWORKS, OPTIMIZERS, STEPS, parts_by
+from split_runs import EVEN, MOVED, TRAININGS, outcomes
 from split_trial import halved
 from uneven_network import uneven_network
 
