@@ -75,7 +75,7 @@ class _View:
 def split_figures(families: Sequence[SplitFamily]) -> tuple[Figure, ...]:
     """Up to four for each machine: none where too little was measured and nothing is predicted."""
     views = (_over_workers, _over_kernels, _over_batches, _over_links)
-    shown_ones = ((family, view(family)) for family in families for view in views)
+    shown_ones = ((family, view(family)) for family in families if family.splits for view in views)
     return tuple(
         _figure(family, view)
         for family, view in shown_ones
@@ -134,7 +134,7 @@ def _larger(known: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterato
 
 def _over_batches(family: SplitFamily) -> _View:
     known = {each.work.batch for each in family.splits}
-    places = sorted({*known, *(factor * max(known, default=0) for factor in _LARGER_BATCHES)})
+    places = sorted({*known, *(factor * max(known) for factor in _LARGER_BATCHES)})
 
     def curve(one: Split) -> Curve:
         return _curve(family, [(each, replace(one.work, batch=each)) for each in places])

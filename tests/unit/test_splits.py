@@ -4,6 +4,7 @@ import math
 
 import plotly.graph_objects as go
 import pytest
+from report_cases import plan_of
 from split_cases import KERNELS, LINK, OFF, SPEEDS, split_record, split_sweep
 
 from orchestrator.analysis.figures import drawn, figures_of
@@ -213,6 +214,15 @@ def test_a_sweep_that_splits_nothing_has_none_of_that():
     assert families(records) == ()
     assert split_figures(()) == ()
     assert paper_table(()).rows == ()
+
+
+def test_a_sweep_of_one_worker_alone_has_a_report_without_any_of_that():
+    records = [split_record(batch=each, workers=1) for each in (32, 64)]
+    findings = findings_of(records, plan_of(records))
+    assert not [each for each in figures_of(findings) if each.startswith("speed-up-over")]
+    assert not {"Split convolutions", "What Amdahl's law says of the paper"} & {
+        each.title for each in tables_of(findings)
+    }
 
 
 def test_the_papers_points_stand_beside_what_the_law_allows_here():
