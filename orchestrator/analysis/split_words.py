@@ -70,13 +70,13 @@ def calibrated_words(families: Iterable[SplitFamily]) -> str:
 
 
 def link_words(link: KernelLink) -> str:
-    """`1.20 GB/s, 45.00 us`."""
+    """`1.2 GB/s, 45.00 us`."""
     return f"{rate_words(link.bytes_per_second)}, {number(link.latency_seconds * 1e6)} us"
 
 
 def rate_words(bytes_per_second: float) -> str:
-    """`1.2 GB/s`."""
-    return f"{bytes_per_second / 1e9:.2g} GB/s"
+    """`1.2 GB/s`, `150 GB/s`."""
+    return f"{number(bytes_per_second / 1e9, digits=2)} GB/s"
 
 
 def colons(kernels: tuple[int, ...]) -> str:

@@ -52,10 +52,10 @@ def processes_of(placement: Placement) -> str:
     return " + ".join(f"{each.num_processes} x {each.threads}" for each in parts)
 
 
-def number(value: float) -> Number:
-    """A value with four significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
+def number(value: float, *, digits: int = _DIGITS) -> Number:
+    """A value with so many significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
     known = math.isfinite(value)
-    return Number(_with_decimals(value, _decimals_of(value)) if known else UNKNOWN, value)
+    return Number(_with_decimals(value, _decimals_of(value, digits)) if known else UNKNOWN, value)
 
 
 def count(value: int) -> Number:

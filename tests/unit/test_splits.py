@@ -16,6 +16,7 @@ from orchestrator.analysis.split_calibration import read_off, split_layers
 from orchestrator.analysis.split_figures import split_figures
 from orchestrator.analysis.split_paper import paper_table
 from orchestrator.analysis.split_tables import split_table
+from orchestrator.analysis.split_words import rate_words
 from orchestrator.analysis.splits import Work, splits_of
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.kernel_share import KernelLink
@@ -161,6 +162,14 @@ def test_what_records_do_not_tell_is_said_and_what_was_measured_stays(records, r
     assert row[6].endswith("x")
     assert row[7] == "\N{EN DASH}"
     assert reason in row[-1]
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_second", "words"),
+    [(1.2e9, "1.2 GB/s"), (1.5e11, "150 GB/s"), (9.96e9, "10.0 GB/s"), (4.5e6, "0.0045 GB/s")],
+)
+def test_links_as_fast_as_those_of_gpus_and_as_slow_as_networks_are_plain_numbers(bytes_per_second, words):
+    assert rate_words(bytes_per_second) == words
 
 
 def test_other_geometry_is_refused():
