@@ -1,5 +1,6 @@
 """The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +157,7 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     own = latest(each for each in known.records if each.spec.workload in workloads and is_current(each.spec))
     families = splits_of(measured_of(frame_of(own.values())), own.values())
     found = split_outlooks(asked, families)
-    require_known(found, command=" ".join((_COMMAND, *_with_sweep(overrides))))
+    require_known(found, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
     return found
 
 

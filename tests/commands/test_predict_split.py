@@ -94,8 +94,8 @@ def test_for_programs_each_row_says_that_it_is_predicted(working_directory, caps
             "some of these points, which calibrates: python -m orchestrator +sweep=paper_kernel_split_mini",
         ),
         (
-            ("workload=cifar10_cnn", "trainer=kernel_split", "num_workers=2"),
-            "calibrates: python -m orchestrator +sweep=single workload=cifar10_cnn",
+            ("workload=cifar10_cnn", "workload.kernels=[5,50]", "trainer=kernel_split", "num_workers=2"),
+            "calibrates: python -m orchestrator +sweep=single workload=cifar10_cnn 'workload.kernels=[5,50]'",
         ),
         (("+sweep=smoke",), "add trainer=kernel_split num_workers=2"),
         ((*WORDS, "num_workers=1"), "no point has a trainer that splits convolutions and several workers"),
