@@ -140,7 +140,8 @@ class Market:
         pools = Counter(part.pool for part in placement.unequal if part.pool is not None)
         if pools and pools.keys() <= self.pools.keys():
             return price_together([self._price_in(pool, num_hosts) for pool, num_hosts in pools.items()])
-        return self._price_of(placement.trial, pool=self.pools.get(placement.pool or ""))
+        pool = None if pools else self.pools.get(placement.pool or "")
+        return self._price_of(placement.trial, pool=pool)
 
     def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
         """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
@@ -164,6 +165,7 @@ class Market:
 
     def _price_of(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
         counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}
+        rented = self._on_one_host(counts) if trial.num_hosts == 1 else counts
         return price_together(
             [
                 price_of(
@@ -174,12 +176,12 @@ class Market:
                     pool=pool,
                     num_hosts=trial.num_hosts,
                 )
-                for name, count in self._rented(counts).items()
+                for name, count in rented.items()
             ]
         )
 
-    def _rented(self, counts: Mapping[str, int]) -> Mapping[str, int]:
-        """Devices that have to be rented: the host of an accelerator has a processor."""
+    def _on_one_host(self, counts: Mapping[str, int]) -> Mapping[str, int]:
+        """Devices that have to be rented for it: the host of an accelerator has a processor."""
         accelerators = {name: count for name, count in counts.items() if self.devices[name].kind != "cpu"}
         return accelerators or counts
 

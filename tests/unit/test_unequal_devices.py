@@ -285,6 +285,19 @@ def test_a_mix_of_which_one_part_has_no_price_has_none():
     assert isinstance(lacking.price_of(BOTH), Unpriced)
 
 
+@pytest.mark.parametrize("known", [{}, {"fast": FAST_POOL}, {"slow": SLOW_POOL}])
+def test_a_mix_of_which_a_pool_is_no_longer_known_costs_what_its_devices_cost(known):
+    price = replace(MARKET, pools=known).price_of(BOTH)
+    assert [(each.instance, each.nodes) for each in price.rented] == [
+        ("c3-standard-8", 1),
+        ("e2-standard-2", 1),
+    ]
+    assert price.is_hypothetical
+    apart = placed(unequal(SLOW, T4S), inventory=inventory(SLOW_POOL, pool("t4", count=1)))
+    rented = replace(MARKET, pools=known).price_of(apart).rented
+    assert [each.instance for each in rented] == ["e2-standard-2", "n1-standard-8+1xT4"]
+
+
 def test_the_host_of_an_accelerator_has_a_processor():
     both = placed(unequal(SLOW, T4S), inventory=here(devices={"t4": held(1)}))
     price = MARKET.price_of(both)
