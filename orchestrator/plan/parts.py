@@ -55,13 +55,15 @@ def _parts_here(berths: Sequence[Berth], process_model: ProcessModel) -> Iterato
 def _cores_of(berths: Sequence[Berth], processes: Sequence[int]) -> list[int]:
     """Of each berth: a core for each process that drives an accelerator, and to those that compute the rest.
 
-    Where none computes on the processor, as many as the accelerators are of those of the host.
+    Where none computes on the processor, together as many as the accelerators are of those of the host.
     """
     node = berths[0].site.node
     computing = [count for each, count in zip(berths, processes, strict=True) if each.device.kind == "cpu"]
-    if not computing:
-        return [max(1, node.cpus * each.num_workers // sum(node.counts.values())) for each in berths]
-    driving = min(sum(processes) - sum(computing), max(0, node.cpus - len(computing)))
+    if computing:
+        driving = min(sum(processes) - sum(computing), max(0, node.cpus - len(computing)))
+    else:
+        held = sum(each.num_workers for each in berths)
+        driving = max(1, node.cpus * held // sum(node.counts.values()))
     left = {True: node.cpus - driving, False: driving}  # by whether they compute
     waiting = {True: sum(computing), False: sum(processes) - sum(computing)}
     found = []

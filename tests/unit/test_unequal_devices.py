@@ -19,7 +19,7 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import DeviceFacts
 from orchestrator.execute.base import Attempt
 from orchestrator.execute.queue import Queue
-from orchestrator.execute.room import has_room
+from orchestrator.execute.room import fits, has_room
 from orchestrator.plan.idle import IdleNodes
 from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import berths_of
@@ -106,11 +106,15 @@ def test_on_one_host_a_core_is_left_to_each_accelerator_and_the_processor_has_th
     ]
     assert (found.provenance, found.num_hosts, found.trial.host_cpu) == ("measured", 1, "Some CPU x8")
     assert sum(each.cpus for each in placed(unequal(CPU, T4, T4, CPU), inventory=two).unequal) == 8
-    alone = placed(
-        unequal(T4, replace(T4, name="v100")),
-        inventory=here(cpus=8, devices={"t4": held(1), "v100": held(1)}),
-    )
-    assert ([each.cpus for each in alone.unequal], alone.trial.host_cpu) == ([4, 4], None)
+
+
+@pytest.mark.parametrize(("cpus", "shares"), [(8, [2, 3, 3]), (3, [1, 1, 1]), (2, [0, 1, 1]), (1, [0, 0, 1])])
+def test_a_mix_of_all_accelerators_of_a_host_has_all_of_its_cores_and_fits(cpus, shares):
+    host = here(cpus=cpus, devices={"t4": held(2), "v100": held(1)})
+    found = placed(unequal(T4, replace(T4, name="v100"), T4), inventory=host)
+    assert ([each.cpus for each in found.unequal], found.trial.host_cpu) == (shares, None)
+    assert [each.threads for each in found.unequal] == [max(1, each) for each in shares]
+    assert fits(found, host.host, pool=None)
 
 
 def test_more_processes_than_cores_are_told():
