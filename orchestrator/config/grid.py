@@ -16,6 +16,8 @@ from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.sweep import MOST_TRIALS, MOST_UNEQUAL
 from orchestrator.plan.expand import Combination, expand, matches
 
+_NONE_INCLUDED = "sweep.include=null"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
@@ -55,12 +57,15 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
     common = _checked(plain["common"] or {}, where="sweep.common")
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
     said = {**axes, **request.choices}
-    fixed = _completed({**common, **said}, base) if axes else {}
+    single = {key: values[0] if len(values) == 1 else values for key, values in said.items()}
+    cures = {axis: f"~sweep.grid.{axis}" for axis in axes if axis not in request.choices}
+    fixed = _completed({**common, **single}, base, cures=cures) if axes else {}
     unsaid = {key: (value,) for key, value in fixed.items() if key not in said}
     entries = tuple(_entries(plain["include"], where="sweep.include"))
     _refuse_too_many(said, num_included=len(entries) * _size(request.choices))
+    included = dict.fromkeys({key for each in entries for key in each} - {*request.choices}, _NONE_INCLUDED)
     include = [
-        _completed({**common, **entry, **choice}, base)
+        _completed({**common, **entry, **choice}, base, cures=included)
         for entry in entries
         for choice in _products(request.choices)
     ]
@@ -72,8 +77,13 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
     )
 
 
-def _completed(said: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+def _completed(
+    said: Mapping[str, Any], base: Mapping[str, Any], *, cures: Mapping[str, str]
+) -> dict[str, Any]:
     """With the base's value of every other key.
+
+    Args:
+        cures: key that the sweep says -> the word that takes it out.
 
     Raises:
         ConfigError: `devices` beside what follows from them.
@@ -82,9 +92,10 @@ def _completed(said: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, An
         return {**base, **said}
     for key in FOLLOWING_DEVICES:
         if key in said:
+            cure = f", as {cures[key]} does" if key in cures else ""
             raise ConfigError(
                 f"{DEVICES}={shown(said[DEVICES])} and {key}={shown(said[key])} are of the same points; "
-                f"{DEVICES} names the device of each worker, so leave {key} out"
+                f"{DEVICES} names the device of each worker, so leave {key} out{cure}"
             )
     return {**{key: value for key, value in base.items() if key not in FOLLOWING_DEVICES}, **said}
 

@@ -112,14 +112,17 @@ def test_devices_one_by_one_beside_what_follows_from_them_are_refused(key):
         f"devices=['cpu','t4'] and {key}={value!r} are of the same points; devices names the device of each "
         f"worker, so leave {key} out"
     )
-    for parts in (
-        {"include": [{"devices": ["cpu", "t4"], key: value}]},
-        {"include": [{"devices": ["cpu", "t4"]}]},
+    both = {"devices": ["cpu", "t4"]}
+    for word, parts, cure in (
+        (f"{key}={value}", {"include": [both]}, ""),
+        (f"{key}={value}", {"grid": {"devices": [["cpu", "t4"]]}}, ""),
+        ("devices=[cpu,t4]", {"grid": {key: [value]}}, f", as ~sweep.grid.{key} does"),
+        ("devices=[cpu,t4]", {"include": [{key: value}]}, ", as sweep.include=null does"),
+        ("seed=1", {"include": [{**both, key: value}]}, ", as sweep.include=null does"),
     ):
-        words = () if key in parts["include"][0] else (f"{key}={value}",)
         with pytest.raises(ConfigError) as raised:
-            grid(*words, **parts)
-        assert str(raised.value) == message
+            grid(word, **parts)
+        assert str(raised.value) == f"{message}{cure}"
 
 
 @pytest.mark.parametrize("devices", ["cpu", [], [["cpu", 1]], [["cpu", ["t4"]]], 7, ["cpu", "t4"]])
