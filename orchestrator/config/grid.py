@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any
 
 from omegaconf import DictConfig
 
 from orchestrator.config.faults import shown
-from orchestrator.config.request import Request, check_axis, values_of_axis
+from orchestrator.config.request import Request, check_axis, check_option, values_of_axis
 from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
 from orchestrator.config.values import frozen, resolved
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -32,8 +32,13 @@ class Grid:
         """Every combination, each with all keys of a point but for those that follow from its `devices`.
 
         Raises:
-            ConfigError: a grid that gives none, a baseline that none of them is, or no list of devices.
+            ConfigError: a grid that gives none, a baseline that none of them is, no list of devices, or a
+                list where a name belongs.
         """
+        of_axes = ((key, value) for key, values in self.axes.items() for value in values)
+        included = (item for each in self.include for item in each.items())
+        for key, value in chain(of_axes, included):
+            check_option(key, value)
         found = expand(self.axes, exclude=self.exclude, include=self.include)
         for each in found:
             if DEVICES in each:

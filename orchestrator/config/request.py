@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from orchestrator.config.faults import shown
 from orchestrator.config.schema import (
     DEVICES,
     KNOB_GROUPS,
@@ -62,6 +63,15 @@ def check_axis(key: str, value: Any, *, where: str) -> None:
         raise UnknownNameError(f"axis in {where}", key, known=known)
 
 
+def check_option(key: str, value: Any) -> None:
+    """Raises ConfigError where a group has a list in the place of an option's name."""
+    if key in POINT_GROUPS and isinstance(value, (list, tuple)):
+        names = ",".join(map(str, value))
+        together = f", and one trial over all of them is {DEVICES}=[{names}]" if key == "device" else ""
+        cure = f"; a trial of each is {key}={names}{together}" if value else ""
+        raise ConfigError(f"{key}={shown(value)} must be one name{cure}")
+
+
 def values_of_axis(value: Any) -> tuple[Any, ...]:
     """The values of an axis as a configuration gives them; a single one needs no list."""
     return value if isinstance(value, tuple) else (value,)
@@ -78,6 +88,8 @@ def _take(word: Word, request: Request) -> None:
         request.picks[word.key] = _single(word)
     elif _is_of_a_point(word.key):
         check_axis(word.key, word.values[0], where="the command line")
+        for value in word.values:
+            check_option(word.key, value)
         request.choices[word.key] = word.values
     else:
         _check_settable(word.key)

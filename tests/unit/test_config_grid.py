@@ -133,6 +133,24 @@ def test_what_is_no_list_of_devices_is_refused(devices):
         combinations(grid={"devices": devices or [[]]})
 
 
+def test_a_list_in_the_place_of_a_name_is_refused():
+    for word, parts in (
+        ("seed=1", {"grid": {"device": [["cpu", "t4"]]}}),
+        ("seed=1", {"include": [{"device": ["cpu", "t4"]}]}),
+        ("seed=1", {"grid": {"seed": [1]}, "common": {"device": ["cpu", "t4"]}}),
+        ("device=[cpu,t4]", {}),
+        ("device=v100,[cpu,t4]", {}),
+    ):
+        with pytest.raises(ConfigError) as raised:
+            combinations(word, **parts)
+        assert str(raised.value) == (
+            "device=['cpu','t4'] must be one name; a trial of each is device=cpu,t4, and one trial over all "
+            "of them is devices=[cpu,t4]"
+        )
+    with pytest.raises(ConfigError, match=r"must be one name; a trial of each is precision=fp32,bf16$"):
+        combinations("precision=[fp32,bf16]")
+
+
 def test_only_so_many_devices_are_told_one_by_one():
     with pytest.raises(ConfigError) as raised:
         combinations(grid={"devices": [["cpu", "t4"] * 33]})
