@@ -154,7 +154,7 @@ def _baseline(entry: Any) -> dict[str, Any]:
     """What every setting is compared with; empty where the sweep names nothing."""
     baseline = _checked(entry or {}, where="sweep.baseline")
     for key, value in baseline.items():
-        if isinstance(value, tuple) and key != DEVICES:
+        if isinstance(value, tuple) and (key != DEVICES or any(isinstance(each, tuple) for each in value)):
             raise ConfigError(f"sweep.baseline: {key}={shown(value)} must be one value")
     return baseline
 

@@ -258,6 +258,7 @@ def test_a_baseline_that_is_no_point_is_refused(parts, message):
     [
         (["cpu"], "sweep.baseline: ['cpu'] must be a mapping from axis to value"),
         ({"device": ["cpu", "t4"]}, "sweep.baseline: device=['cpu','t4'] must be one value"),
+        ({"devices": [["cpu", "t4"]]}, "sweep.baseline: devices=[['cpu','t4']] must be one value"),
         ({"devise": "cpu"}, "unknown axis in sweep.baseline 'devise'; did you mean 'device'? known: "),
     ],
 )
