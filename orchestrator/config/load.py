@@ -42,7 +42,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     options = options_of(composer, (*combinations, *grid.exclude))
     knobs = knobs_of(combinations, options)
     differing = differing_keys(combinations)
-    refuse_references(base, options, differing=differing)
+    refuse_references(base, options, combinations, differing=differing)
     settle(base, combinations[0], options)
     maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)

@@ -6,7 +6,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from orchestrator.config.compose import Composer
-from orchestrator.config.schema import DEVICES, POINT_GROUPS
+from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES, POINT_GROUPS
 from orchestrator.config.values import assign, knows, references
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.plan.expand import Combination
@@ -52,15 +52,19 @@ def differing_keys(combinations: Sequence[Combination]) -> tuple[str, ...]:
     return tuple(key for key in keys if len({each.get(key) for each in combinations}) > 1)
 
 
-def refuse_references(base: DictConfig, options: Options, *, differing: Iterable[str]) -> None:
-    """Raises ConfigError for an interpolation that would have to be another one in every point."""
+def refuse_references(
+    base: DictConfig, options: Options, combinations: Iterable[Combination], *, differing: Iterable[str]
+) -> None:
+    """Raises ConfigError for an interpolation that would have to be another one in every point, or worker."""
+    why = dict.fromkeys(differing, "differs between the points of this sweep")
+    if any(DEVICES in each for each in combinations):
+        why |= dict.fromkeys(FOLLOWING_DEVICES, f"is no key of points that have {DEVICES}")
     for config in (base, *options.values()):
         for reference in references(config):
-            for key in differing:
+            for key, reason in why.items():
                 if f"{reference}.".startswith(f"{key}.") or f"{key}.".startswith(f"{reference}."):
                     raise ConfigError(
-                        f"a value is given as ${{{reference}}}, and {key} differs between the points of this "
-                        f"sweep; give the value itself"
+                        f"a value is given as ${{{reference}}}, and {key} {reason}; give the value itself"
                     )
 
 

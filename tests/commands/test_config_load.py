@@ -140,6 +140,16 @@ def test_interpolations_see_what_all_points_share():
             "give the value itself",
         ),
         (
+            ("+sweep=single", "devices=[t4,cpu]", "outputs=on_${device.name}"),
+            "a value is given as ${device.name}, and device is no key of points that have devices; "
+            "give the value itself",
+        ),
+        (
+            ("+sweep=single", "devices=[t4,cpu]", "outputs=of_${num_workers}"),
+            "a value is given as ${num_workers}, and num_workers is no key of points that have devices; "
+            "give the value itself",
+        ),
+        (
             (SMOKE, *ONE, "trainer.python=a,b"),
             "trainer.python and trainer.start_method hold for the whole command; "
             "this sweep starts torch_ddp in two ways",
