@@ -35,7 +35,7 @@ _LIMITED = "Hours and dollars are at most: a target ends a training, maybe befor
 
 
 def tables_of(advice: JobAdvice) -> Iterator[Table]:
-    """Who leads, what to measure, and of what nothing is known; none of them is empty."""
+    """Who leads, what to measure, and what cannot be judged; none of them is empty."""
     if advice.standings:
         yield _standings_table(advice)
     if advice.errands:
@@ -48,7 +48,7 @@ def sentence_of(advice: JobAdvice) -> str:
     """Who leads, how sure that is, and what to do."""
     asked, winner = f"{advice.job} ({advice.asked})", advice.winner
     if winner is None:
-        return f"Nothing is known of any setting of {asked}: what to measure is listed."
+        return f"No setting of {asked} can be judged: what each lacks is listed."
     if not winner.chance:
         return f"On {asked}: nothing that can be judged is thought to keep to the limits."
     among = ", of what can be judged" if advice.left_out else ""
@@ -73,7 +73,8 @@ def plain_of(advice: JobAdvice) -> dict[str, Any]:
 def _cost_of(advice: JobAdvice) -> str:
     hours = sum(each.hours for each in advice.errands)
     usd = [each.usd for each in advice.errands if each.usd is not None]
-    dollars = f"${number(sum(usd))} and " if len(usd) == len(advice.errands) else ""
+    marks = ", ".join(dict.fromkeys(each.price_marks for each in advice.errands if each.price_marks))
+    dollars = f"${_dollars(sum(usd), marks)} and " if len(usd) == len(advice.errands) else ""
     setup = (
         "" if advice.besides_seconds is not None else "; set-up comes on top, for no own record tells of it"
     )
@@ -136,7 +137,7 @@ def _errands_table(advice: JobAdvice) -> Table:
 def _left_out_table(advice: JobAdvice) -> Table:
     return Table(
         title="Not judged",
-        note="Nothing is known of these. Each may still be the best.",
+        note="Each of these may still be the best.",
         columns=tuple(Column(header=each) for each in ("setting", "why", "measure")),
         rows=tuple((each.setting, each.reason, each.to_measure) for each in advice.left_out),
     )

@@ -69,7 +69,7 @@ class Errand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A setting of which nothing can be told, and what would change that."""
+    """A setting that cannot be judged, and what would change that."""
 
     setting: str
     reason: str
