@@ -21,7 +21,6 @@ from orchestrator.core.sweep import Point
 from orchestrator.means import market_of
 from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import Berth, berths_of, host_cpu_of, hosts_of
-from orchestrator.predict.aim import Aim
 from orchestrator.predict.basis import Asked, basis_of
 from orchestrator.predict.candidates import Candidate
 from orchestrator.predict.corrector import Corrected, corrector_of
@@ -32,6 +31,7 @@ from orchestrator.predict.jobs import jobs_of
 from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, of_source, own_of
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
+from orchestrator.predict.terms import Terms
 from orchestrator.situation import inventory_of, ledgers_of, today
 from orchestrator.train.registry import trainer_info
 from workloads.registry import workload
@@ -128,14 +128,14 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
         RecordError: the sweep's own records cannot be read.
     """
     settings = _settings(overrides, working_directory)
-    aim = Aim(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
-    aim.check(settings.prices)
+    terms = Terms(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
+    terms.check(settings.prices)
     known = _look(settings)
     return tuple(
         advice_of(
             job,
             _candidates(points, known),
-            aim,
+            terms,
             prior=known.models.prior,
             kinship=known.models.kinship,
             besides_seconds=besides_seconds_of(known.records),

@@ -12,10 +12,10 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.sweep import Point
 from orchestrator.predict.advise import Question
-from orchestrator.predict.aim import Aim
 from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
 from orchestrator.predict.own import Own, repeated
 from orchestrator.predict.prior import Prior
+from orchestrator.predict.terms import Terms
 
 _SECONDS_PER_HOUR = 3600
 
@@ -86,9 +86,9 @@ class Candidate:
         )
 
 
-def why_not(each: Candidate, aim: Aim, prior: Prior) -> Refusal | None:
+def why_not(each: Candidate, terms: Terms, prior: Prior) -> Refusal | None:
     """Why a setting cannot be judged; None: it can."""
-    if aim.needs_prices and isinstance(each.price, Unpriced):
+    if terms.needs_prices and isinstance(each.price, Unpriced):
         return Refusal(reason=each.price.reason, to_measure="nothing: it needs a price")
     if each.thought(prior) is None and isinstance(each.step, Refusal):
         return each.step
@@ -109,16 +109,16 @@ def belief_in(known: Sequence[Candidate], prior: Prior, kinship: Kinship) -> Bel
     )
 
 
-def question_of(candidates: Sequence[Candidate], aim: Aim) -> Question:
+def question_of(candidates: Sequence[Candidate], terms: Terms) -> Question:
     """Time^a x cost^b of a sample is to be least; limits are of one trial, its steps alone."""
-    time, cost = aim.weights
+    time, cost = terms.weights
     batch = np.log([each.point.global_batch_size for each in candidates])
     steps = np.log([each.point.steps for each in candidates])
     usd = np.log([each.usd_per_second for each in candidates])
     most = np.full(len(candidates), math.inf)
-    if aim.wish.deadline_hours is not None:
-        most = np.minimum(most, math.log(aim.wish.deadline_hours * _SECONDS_PER_HOUR) - steps)
-    if aim.wish.budget_usd is not None:
-        most = np.minimum(most, math.log(aim.wish.budget_usd) - steps - usd)
+    if terms.wish.deadline_hours is not None:
+        most = np.minimum(most, math.log(terms.wish.deadline_hours * _SECONDS_PER_HOUR) - steps)
+    if terms.wish.budget_usd is not None:
+        most = np.minimum(most, math.log(terms.wish.budget_usd) - steps - usd)
     unit = -(time + cost) * batch + (cost * usd if cost else 0.0)
     return Question(exponent=time + cost, unit=unit, most=most)

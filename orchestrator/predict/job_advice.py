@@ -10,12 +10,12 @@ import numpy as np
 from orchestrator.analysis.advice import wish_in_words
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.advise import Judgement, Proposal, agenda, judge
-from orchestrator.predict.aim import Aim
 from orchestrator.predict.belief import Belief, Kinship
 from orchestrator.predict.candidates import Candidate, belief_in, question_of, why_not
 from orchestrator.predict.own import repeated
 from orchestrator.predict.pairs import Floats
 from orchestrator.predict.prior import Prior
+from orchestrator.predict.terms import Terms
 
 MOST_SETTINGS = 500
 """Of one job: all of them are judged again after each trial on the list."""
@@ -112,7 +112,7 @@ class JobAdvice:
 def advice_of(
     job: str,
     candidates: Sequence[Candidate],
-    aim: Aim,
+    terms: Terms,
     *,
     prior: Prior,
     kinship: Kinship,
@@ -123,12 +123,12 @@ def advice_of(
         raise ConfigError(
             f"{job} has {len(candidates):,} settings; advice is given on {MOST_SETTINGS} at most"
         )
-    left_out = [(each, told) for each in candidates if (told := why_not(each, aim, prior))]
-    known = [each for each in candidates if not why_not(each, aim, prior)]
+    left_out = [(each, told) for each in candidates if (told := why_not(each, terms, prior))]
+    known = [each for each in candidates if not why_not(each, terms, prior)]
     standings: list[Standing] = []
     errands: list[Errand] = []
     if known:
-        belief, question = belief_in(known, prior, kinship), question_of(known, aim)
+        belief, question = belief_in(known, prior, kinship), question_of(known, terms)
         judgement = judge(belief, question, repeat=prior.repeat)
         seconds = _seconds_of(known, belief) + (besides_seconds or 0.0)
         standings = _standings_of(known, belief, judgement, prior)
@@ -137,8 +137,8 @@ def advice_of(
             question,
             _costs_of(known, seconds),
             judgement=judgement,
-            left=math.inf if aim.budget_usd is None else aim.budget_usd,
-            confidence=aim.confidence,
+            left=math.inf if terms.budget_usd is None else terms.budget_usd,
+            confidence=terms.confidence,
             repeat=prior.repeat,
         )
         errands = [
@@ -147,9 +147,9 @@ def advice_of(
         ]
     return JobAdvice(
         job=job,
-        asked=wish_in_words(aim.wish, None),
-        confidence=aim.confidence,
-        budget_usd=aim.budget_usd,
+        asked=wish_in_words(terms.wish, None),
+        confidence=terms.confidence,
+        budget_usd=terms.budget_usd,
         standings=tuple(standings),
         errands=tuple(errands),
         left_out=tuple(

@@ -16,7 +16,6 @@ from orchestrator.core.price import Unpriced
 from orchestrator.core.wish import Wish
 from orchestrator.predict.advice_table import sentence_of, tables_of
 from orchestrator.predict.advise import Judgement, Probe, Question, agenda, judge, next_of
-from orchestrator.predict.aim import Aim
 from orchestrator.predict.analytic import Measured
 from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
 from orchestrator.predict.candidates import Candidate, belief_in
@@ -26,6 +25,7 @@ from orchestrator.predict.fit_kinship import fit_kinship
 from orchestrator.predict.job_advice import advice_of
 from orchestrator.predict.own import Own
 from orchestrator.predict.prior import learned_from
+from orchestrator.predict.terms import Terms
 
 KINSHIP = Kinship(devices=0.5, doublings=4.0)
 REPEAT = 0.02
@@ -172,9 +172,9 @@ def candidate(*seconds, step=NO_CPU, is_noisy=False, **changes):
 
 
 def advice_on(*candidates):
-    aim = Aim(wish=Wish(), confidence=0.9, budget_usd=None)
+    terms = Terms(wish=Wish(), confidence=0.9, budget_usd=None)
     known = {"prior": default_models().prior, "kinship": KINSHIP, "besides_seconds": None}
-    return advice_of("a job", candidates, aim, **known)
+    return advice_of("a job", candidates, terms, **known)
 
 
 def test_a_job_of_too_many_settings_is_refused():
@@ -234,14 +234,14 @@ def test_what_was_measured_beside_something_else_says_so():
     ],
 )
 def test_what_no_prediction_can_answer_is_refused(wish, budget_usd, message):
-    aim = Aim(wish=Wish(**wish), confidence=0.9, budget_usd=budget_usd)
+    terms = Terms(wish=Wish(**wish), confidence=0.9, budget_usd=budget_usd)
     with pytest.raises(ConfigError, match=message):
-        aim.check(price_list(rows={}, region=None))
+        terms.check(price_list(rows={}, region=None))
 
 
 def test_weights_are_in_any_unit():
     found = {
-        Aim(
+        Terms(
             wish=Wish(goal="balanced", weight_time=3 * unit, weight_cost=unit),
             confidence=0.9,
             budget_usd=None,

@@ -8,7 +8,7 @@ from orchestrator.core.wish import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
+class Terms:
     """What is asked for.
 
     Attributes:
