@@ -48,10 +48,10 @@ class Planned:
         downloads: what a run would first try to download.
     """
 
-    def __init__(self, prospect: verbs.Prospect) -> None:
-        self.plan: Plan = prospect.plan
-        self.downloads: tuple[str, ...] = prospect.downloads
-        self._balance = prospect.balance
+    def __init__(self, preview: verbs.Preview) -> None:
+        self.plan: Plan = preview.plan
+        self.downloads: tuple[str, ...] = preview.downloads
+        self._balance = preview.balance
 
     @property
     def points(self) -> pd.DataFrame:

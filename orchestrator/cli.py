@@ -172,11 +172,11 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
         told = codec.to_json(verbs.plan(settings, console=Console(quiet=True)).plan)
         console.print_json(told) if console.is_terminal else sys.stdout.write(f"{told}\n")
         return DONE
-    prospect = verbs.plan(settings, console=console)
-    print_plan(console, prospect.plan, prices=prospect.prices, list_all="--all" in flags)
-    if prospect.balance:
-        _tell_budget(prospect.balance)
-    for each in prospect.downloads:
+    preview = verbs.plan(settings, console=console)
+    print_plan(console, preview.plan, prices=preview.prices, list_all="--all" in flags)
+    if preview.balance:
+        _tell_budget(preview.balance)
+    for each in preview.downloads:
         say(console, f"run would first try to download: {each}")
     return DONE
 

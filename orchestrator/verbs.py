@@ -32,7 +32,7 @@ _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prospect:
+class Preview:
     """What would be run, at what price, within which budget, and what would be downloaded first."""
 
     plan: Plan
@@ -82,12 +82,12 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outc
     return pipeline.run_sweep(settings, situation, watch=watch, say=tell, ask=ask)
 
 
-def plan(settings: Settings, *, console: Console) -> Prospect:
+def plan(settings: Settings, *, console: Console) -> Preview:
     """Decide what becomes of every point; nothing is started."""
     situation = _look(settings, console, download=False)
     planned = pipeline.plan_sweep(settings, situation)
     decided = pipeline.with_predictions(planned, settings, situation)
-    return Prospect(
+    return Preview(
         plan=decided,
         prices=prices_in(decided, market_of(settings, today=situation.today)),
         downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),

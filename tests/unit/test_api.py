@@ -11,11 +11,11 @@ from orchestrator.core.budget import Balance, Budget, Spend
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.core.wish import FASTEST
 from orchestrator.reporting import write_report
-from orchestrator.verbs import Prospect
+from orchestrator.verbs import Preview
 
 
 def planned(plan, *, downloads=(), balance=None):
-    return api.Planned(Prospect(plan=plan, prices=(), downloads=downloads, balance=balance))
+    return api.Planned(Preview(plan=plan, prices=(), downloads=downloads, balance=balance))
 
 
 def test_a_plan_tells_its_totals_and_what_a_run_would_download():
