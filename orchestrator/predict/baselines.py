@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.predict.method import Predicted
+from orchestrator.predict.method import PredictedSteps
 from orchestrator.predict.pairs import Floats, Pair, Profiles, middle_of_repeats
 
 RATIO = "ratio"
@@ -18,9 +18,9 @@ class Ratio:
 
     factor: float
 
-    def predict(self, profiles: Profiles) -> Mapping[str, Predicted]:
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """By its one name."""
-        return {RATIO: Predicted(step_seconds=self.factor * profiles.step_seconds)}
+        return {RATIO: PredictedSteps(step_seconds=self.factor * profiles.step_seconds)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,10 +29,10 @@ class LogQuadratic:
 
     coefficients: Floats
 
-    def predict(self, profiles: Profiles) -> Mapping[str, Predicted]:
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """By its one name."""
         logs = np.polyval(self.coefficients, np.log(profiles.step_seconds))
-        return {LOG_QUADRATIC: Predicted(step_seconds=np.exp(logs))}
+        return {LOG_QUADRATIC: PredictedSteps(step_seconds=np.exp(logs))}
 
 
 def fit_ratio(trainings: Sequence[Pair]) -> Sequence[Ratio]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from orchestrator.predict.conformal import log_errors, quantile_of
 from orchestrator.predict.members import MEMBERS, Members, fit_members
-from orchestrator.predict.method import Predicted
+from orchestrator.predict.method import PredictedSteps
 from orchestrator.predict.pairs import Floats, Pair, Profiles, joined, middle_of_repeats
 
 ORCHESTRATOR = "orchestrator"
@@ -33,19 +33,19 @@ class Blend:
     quantile: float
     farthest: float
 
-    def predict(self, profiles: Profiles) -> Mapping[str, Predicted]:
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """By `orchestrator`, with intervals, and by its three members alone."""
         log_ratios, deviation = self.members.log_ratios(profiles)
         center = profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
         factor = np.exp(self.quantile * _scale(log_ratios, deviation))
-        blended = Predicted(
+        blended = PredictedSteps(
             step_seconds=center,
             low=center / factor,
             high=center * factor,
             in_range=deviation <= self.farthest,
         )
         alone = {
-            f"{ORCHESTRATOR}_{name}": Predicted(step_seconds=profiles.step_seconds * np.exp(column))
+            f"{ORCHESTRATOR}_{name}": PredictedSteps(step_seconds=profiles.step_seconds * np.exp(column))
             for name, column in zip(MEMBERS, log_ratios.T, strict=True)
         }
         return {ORCHESTRATOR: blended, **alone}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.predict.method import Fit, Predicted, Predictor
+from orchestrator.predict.method import Fit, PredictedSteps, Predictor
 from orchestrator.predict.pairs import Pair, Rows
 from orchestrator.predict.splits import folds_of
 
@@ -18,7 +18,7 @@ class HeldOut:
     method: str
     split: str
     pair: Pair
-    predicted: Predicted
+    predicted: PredictedSteps
 
 
 def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
@@ -41,7 +41,7 @@ def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
     return found
 
 
-def _joined(parts: Sequence[tuple[Rows, Predicted]]) -> Predicted:
+def _joined(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:
     """All rows in their order."""
     order = np.argsort(np.concatenate([rows for rows, _ in parts]))
 
@@ -49,7 +49,7 @@ def _joined(parts: Sequence[tuple[Rows, Predicted]]) -> Predicted:
         values = [getattr(predicted, name) for _, predicted in parts]
         return None if values[0] is None else np.concatenate(values)[order]
 
-    return Predicted(
+    return PredictedSteps(
         step_seconds=column("step_seconds"),
         low=column("low"),
         high=column("high"),

@@ -10,7 +10,7 @@ from orchestrator.predict.pairs import Floats, Pair, Profiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Predicted:
+class PredictedSteps:
     """Latencies on the target.
 
     Attributes:
@@ -28,7 +28,7 @@ class Predicted:
 class Predictor(Protocol):
     """Fitted to one pair."""
 
-    def predict(self, profiles: Profiles) -> Mapping[str, Predicted]:
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """By the method's name, and by the names of its members where it has any."""
         ...
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from orchestrator.predict.method import Predicted
+from orchestrator.predict.method import PredictedSteps
 from orchestrator.predict.network import Network, fit_networks
 from orchestrator.predict.op_clusters import OpClusters, clusters_of, seen_ops
 from orchestrator.predict.pairs import Floats, Pair, Profiles, some_repeats
@@ -38,7 +38,7 @@ class Profet:
     forest: Any
     network: Network
 
-    def predict(self, profiles: Profiles) -> Mapping[str, Predicted]:
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """By `profet`, and by its three members alone."""
         features = _features(self.clusters, profiles)
         members = {
@@ -47,7 +47,7 @@ class Profet:
             "profet_network": self.network.predict(features),
         }
         found = {PROFET: np.median(list(members.values()), axis=0), **members}
-        return {name: Predicted(step_seconds=each / _MICROSECONDS) for name, each in found.items()}
+        return {name: PredictedSteps(step_seconds=each / _MICROSECONDS) for name, each in found.items()}
 
 
 def fit_profet(trainings: Sequence[Pair]) -> Sequence[Profet]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from orchestrator.analysis.wording import Spread
 from orchestrator.predict.bootstrap import mean_over_models
 from orchestrator.predict.held_out import HeldOut
-from orchestrator.predict.method import Predicted
+from orchestrator.predict.method import PredictedSteps
 from orchestrator.predict.pairs import Floats
 
 
@@ -76,7 +76,7 @@ def rows_of(found: Sequence[HeldOut]) -> Rows:
     )
 
 
-def _in_range(predicted: Predicted) -> NDArray[np.bool_]:
+def _in_range(predicted: PredictedSteps) -> NDArray[np.bool_]:
     if predicted.in_range is None:
         return np.ones(len(predicted.step_seconds), dtype=np.bool_)
     return predicted.in_range

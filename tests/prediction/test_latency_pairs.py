@@ -9,7 +9,7 @@ from latency_values import FAST, SLOW, both_ways, known_pair, schema_frame
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.baselines import fit_log_quadratic, fit_ratio
 from orchestrator.predict.held_out import held_out_predictions
-from orchestrator.predict.method import Predicted
+from orchestrator.predict.method import PredictedSteps
 from orchestrator.predict.pairs import middle_of_repeats, pairs_of, some_repeats
 from orchestrator.predict.read import read_latencies
 from orchestrator.predict.splits import BY_FAMILY, BY_MODEL, folds_of
@@ -73,7 +73,7 @@ class Recall:
         self.middle = float(np.median(training.target_seconds))
 
     def predict(self, profiles):
-        return {"recall": Predicted(step_seconds=np.full(len(profiles.step_seconds), self.middle))}
+        return {"recall": PredictedSteps(step_seconds=np.full(len(profiles.step_seconds), self.middle))}
 
 
 def test_nothing_of_a_model_is_known_to_who_predicts_it(pair):

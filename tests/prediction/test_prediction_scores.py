@@ -8,7 +8,7 @@ import pytest
 from orchestrator.predict.bootstrap import difference_over_models, mean_over_models
 from orchestrator.predict.conformal import quantile_of, with_intervals
 from orchestrator.predict.held_out import HeldOut
-from orchestrator.predict.method import Predicted
+from orchestrator.predict.method import PredictedSteps
 from orchestrator.predict.pairs import Pair, Profiles
 from orchestrator.predict.ranks import rank_accuracy
 from orchestrator.predict.scores import coverage_by_family, rows_of, score_of
@@ -33,7 +33,7 @@ def pair(models, *, anchor="a", target="b", here=None, there=None):
 
 
 def held_out(of, predicted, **changes):
-    found = Predicted(step_seconds=np.array(predicted, dtype=float), **changes)
+    found = PredictedSteps(step_seconds=np.array(predicted, dtype=float), **changes)
     return HeldOut(method="mine", split="leave_one_model_out", pair=of, predicted=found)
 
 
