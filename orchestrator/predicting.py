@@ -22,7 +22,7 @@ from orchestrator.means import market_of
 from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import Berth, berths_of, host_cpu_of, hosts_of
 from orchestrator.predict.basis import Asked, basis_of
-from orchestrator.predict.candidates import Candidate
+from orchestrator.predict.contenders import Contender
 from orchestrator.predict.corrector import Corrected, corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of, measured_step
@@ -134,7 +134,7 @@ def advised(overrides: Sequence[str], *, confidence: float, working_directory: P
     return tuple(
         advice_of(
             job,
-            _candidates(points, known),
+            _contenders(points, known),
             terms,
             prior=known.models.prior,
             kinship=known.models.kinship,
@@ -161,13 +161,13 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     return found
 
 
-def _candidates(points: Sequence[Point], known: _Known) -> list[Candidate]:
+def _contenders(points: Sequence[Point], known: _Known) -> list[Contender]:
     """Of one workload, each estimated as if nothing of it had been measured."""
     corrected = known.corrected_by(each for each in known.own if each.trial.workload != points[0].workload)
     asked = [(point, _asked(point)) for point in points]
     bases = [(point, each, basis_of(each, known.models)) for point, each in asked]
     return [
-        Candidate(
+        Contender(
             point=point,
             hardware=basis.peers,
             network=basis.workload,

@@ -11,7 +11,7 @@ from orchestrator.analysis.advice import wish_in_words
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.advise import Judgement, Proposal, agenda, judge
 from orchestrator.predict.belief import Belief, Kinship
-from orchestrator.predict.candidates import Candidate, belief_in, question_of, why_not
+from orchestrator.predict.contenders import Contender, belief_in, question_of, why_not
 from orchestrator.predict.own import repeated
 from orchestrator.predict.pairs import Floats
 from orchestrator.predict.prior import Prior
@@ -111,7 +111,7 @@ class JobAdvice:
 
 def advice_of(
     job: str,
-    candidates: Sequence[Candidate],
+    contenders: Sequence[Contender],
     terms: Terms,
     *,
     prior: Prior,
@@ -119,12 +119,12 @@ def advice_of(
     besides_seconds: float | None,
 ) -> JobAdvice:
     """On the settings of one job."""
-    if len(candidates) > MOST_SETTINGS:
+    if len(contenders) > MOST_SETTINGS:
         raise ConfigError(
-            f"{job} has {len(candidates):,} settings; advice is given on {MOST_SETTINGS} at most"
+            f"{job} has {len(contenders):,} settings; advice is given on {MOST_SETTINGS} at most"
         )
-    left_out = [(each, told) for each in candidates if (told := why_not(each, terms, prior))]
-    known = [each for each in candidates if not why_not(each, terms, prior)]
+    left_out = [(each, told) for each in contenders if (told := why_not(each, terms, prior))]
+    known = [each for each in contenders if not why_not(each, terms, prior)]
     standings: list[Standing] = []
     errands: list[Errand] = []
     if known:
@@ -162,7 +162,7 @@ def advice_of(
 
 
 def _standings_of(
-    known: Sequence[Candidate], belief: Belief, judgement: Judgement, prior: Prior
+    known: Sequence[Contender], belief: Belief, judgement: Judgement, prior: Prior
 ) -> list[Standing]:
     repeats = [repeated(each.measured, prior).of_one if each.measured else prior.repeat for each in known]
     factors = np.exp(prior.quantile * np.hypot(belief.deviation, repeats))
@@ -186,13 +186,13 @@ def _standings_of(
     return sorted(found, key=lambda each: -each.chance)
 
 
-def _seconds_of(known: Sequence[Candidate], belief: Belief) -> Floats:
+def _seconds_of(known: Sequence[Contender], belief: Belief) -> Floats:
     """[setting] of all steps of a trial, likely."""
     found: Floats = np.array([each.point.steps for each in known]) * np.exp(belief.mean)
     return found
 
 
-def _costs_of(known: Sequence[Candidate], seconds: Floats) -> Floats:
+def _costs_of(known: Sequence[Contender], seconds: Floats) -> Floats:
     """[setting] of measuring it: time ranks them where a price is missing; what was measured is not again."""
     usd = np.array([each.usd_of(value) for each, value in zip(known, seconds.tolist(), strict=True)])
     costs: Floats = np.where(np.isnan(usd).any(), seconds, usd)
@@ -200,7 +200,7 @@ def _costs_of(known: Sequence[Candidate], seconds: Floats) -> Floats:
     return costs
 
 
-def _errand_of(each: Candidate, proposal: Proposal, *, seconds: float, chance_then: float) -> Errand:
+def _errand_of(each: Contender, proposal: Proposal, *, seconds: float, chance_then: float) -> Errand:
     usd = each.usd_of(seconds)
     return Errand(
         setting=each.setting,

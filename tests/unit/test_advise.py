@@ -18,7 +18,7 @@ from orchestrator.predict.advice_table import sentence_of, tables_of
 from orchestrator.predict.advise import Judgement, Probe, Question, agenda, judge, next_of
 from orchestrator.predict.analytic import Measured
 from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
-from orchestrator.predict.candidates import Candidate, belief_in
+from orchestrator.predict.contenders import Contender, belief_in
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.demand import Demand
 from orchestrator.predict.fit_kinship import fit_kinship
@@ -155,13 +155,13 @@ def test_nothing_measured_changes_nothing():
 NO_CPU = Refusal(reason="no CPU was measured", to_measure="it")
 
 
-def candidate(*seconds, step=NO_CPU, is_noisy=False, **changes):
+def contender(*seconds, step=NO_CPU, is_noisy=False, **changes):
     """A setting with repeats that took so long a step, of which others tell nothing."""
     repeats = (
         Own(trial=trial_spec(repeat=number), step_seconds=each, sweep="mine", is_noisy=is_noisy)
         for number, each in enumerate(seconds)
     )
-    return Candidate(
+    return Contender(
         point=point(**changes),
         hardware=tuple(changes.items()),
         network=0.3,
@@ -171,14 +171,14 @@ def candidate(*seconds, step=NO_CPU, is_noisy=False, **changes):
     )
 
 
-def advice_on(*candidates):
+def advice_on(*contenders):
     terms = Terms(wish=Wish(), confidence=0.9, budget_usd=None)
     known = {"prior": default_models().prior, "kinship": KINSHIP, "besides_seconds": None}
-    return advice_of("a job", candidates, terms, **known)
+    return advice_of("a job", contenders, terms, **known)
 
 
 def test_a_job_of_too_many_settings_is_refused():
-    one = candidate()
+    one = contender()
     assert advice_on(one).winner is None
     with pytest.raises(ConfigError, match="a job has 501 settings; advice is given on 500 at most"):
         advice_on(*[one] * 501)
@@ -186,7 +186,7 @@ def test_a_job_of_too_many_settings_is_refused():
 
 def test_a_winner_is_as_sure_as_its_repeats_lie_close():
     def advice(*factors):
-        return advice_on(candidate(*factors), candidate(*(1.1 * each for each in factors), precision="bf16"))
+        return advice_on(contender(*factors), contender(*(1.1 * each for each in factors), precision="bf16"))
 
     close, apart = advice(1.0, 1.01, 0.99), advice(1.0, 1.5, 0.67)
     assert [close.is_clear, apart.is_clear] == [True, False]
@@ -197,25 +197,25 @@ def test_a_winner_is_as_sure_as_its_repeats_lie_close():
 
 def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
     prior = default_models().prior
-    (alone,), (often,) = (advice_on(candidate(*[1.0] * count)).standings for count in (1, 20))
+    (alone,), (often,) = (advice_on(contender(*[1.0] * count)).standings for count in (1, 20))
     assert math.log(alone.high) == pytest.approx(prior.quantile * prior.repeat * math.sqrt(2))
     learned = learned_from([0.0] * 20, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
     assert math.log(often.high) == pytest.approx(prior.quantile * learned.deviation)
     predicted = Estimate(low=0.5, likely=1.0, high=2.0, source="a guess")
-    (standing,) = advice_on(candidate(step=predicted)).standings
+    (standing,) = advice_on(contender(step=predicted)).standings
     assert standing.high == pytest.approx(2.0, rel=0.01)
 
 
 @pytest.mark.parametrize("step", [NO_CPU, Estimate(low=1e-6, likely=1.0, high=1e6, source="a guess")])
 def test_a_measurement_counts_once_whether_others_tell_of_its_setting_or_not(step):
-    prior, (one,) = default_models().prior, (candidate(2.0, step=step),)
+    prior, (one,) = default_models().prior, (contender(2.0, step=step),)
     found = belief_in([one], prior, KINSHIP)
     assert math.exp(found.mean[0]) == pytest.approx(2.0, rel=0.01)
     assert found.deviation[0] == pytest.approx(prior.repeat, rel=0.01)
 
 
 def test_what_was_measured_beside_something_else_says_so():
-    advice = advice_on(candidate(1.0, 1.0, is_noisy=True), candidate(2.0, precision="bf16"))
+    advice = advice_on(contender(1.0, 1.0, is_noisy=True), contender(2.0, precision="bf16"))
     assert "fp32, batch 64, measured, 2 noisy, is clear" in sentence_of(advice)
     (table,) = tables_of(advice)
     assert [row[1] for row in table.rows] == ["measured, 2 noisy", "measured"]

@@ -21,7 +21,7 @@ _SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Contender:
     """A setting of a job, whatever its trainer.
 
     Attributes:
@@ -86,7 +86,7 @@ class Candidate:
         )
 
 
-def why_not(each: Candidate, terms: Terms, prior: Prior) -> Refusal | None:
+def why_not(each: Contender, terms: Terms, prior: Prior) -> Refusal | None:
     """Why a setting cannot be judged; None: it can."""
     if terms.needs_prices and isinstance(each.price, Unpriced):
         return Refusal(reason=each.price.reason, to_measure="nothing: it needs a price")
@@ -95,7 +95,7 @@ def why_not(each: Candidate, terms: Terms, prior: Prior) -> Refusal | None:
     return None
 
 
-def belief_in(known: Sequence[Candidate], prior: Prior, kinship: Kinship) -> Belief:
+def belief_in(known: Sequence[Contender], prior: Prior, kinship: Kinship) -> Belief:
     """What is thought of settings that can be judged, with what was measured of them."""
     thoughts = [thought for each in known if (thought := each.thought(prior))]
     found = {
@@ -109,13 +109,13 @@ def belief_in(known: Sequence[Candidate], prior: Prior, kinship: Kinship) -> Bel
     )
 
 
-def question_of(candidates: Sequence[Candidate], terms: Terms) -> Question:
+def question_of(contenders: Sequence[Contender], terms: Terms) -> Question:
     """Time^a x cost^b of a sample is to be least; limits are of one trial, its steps alone."""
     time, cost = terms.weights
-    batch = np.log([each.point.global_batch_size for each in candidates])
-    steps = np.log([each.point.steps for each in candidates])
-    usd = np.log([each.usd_per_second for each in candidates])
-    most = np.full(len(candidates), math.inf)
+    batch = np.log([each.point.global_batch_size for each in contenders])
+    steps = np.log([each.point.steps for each in contenders])
+    usd = np.log([each.usd_per_second for each in contenders])
+    most = np.full(len(contenders), math.inf)
     if terms.wish.deadline_hours is not None:
         most = np.minimum(most, math.log(terms.wish.deadline_hours * _SECONDS_PER_HOUR) - steps)
     if terms.wish.budget_usd is not None:
