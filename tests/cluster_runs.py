@@ -10,7 +10,7 @@ from builders import placement, trial_spec
 from cluster_values import CPU, cluster, pool
 from noop_trials import Unwatched, mission
 from plan_values import node
-from trainer_runs import python_of
+from trainer_runs import RUNS, python_of
 
 from orchestrator.core.inventory import of_cluster
 from orchestrator.core.placement import Placement
@@ -40,9 +40,10 @@ def long_trial() -> Placement:
 
 
 def two_workers(trainer: str, *, num_hosts: int, steps: int = 120, **changes: Any) -> Placement:
-    """A measured trial of two processes, on one node or on two; `changes` are those of its placement."""
+    """A measured trial of two replicas, on one node or on two; `changes` are those of its placement."""
     spec = _spec(trainer, num_workers=2, num_hosts=num_hosts, replicas=2, steps=steps)
-    both = {"replicas": 2, "num_processes": 2, "num_hosts": num_hosts}
+    processes = num_hosts if trainer == "torch_xla" else 2
+    both = {"replicas": 2, "num_processes": processes, "num_hosts": num_hosts}
     return placement(spec, threads=1, **both, **_NODE, **changes)
 
 
@@ -82,7 +83,7 @@ def told_of(folder: Path, **changes: Any) -> Mission:
     defaults = {
         "data_paths": {"synthetic:1": str(data)},
         "deadlines": Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=300.0),
-        "pythons": {name: str(python_of(name)) for name in ("noop", "torch_ddp", "tensorflow")},
+        "pythons": {name: str(python_of(name).absolute()) for name in (*RUNS, "noop")},
         "checkpointing": always,
         "retry_limits": {"worker_lost": 1},
     }

@@ -50,6 +50,9 @@ RUNS: dict[str, dict[str, tuple[str, int, int]]] = {
 COMPILED, TWO_COMPILED = "compiled", "two compiled processes"
 """Runs like `fp32` and `two processes` with compiled steps, where compiling is a choice."""
 
+TWO_HOSTS = "two hosts"
+"""A run of two processes with a mesh of two devices each, which exchange what hosts do."""
+
 COMPILED_SOON = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
 """XLA compiles for a CPU in a third of the time under these; the last losses of a GAN stayed the same."""
 
@@ -110,7 +113,8 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
         folder = Path(name)
         data_set = workload(task, WORKLOADS[task]).data.data_set
         data = resolve(data_set, "synthetic", cache=folder, download=False).path
-        jobs = {run: jobs_of(trainer, task, shape, data=data) for run, shape in RUNS[trainer].items()}
+        shapes = RUNS[trainer] | runs_over_hosts(trainer, task)
+        jobs = {run: jobs_of(trainer, task, shape, data=data) for run, shape in shapes.items()}
         for run, shape in compiled_runs(trainer, task).items():
             jobs[run] = jobs_of(trainer, task, shape, data=data, options={"compile": "on"})
         (folder / "runs.json").write_text(json.dumps(to_plain(jobs)))
@@ -129,6 +133,12 @@ def compiled_runs(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
         return {}
     alone = {COMPILED: ("fp32", 1, 1)}
     return alone | {TWO_COMPILED: ("fp32", 2, 2)} if task == "mnist_cnn" else alone
+
+
+def runs_over_hosts(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
+    """Of a trainer with a process for each host: one network, and two with batch normalisation."""
+    covered = trainer == "torch_xla" and task in ("mnist_cnn", "mnist_gan")
+    return {TWO_HOSTS: ("fp32", 2, 4)} if covered else {}
 
 
 def jobs_of(

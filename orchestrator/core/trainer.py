@@ -61,6 +61,8 @@ class TrainerInfo:
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
         spans_hosts: kinds of device whose replicas it trains on several hosts.
+        over_hosts: kind of device -> what a reader of a result on several hosts must know, in the words that
+            follow the name.
         options: knob -> the values that it may have, its default first.
         run_on: kinds of device on which those who wrote it have run it; a trial measured on another says so.
         generations: of TPUs that it knows, as slices are called; none: all.
@@ -88,6 +90,7 @@ class TrainerInfo:
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
     spans_hosts: tuple[DeviceKind, ...] = ()
+    over_hosts: Mapping[DeviceKind, str] = field(default_factory=dict)
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     python_variable: str | None = None
     run_on: tuple[DeviceKind, ...] = ("cpu",)

@@ -114,7 +114,11 @@ def _measured(asked: Asked, *, site: Site) -> Placement:
         chips=devices * point.device.chips,
         start_method=_start_method(asked, kinds=[point.device.kind]),
         trains=asked.trainer.trains,
-        warnings=(*_crowd(processes_per_host, cpus), *_first_run(asked, kind=point.device.kind)),
+        warnings=(
+            *_crowd(processes_per_host, cpus),
+            *_first_run(asked, kind=point.device.kind),
+            *_over_hosts(asked),
+        ),
     )
 
 
@@ -259,6 +263,12 @@ def _first_run(asked: Asked, *, kind: DeviceKind) -> tuple[str, ...]:
     if kind in asked.trainer.run_on:
         return ()
     return (f"{asked.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
+
+
+def _over_hosts(asked: Asked) -> tuple[str, ...]:
+    """What the trainer has to say of several hosts."""
+    said = asked.trainer.over_hosts.get(asked.point.device.kind)
+    return (f"{asked.trainer.name} {said}",) if said and asked.trial.num_hosts > 1 else ()
 
 
 def _count(replicas: int) -> str:

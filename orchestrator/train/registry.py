@@ -49,8 +49,10 @@ def _tensorflow_stand_ins(kind: DeviceKind, /, *, replicas: int, num_processes: 
     return ("logical CPU devices for GPUs",) if replicas > 1 else ()
 
 
-def _xla_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
-    return ("PJRT's CPU devices for TPU chips",)
+def _xla_stand_ins(_kind: DeviceKind, /, *, num_processes: int, **_: int) -> tuple[str, ...]:
+    """A process is a host."""
+    between_hosts = ("gloo for the collectives between hosts",) if num_processes > 1 else ()
+    return ("PJRT's CPU devices for TPU chips", *between_hosts)
 
 
 _TORCH_PRELOADED = (
@@ -173,6 +175,12 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.xla_spmd,
                 preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
                 fork_proven=("cpu",),
+                spans_hosts=("cpu", "tpu"),
+                over_hosts={
+                    # pytorch/xla issues 5005, 9089, 9496
+                    "cpu": "has gloo average the gradients of CPU hosts, by way of their memory, for XLA has "
+                    "no collectives between them"
+                },
                 refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
                 rehearsed_with=_xla_stand_ins,
             ),

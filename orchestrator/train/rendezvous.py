@@ -70,14 +70,17 @@ def tensorflow_cluster(seat: Seat) -> Mapping[str, str]:
 def xla_spmd(seat: Seat) -> Mapping[str, str]:
     """PJRT's device; one process drives those of its host. On a CPU there is a virtual one for each replica.
 
-    The hosts of a TPU slice find each other by their names, in the order of their places in the slice; a
-    single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU; the trainer's
-    mesh is of one host so far, so that no trial is given several.
+    The hosts of a TPU slice find each other by their addresses, in the order of their places in the slice; a
+    single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU. CPU hosts
+    meet in a group of `torch.distributed`.
     """
+    num_processes = len(seat.addresses)
     variables = {**_process(seat), "PJRT_DEVICE": _PJRT_DEVICES[seat.kind]}
     if seat.kind == "cpu":
-        variables["CPU_NUM_DEVICES"] = str(seat.replicas)
+        variables["CPU_NUM_DEVICES"] = str(seat.replicas // num_processes)
         variables["NPROC"] = str(seat.threads)  # sizes the thread pool of XLA's CPU client
+    if seat.kind == "cpu" and num_processes > 1:
+        variables |= torch_distributed(seat)
     if seat.kind == "tpu" and seat.num_hosts > 1:
         variables["TPU_WORKER_ID"] = str(seat.host)
         variables["TPU_WORKER_HOSTNAMES"] = ",".join(_host_and_port(each)[0] for each in seat.addresses)

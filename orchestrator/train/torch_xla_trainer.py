@@ -1,7 +1,7 @@
 """Data-parallel training with PyTorch/XLA: one process drives all devices of its host through SPMD."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, Precision, label_of
 from orchestrator.train.torch_observation import FirstProduct
+from orchestrator.train.torch_process import join, leave, listen
 from orchestrator.train.torch_state import arrays_of, put_back
+from orchestrator.train.torch_xla_hosts import average_gradients, mean_over_hosts
 from workloads.data.batches import Batches
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.recurrent import fused_recurrent
@@ -34,15 +36,18 @@ _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "CUDA": "gpu", "TPU": "tpu"}
 class TorchXlaTrainer:
     """One replica: a plain XLA device. Several: a mesh over which batches are split and weights copied.
 
-    The compiler adds the sum of the gradients. Run on PJRT's CPU device; on a TPU it follows the
-    documentation and has not been run.
+    The mesh is of all hosts of a TPU slice, and the compiler adds the sum of the gradients; between CPU hosts
+    gloo does, for XLA has no collectives there. Run on PJRT's CPU device; on a TPU, of one host or several,
+    it follows documentation and source and has not been run.
     """
 
     def __init__(self) -> None:
         self.samples = 0
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
-        """Mesh, model, optimizer, and the batches of one pass, each split over the mesh."""
+        """Rendezvous, mesh, model, and the batches of one pass, each split over the mesh."""
+        self._is_grouped = self._sums = job.kind == "cpu" and job.world_size > 1
+        listener = listen(job) if self._is_grouped else None
         precision = PRECISIONS[job.precision]
         if precision.xla_matmul != backends.get_mat_mul_precision():
             backends.set_mat_mul_precision(precision.xla_matmul)
@@ -55,6 +60,8 @@ class TorchXlaTrainer:
         self._networks = Networks(workload, job.trial.seed).to(self._device)
         self._first_product = FirstProduct(self._networks)
         self._autocast = _autocast(precision)
+        if self._is_grouped:
+            join(job, device=torch.device("cpu"), listener=listener)
         self._batches = batches
         num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
         self._staged = [self._batch(index) for index in range(num_staged)]
@@ -62,6 +69,7 @@ class TorchXlaTrainer:
     def begin(self, phase: Phase) -> None:
         """Free the weights that the phase trains."""
         trained = self._networks.train_in(phase)
+        self._trained = [each for parameters in trained.values() for each in parameters]
         self._replica = Losses(self._networks, phase)
         self._optimizers = [
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
@@ -78,12 +86,14 @@ class TorchXlaTrainer:
         with self._autocast:
             losses = self._replica(batch)
         torch.autograd.backward(sum(losses.values()))
+        if self._sums:
+            average_gradients(self._trained)
         for optimizer in self._optimizers:
             optimizer.step()
         self._losses = {name: loss.detach() for name, loss in losses.items()}
         torch_xla.sync()
         self._example = batch["x"]
-        self.samples += len(batch["x"])
+        self.samples += len(batch["x"]) // runtime.process_count()
 
     def synchronize(self) -> None:
         """Run what is recorded, and wait for all devices."""
@@ -91,18 +101,22 @@ class TorchXlaTrainer:
         xla_model.wait_device_ops()
 
     def losses(self) -> Mapping[str, float]:
-        """Losses of the last step: their means are over the global batch already."""
-        return dict(zip(self._losses, torch.stack(list(self._losses.values())).tolist(), strict=True))
+        """Losses of the last step: their means are over the whole mesh's share of the batch already."""
+        losses = torch.stack(list(self._losses.values())).cpu()
+        if self._is_grouped:
+            losses = mean_over_hosts(losses)
+        return dict(zip(self._losses, losses.tolist(), strict=True))
 
-    def without_exchange(self) -> None:
-        """The compiler adds the gradients up within the step's program."""
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """Of CPU hosts; elsewhere the compiler adds the gradients up within the step's program."""
+        return self._apart() if self._is_grouped else None
 
     def compile_count(self) -> int | None:
         """Graphs that were compiled, of the step and of everything else."""
         return metrics.counter_value("UncachedCompile") or 0
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
-        """Chunks are of the training batch's size, so that they split over the mesh."""
+        """Chunks are of the training batch's size, so that they split over the mesh; each host has all."""
         chunk = self._batches.global_batch_size
         return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
@@ -142,7 +156,16 @@ class TorchXlaTrainer:
         xla_model.set_rng_state(arrays["draws.xla"].item())
 
     def close(self) -> None:
-        """One process has nobody to leave."""
+        """Leave the process group, if there is one."""
+        leave(self)
+
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        self._sums = False
+        try:
+            yield
+        finally:
+            self._sums = True
 
     def _predict(self, samples: Any) -> Outputs:
         network = self._networks[self._workload.quality.network].eval()
@@ -152,18 +175,24 @@ class TorchXlaTrainer:
         return outputs.cpu().numpy()
 
     def _batch(self, index: int) -> dict[str, Tensor]:
-        """Global batch `index`, split over the mesh; classes are int64 in PyTorch."""
+        """This host's part of batch `index`, split over its devices; classes are int64 in PyTorch."""
         batch = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
         tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
         return {
-            name: self._split(tensor.long() if name == "y" else tensor) for name, tensor in tensors.items()
+            name: self._split(tensor.long() if name == "y" else tensor, is_part=True)
+            for name, tensor in tensors.items()
         }
 
-    def _split(self, host: Tensor) -> Tensor:
-        """Send a tensor to the devices, each the part of the leading axis that is its own."""
+    def _split(self, host: Tensor, *, is_part: bool = False) -> Tensor:
+        """Send a tensor to the devices, each the part of the leading axis that is its own.
+
+        Args:
+            is_part: of a larger one, of which the other hosts of the mesh have the rest; else each has all.
+        """
         sharding = None
         if self._mesh is not None:
-            sharding = spmd.ShardingSpec(self._mesh, ("data", *[None] * (host.ndim - 1)))
+            axes = ("data", *[None] * (host.ndim - 1))
+            sharding = spmd.ShardingSpec(self._mesh, axes, minibatch=is_part)
         sent: list[Tensor] = xla_model.send_cpu_data_to_device([host], self._device, sharding)
         return sent[0]
 
@@ -176,13 +205,17 @@ def _autocast(precision: Precision) -> AbstractContextManager[object]:
 
 
 def _mesh(job: WorkerJob) -> Any:
-    """A mesh `data` over all devices, or None for one replica. Raises TrialError if there are not as many."""
-    if job.replicas == 1:
+    """A mesh `data` over all devices that one program runs on, or None for one device.
+
+    Those of all hosts of a TPU slice, or of this CPU host. Raises TrialError if there are not as many.
+    """
+    asked = job.replicas // job.world_size if job.kind == "cpu" else job.replicas
+    if asked == 1:
         return None
     runtime.use_spmd()  # before any tensor
-    count = runtime.addressable_runtime_device_count()
-    if count != job.replicas:
-        raise TrialError("device_mismatch", f"trial asks for {job.replicas} XLA devices; PJRT has {count}")
+    count = runtime.global_runtime_device_count()
+    if count != asked:
+        raise TrialError("device_mismatch", f"trial asks for {asked} XLA devices; PJRT has {count}")
     return spmd.Mesh(np.arange(count), (count,), ("data",))
 
 

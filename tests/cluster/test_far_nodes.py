@@ -22,13 +22,13 @@ from workloads.origins import Origin
 pytest.importorskip("ray", reason="Ray is not installed")
 
 XLA = python_of("torch_xla").absolute()
+TRAINERS = ["torch_ddp", "tensorflow", *(["torch_xla"] if XLA.exists() else [])]
 ASKED = {
     **{
         f"{trainer} on {hosts}": two_workers(trainer, num_hosts=hosts)
-        for trainer in ("torch_ddp", "tensorflow")
+        for trainer in TRAINERS
         for hosts in (1, 2)
     },
-    **({"torch_xla": one_process("torch_xla", steps=120)} if XLA.exists() else {}),
     "a workload of one's own": one_process("noop", workload="mine", steps=120),
 }
 REFUSED = {
@@ -101,7 +101,7 @@ def test_the_logs_come_back_to_the_driver(records, folder, name):
     assert {each.name for each in (folder / records[name].log_path).iterdir()} == ranks
 
 
-@pytest.mark.parametrize("trainer", ["torch_ddp", "tensorflow"])
+@pytest.mark.parametrize("trainer", TRAINERS)
 def test_two_machines_learn_what_one_learns(records, trainer):
     one, two = (records[f"{trainer} on {hosts}"] for hosts in (1, 2))
     assert len({two.placement.node, *two.placement.other_nodes}) == 2

@@ -9,6 +9,7 @@ from cluster_runs import LONG, Striker, run, told_of, two_workers
 from noop_trials import Unwatched
 from processes import Family
 from static_cluster import node_id_of, raylet_above
+from trainer_runs import python_of
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
@@ -54,9 +55,10 @@ def nodes_had_by(record: TrialRecord) -> set[str]:
 def test_two_nodes_train_the_weights_that_one_trains(nodes, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-    asked = [two_workers(name, num_hosts=hosts) for name in ("torch_ddp", "tensorflow") for hosts in (1, 2)]
+    trainers = ["torch_ddp", "tensorflow", *(["torch_xla"] if python_of("torch_xla").exists() else [])]
+    asked = [two_workers(name, num_hosts=hosts) for name in trainers for hosts in (1, 2)]
     records = {each.trial_id: each for each in run(nodes, told_of(tmp_path), *asked, watcher=Unwatched())}
-    assert [each.failure for each in records.values()] == [None] * 4
+    assert [each.failure for each in records.values()] == [None] * len(asked)
     for first, second in zip(asked[::2], asked[1::2], strict=True):
         one, two = records[first.trial_id], records[second.trial_id]
         assert nodes_had_by(two) == names_of(nodes)
@@ -64,7 +66,8 @@ def test_two_nodes_train_the_weights_that_one_trains(nodes, tmp_path):
         step_of_one, weights_of_one = newest_checkpoint(tmp_path, one)
         step_of_two, weights_of_two = newest_checkpoint(tmp_path, two)
         assert step_of_one == step_of_two
-        for name, array in weights_of_one.items():
+        trained = {name: array for name, array in weights_of_one.items() if not name.startswith("draws.")}
+        for name, array in trained.items():
             np.testing.assert_allclose(weights_of_two[name], array, atol=TOLERANCE)
 
 

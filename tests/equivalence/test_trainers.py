@@ -11,12 +11,14 @@ from trainer_runs import (
     MATRIX_SIZE,
     RUNS,
     STEPS,
+    TWO_HOSTS,
     WORKLOADS,
     Outcome,
     compiled_runs,
     initial_state,
     outcomes_of,
     python_of,
+    runs_over_hosts,
 )
 
 from workloads.network import Network
@@ -47,7 +49,7 @@ PARALLEL = [
     (task, trainer, name)
     for task in WORKLOADS
     for trainer, runs in RUNS.items()
-    for name in runs
+    for name in runs | runs_over_hosts(trainer, task)
     if name.startswith("two")
 ]
 
@@ -151,26 +153,34 @@ def test_compiled_steps_are_observed_as_the_others_are(task: str, trainer: str) 
     assert len(set(steps[3:])) == 1
 
 
-@pytest.mark.parametrize("task", WORKLOADS)
-def test_processes_that_exchange_nothing_learn_of_their_own_share_alone(task: str) -> None:
-    outcomes = run(task, "torch_ddp", "two processes")
+@pytest.mark.parametrize(
+    ("task", "trainer", "name"),
+    [
+        *((task, "torch_ddp", "two processes") for task in WORKLOADS),
+        *((task, "torch_xla", name) for task in WORKLOADS for name in runs_over_hosts("torch_xla", task)),
+    ],
+)
+def test_processes_that_exchange_nothing_learn_of_their_own_share_alone(task, trainer, name) -> None:
+    outcomes = run(task, trainer, name)
     first, second = (outcome.state for outcome in outcomes)
     assert all((first[name] == second[name]).all() for name in first)
     assert len({outcome.sum_apart for outcome in outcomes}) == 2
 
 
 @pytest.mark.parametrize(
-    ("trainer", "name"), [(trainer, name) for trainer in RUNS for name in RUNS[trainer]], ids="-".join
+    ("trainer", "name"),
+    [(trainer, name) for trainer in RUNS for name in RUNS[trainer] | runs_over_hosts(trainer, "mnist_cnn")],
+    ids="-".join,
 )
 def test_an_exchange_is_left_out_only_where_there_is_one_and_the_framework_can(trainer, name) -> None:
-    can = (trainer, name) == ("torch_ddp", "two processes")
+    can = (trainer, name) in (("torch_ddp", "two processes"), ("torch_xla", TWO_HOSTS))
     assert all((outcome.sum_apart is not None) == can for outcome in run("mnist_cnn", trainer, name))
 
 
 @pytest.mark.parametrize("trainer", RUNS)
 @pytest.mark.parametrize("task", WORKLOADS)
 def test_devices_counted_over_all_ranks_are_the_replicas(task: str, trainer: str) -> None:
-    for name, (_, processes, replicas) in RUNS[trainer].items():
+    for name, (_, processes, replicas) in (RUNS[trainer] | runs_over_hosts(trainer, task)).items():
         outcomes = run(task, trainer, name)
         assert len(outcomes) == processes
         assert sum(outcome.facts.count for outcome in outcomes) == replicas

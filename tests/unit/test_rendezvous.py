@@ -94,18 +94,34 @@ def test_xla_has_a_virtual_cpu_device_for_each_replica() -> None:
     assert (found["PJRT_DEVICE"], found["CPU_NUM_DEVICES"], found["NPROC"]) == ("CPU", "2", "1")
 
 
-@pytest.mark.parametrize("replicas", [8, 4, 16])
-def test_xla_on_one_host_of_tpus_drives_what_is_there_and_looks_for_no_other(replicas) -> None:
-    """v3-8, v5e-8 and v6e-16 on one host: cores or chips, as the device's file counts them."""
-    found = rendezvous.xla_spmd(seat(kind="tpu", replicas=replicas, threads=4))
-    assert found == {"OMP_NUM_THREADS": "4", "PJRT_DEVICE": "TPU"}
+def test_xla_on_cpu_hosts_has_the_replicas_of_its_own_and_meets_the_others() -> None:
+    addresses = ("10.0.0.1:4001", "10.0.0.2:4002")
+    found = rendezvous.xla_spmd(seat(1, addresses, replicas=4, num_hosts=2, interface="eth0"))
+    assert (found["PJRT_DEVICE"], found["CPU_NUM_DEVICES"], found["RANK"]) == ("CPU", "2", "1")
+    assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("10.0.0.1", "4001")
+    assert found["GLOO_SOCKET_IFNAME"] == "eth0"
+    assert "MASTER_ADDR" not in rendezvous.xla_spmd(seat(replicas=2))
 
 
-def test_the_hosts_of_a_slice_find_each_other_in_the_order_of_their_places() -> None:
-    """v4-16: two hosts of four chips, a process each."""
-    addresses = ("10.0.0.1:4001", "10.0.0.2:4001")
-    first, second = (
-        rendezvous.xla_spmd(seat(rank, addresses, kind="tpu", replicas=8, num_hosts=2)) for rank in (0, 1)
-    )
-    assert (first["TPU_WORKER_ID"], second["TPU_WORKER_ID"]) == ("0", "1")
-    assert first["TPU_WORKER_HOSTNAMES"] == second["TPU_WORKER_HOSTNAMES"] == "10.0.0.1,10.0.0.2"
+SLICES = {
+    "v3-8": (8, "10.0.0.1"),
+    "v4-16": (8, "10.0.0.1 10.0.0.2"),
+    "v5litepod-8": (8, "10.0.0.1"),
+    "v6e-16": (16, "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4"),
+}
+"""The replicas of each, as XLA counts them: cores of a v3, chips of the others. And its hosts."""
+
+
+@pytest.mark.parametrize("slice_type", SLICES)
+def test_each_host_of_a_slice_is_told_its_place_and_a_single_one_looks_for_no_other(slice_type) -> None:
+    replicas, listed = SLICES[slice_type]
+    hosts = listed.split()
+    told = {"kind": "tpu", "replicas": replicas, "threads": 4, "num_hosts": len(hosts)}
+    addresses = tuple(f"{each}:4001" for each in hosts)
+    for host in range(len(hosts)):
+        place = {"TPU_WORKER_ID": str(host), "TPU_WORKER_HOSTNAMES": ",".join(hosts)}
+        assert rendezvous.xla_spmd(seat(host, addresses, **told)) == {
+            "OMP_NUM_THREADS": "4",
+            "PJRT_DEVICE": "TPU",
+            **(place if len(hosts) > 1 else {}),
+        }

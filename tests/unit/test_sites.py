@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 from cluster_values import CPU, SLICE, T4S, inventory, pool
-from plan_values import planned, point, tensorflow_like, torch_like
+from plan_values import environment, planned, point, tensorflow_like, torch_like
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.placement import Skipped
 from orchestrator.plan.sites import berths_of
+from orchestrator.train.registry import trainer_info
 
 IMAGES = {"cpu": "an image", "gpu": "another"}
 POOLS = (
@@ -64,6 +65,33 @@ def test_a_trial_on_more_hosts_is_another_trial_and_one_on_one_host_what_it_alwa
     together, apart = (placed(point(device=CPU, num_workers=4, num_hosts=hosts)) for hosts in (1, 2))
     assert together.trial_id != apart.trial_id
     assert together.trial_id == placed(point(device=CPU, num_workers=4)).trial_id
+
+
+def test_a_trainer_says_what_is_another_thing_over_several_hosts():
+    told = {"torch_ddp": torch_like(over_hosts={"cpu": "has gloo between hosts"})}
+    asked = [point(device=CPU, num_workers=4, num_hosts=hosts) for hosts in (1, 2)]
+    alone, apart = planned(*asked, inventory=inventory(*POOLS), trainers=told).placements
+    assert (alone.warnings, apart.warnings) == ((), ("torch_ddp has gloo between hosts",))
+
+
+def test_a_rehearsal_over_several_hosts_says_what_stands_in_for_their_collectives():
+    v4 = replace(SLICE, name="tpu_v4_8", replicas=4, slice_type="v4-8", instances={1: "v4-8"})
+    slices = inventory(pool("v4", device=v4, environment="any", topology="2x2x2"), is_fake=True)
+    asked = point(device=v4, trainer="torch_xla", precision="bf16", num_workers=2)
+    (found,) = planned(
+        asked,
+        inventory=slices,
+        trainers={"torch_xla": trainer_info("torch_xla")},
+        environments={"torch_xla": environment()},
+        start_methods={"torch_xla": "auto"},
+    ).placements
+    assert (found.num_hosts, found.num_processes, found.replicas) == (2, 2, 2)
+    assert found.substitutions == (
+        "a fake node for tpu_v4_8",
+        "2 replicas for 8",
+        "PJRT's CPU devices for TPU chips",
+        "gloo for the collectives between hosts",
+    )
 
 
 def test_this_host_is_one():

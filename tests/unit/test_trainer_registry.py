@@ -33,7 +33,13 @@ FILES = {
     "tensorflow": ("tensorflow_trainer.py", "tensorflow_strategy.py", "precision.py", "evaluation.py"),
     "torch_ddp": _TORCH_DDP,
     "torch_tpu": _TORCH_DDP,
-    "torch_xla": ("torch_xla_trainer.py", "precision.py", "evaluation.py"),
+    "torch_xla": (
+        "torch_xla_trainer.py",
+        "torch_xla_hosts.py",
+        "torch_process.py",
+        "precision.py",
+        "evaluation.py",
+    ),
     "unequal_ddp": (*_TORCH_DDP, "unequal_ddp_trainer.py", "batch_shares.py", "kernel_shares.py"),
 }
 """The code that decides what a trainer computes."""
@@ -114,6 +120,13 @@ def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
         ("tensorflow", "tpu", 1, 1, ("the default strategy for TPUStrategy",)),
         ("tensorflow", "tpu", 2, 1, ("MirroredStrategy for TPUStrategy",)),
         ("torch_xla", "tpu", 2, 1, ("PJRT's CPU devices for TPU chips",)),
+        (
+            "torch_xla",
+            "tpu",
+            2,
+            2,
+            ("PJRT's CPU devices for TPU chips", "gloo for the collectives between hosts"),
+        ),
         ("noop", "gpu", 2, 2, ()),
     ],
 )
