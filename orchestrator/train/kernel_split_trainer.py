@@ -17,7 +17,13 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.evaluation import Outputs, quality_of
 from orchestrator.train.kernel_balance import Speeds
-from orchestrator.train.kernel_calibration import link_of_rank, of_all_ranks, probes_of
+from orchestrator.train.kernel_calibration import (
+    largest_message,
+    link_of_rank,
+    of_all_ranks,
+    probes_of,
+)
+from orchestrator.train.kernel_probe import map_flops
 from orchestrator.train.kernel_rebalancing import Rebalancing
 from orchestrator.train.kernel_service import serve
 from orchestrator.train.kernel_watch import Clock, StepWatch
@@ -195,16 +201,22 @@ class KernelSplitTrainer:
             self._wire.rest()
 
     def _calibrate(self) -> Speeds:
-        """[place][rank]; the ranks' links too."""
+        """[place][rank], kernels a second in a step; the ranks' links too."""
+        batch, world_size = self._batches.global_batch_size, self._job.world_size
         self._probes = probes_of(
             self._places,
-            batch=self._batches.global_batch_size,
+            batch=batch,
             dtype=getattr(torch, PRECISIONS[self._job.precision].compute_dtype),
-            world_size=self._job.world_size,
+            world_size=world_size,
             synchronize=self.synchronize,
         )
-        self._link = link_of_rank(self._job.rank, self._wire, synchronize=self.synchronize)
-        return of_all_ranks([1 / probe.seconds for probe in self._probes], self._wire)
+        large = largest_message(self._places, batch=batch, world_size=world_size)
+        self._link = link_of_rank(self._job.rank, self._wire, large, synchronize=self.synchronize)
+        speeds = [
+            probe.flops / probe.seconds / (batch * map_flops(place))
+            for probe, place in zip(self._probes, self._places, strict=True)
+        ]
+        return of_all_ranks(speeds, self._wire)
 
     def _kernel_shares(self) -> Iterator[KernelShare]:
         for place, probe, layer in zip(self._places, self._probes, self._split.layers, strict=True):

@@ -14,6 +14,7 @@ from orchestrator.train.kernel_watch import StepWatch
 from orchestrator.train.kernel_wire import MASTER, Wire
 from orchestrator.train.split_convolution import SplitConvolution
 from workloads.layers import Shape
+from workloads.network import INPUT
 from workloads.shapes import input_shapes_of
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.layers import Weights
@@ -24,12 +25,18 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A convolution among the nodes of a network, and the shape of its input without the batch axis."""
+    """A convolution among the nodes of a network.
+
+    Attributes:
+        inputs: shape of its input without the batch axis.
+        reads_samples: nothing below it learns.
+    """
 
     network: str
     node: int
     whole: nn.Conv2d
     inputs: Shape
+    reads_samples: bool
 
     @property
     def name(self) -> str:
@@ -39,7 +46,7 @@ class Place:
     @property
     def shape(self) -> str:
         """All that its speed depends on, but the device."""
-        return f"{self.whole} of {self.inputs}"
+        return f"{self.whole} of {'samples' if self.reads_samples else 'maps'} {self.inputs}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +65,13 @@ class _Axis:
 def places_of(networks: Networks) -> list[Place]:
     """The convolutions that can be split."""
     return [
-        Place(network=name, node=index, whole=module, inputs=inputs)
+        Place(
+            network=name,
+            node=index,
+            whole=module,
+            inputs=inputs,
+            reads_samples=len(networks) == 1 and network.spec.nodes[index].inputs == (INPUT,),
+        )
         for name, network in networks.named()
         for index, (module, inputs) in enumerate(
             zip(network.nodes, input_shapes_of(network.spec), strict=True)

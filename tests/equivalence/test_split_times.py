@@ -1,12 +1,20 @@
-"""What a rank's steps are taken up by, under a clock that ticks as it is read; a link from two messages."""
+"""What a rank's steps are taken up by, under a clock that ticks as it is read; what calibrations measure."""
 
 from itertools import count
 
+import pytest
 import torch
 
+from orchestrator.analysis.split_time import layers_of
 from orchestrator.core.kernel_share import KernelLink
-from orchestrator.train.kernel_link import link_of
+from orchestrator.train.kernel_calibration import largest_message, probes_of
+from orchestrator.train.kernel_link import Message, link_of
+from orchestrator.train.kernel_probe import Size, map_flops, size_of
 from orchestrator.train.kernel_watch import KEPT_STEPS, StepSeconds, StepWatch
+from orchestrator.train.split_networks import places_of
+from orchestrator.train.takes import mean_seconds_of
+from workloads.registry import workload
+from workloads.with_torch.training import Networks
 
 
 def watch(*, num_layers: int = 1) -> StepWatch:
@@ -55,3 +63,59 @@ def test_a_message_takes_the_latency_and_then_its_bytes():
 
 def test_a_small_message_that_was_held_up_leaves_a_bandwidth_all_the_same():
     assert link_of(small_seconds=3.0, large_seconds=2.0, more_bytes=100).bytes_per_second == 100.0
+
+
+@pytest.mark.parametrize(
+    ("flops", "groups", "size"),
+    [
+        (1e6, 1, Size(samples=16, kernels=750)),  # an even share as it is
+        (1e8, 1, Size(samples=6, kernels=33)),  # few kernels before fewer samples
+        (1e7, 1, Size(samples=16, kernels=125)),
+        (1e12, 1, Size(samples=1, kernels=32)),
+        (1e8, 750, Size(samples=1, kernels=750)),
+    ],
+)
+def test_a_probe_is_an_even_share_or_what_one_take_has_time_for(flops, groups, size):
+    assert size_of(flops, batch=16, kernels=750, groups=groups) == size
+
+
+def places(name="cifar10_cnn", **options):
+    return places_of(Networks(workload(name, options), 0))
+
+
+def test_probes_do_the_work_that_the_model_of_time_counts():
+    spec = workload("cifar10_cnn", {"kernels": (5, 50)})
+    counted = [each.flops for each in layers_of(spec.networks["model"], batch=4)]
+    found = places(kernels=(5, 50))
+    assert [4 * place.whole.out_channels * map_flops(place) for place in found] == counted
+    alone = probes_of(found, batch=4, dtype=torch.float32, world_size=1, synchronize=lambda: None)
+    assert [each.flops for each in alone] == counted
+    assert [each.dtype for each in alone] == [torch.float32] * 2
+
+
+def test_a_convolution_of_samples_goes_back_to_its_kernels_alone():
+    assert [each.reads_samples for each in places(kernels=(5, 50))] == [True, False]
+    assert not any(each.reads_samples for each in places("mnist_gan"))  # one of two reads what the other made
+
+
+def test_a_large_message_is_an_even_share_of_the_most_maps_within_eight_mebibytes():
+    few = largest_message(places(kernels=(5, 50)), batch=8, world_size=2)
+    assert few == Message(samples=8, channels=25, height=16, width=16)
+    many = largest_message(places(kernels=(500, 1500)), batch=16, world_size=2)
+    assert many == Message(samples=8, channels=250, height=32, width=32)
+    assert many.bytes == 4 * 8 * 250 * 32 * 32
+
+
+@pytest.mark.parametrize(
+    ("take_seconds", "seconds", "takes"),
+    [(0.25, 1.0, 4), (2.0, 1.0, 3), (2.0**-6, 1.0, 30), (2.0**-10, 1.0, 103), (0.25, 0.1, 3)],
+)
+def test_takes_go_on_until_there_are_enough_of_them_or_of_seconds(take_seconds, seconds, takes):
+    done = []
+    found = mean_seconds_of(
+        lambda: done.append(1),
+        lambda: None,
+        seconds=seconds,
+        clock=lambda: take_seconds * len(done),
+    )
+    assert (found, len(done)) == (take_seconds, 1 + takes)
