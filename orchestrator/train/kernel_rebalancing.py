@@ -18,7 +18,7 @@ class Rebalancing:
     """To be used on every rank in step with the others.
 
     Args:
-        probed: [place][rank], the speeds of the calibration.
+        probed: the speeds of the calibration.
 
     Attributes:
         moves: as this rank saw them.
@@ -67,7 +67,7 @@ class Rebalancing:
         seen = self._watch.last(steps)
         means = [fmean(each) for each in zip(*((step.whole, *step.convolving) for step in seen), strict=True)]
         (master, *_), *layers = of_all_ranks(means, self._wire)
-        return Look(step_seconds=master, convolving_seconds=layers)
+        return Look(steps=len(seen), step_seconds=master, convolving_seconds=layers)
 
     def _divided(self, speeds: Speeds) -> Parts:
         return divided(self._places, speeds)

@@ -28,13 +28,19 @@ def kernels_in(parts: Parts) -> list[tuple[int, ...]]:
     return [tuple(len(part.kernels) for part in ranks) for ranks in parts]
 
 
-def look_at(parts: Parts, slowness: Sequence[float], noise: Sequence[Sequence[float]]) -> Look:
+def look_at(
+    parts: Parts, slowness: Sequence[float], noise: Sequence[Sequence[float]], *, kernel_seconds: float = 1.0
+) -> Look:
     """Where a kernel takes a rank as many seconds as it is slow, and the noise is a factor of each."""
     seconds = [
-        [len(part.kernels) * slow * wrong for part, slow, wrong in zip(ranks, slowness, factors, strict=True)]
+        [
+            kernel_seconds * len(part.kernels) * slow * wrong
+            for part, slow, wrong in zip(ranks, slowness, factors, strict=True)
+        ]
         for ranks, factors in zip(parts, noise, strict=True)
     ]
-    return Look(step_seconds=REST_SECONDS + sum(map(max, seconds)), convolving_seconds=seconds)
+    rest = kernel_seconds * REST_SECONDS
+    return Look(steps=5, step_seconds=rest + sum(map(max, seconds)), convolving_seconds=seconds)
 
 
 def moves_of(looks: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]]) -> Iterator[Parts | None]:
@@ -94,7 +100,7 @@ def test_a_gain_that_is_little_of_a_whole_step_moves_nothing():
     rest = 10 * (look.step_seconds - REST_SECONDS)
     for _ in range(4):
         balance, better = balance.after(
-            Look(step_seconds=rest, convolving_seconds=look.convolving_seconds), parts, divided
+            Look(steps=5, step_seconds=rest, convolving_seconds=look.convolving_seconds), parts, divided
         )
         assert better is None
 
@@ -118,14 +124,49 @@ def test_a_layer_that_no_step_goes_through_stays():
     ones = [[1.0, 1.0]] * 2
     parts = divided(ones)
     balance = Balance(probed=ones)
-    look = Look(step_seconds=1000.0, convolving_seconds=[[0.0, 0.0], [240.0, 720.0]])
+    look = Look(steps=5, step_seconds=1000.0, convolving_seconds=[[0.0, 0.0], [240.0, 720.0]])
     for _ in range(2):
         balance, better = balance.after(look, parts, divided)
     assert kernels_in(better) == [(48, 48), (360, 120)]
 
 
+def moved_at(
+    kernel_seconds: float, probed: Speeds, noise: Sequence[Sequence[float]]
+) -> list[tuple[int, ...]]:
+    """Kernels after two looks at an even split whose second rank is half as fast."""
+    parts = divided([[1.0, 1.0]] * 2)
+    balance = Balance(probed=probed)
+    for _ in range(2):
+        look = look_at(parts, [1.0, 2.0], noise, kernel_seconds=kernel_seconds)
+        balance, better = balance.after(look, parts, divided)
+    assert better is not None
+    return kernels_in(better)
+
+
+BETWEEN_PAUSES = [[2.0, 0.5], [1.0, 1.0]]
+"""A small layer in which the slow rank seems the faster one."""
+
+
+def test_a_layer_of_a_few_milliseconds_is_shared_out_by_what_the_others_say_of_the_ranks():
+    seconds = 200e-6  # a kernel: 5 steps of 48 are 48 ms, of 240 are 0.24 s
+    small, large = moved_at(seconds, [[1 / seconds] * 2] * 2, BETWEEN_PAUSES)
+    assert (small, large) == ((59, 37), (320, 160))
+
+
+def test_so_it_is_by_its_own_calibration():
+    seconds = 200e-6
+    probed = [[1 / seconds, 3 / seconds], [1 / seconds] * 2]
+    small, _ = moved_at(seconds, probed, QUIET)
+    assert small[1] > small[0]
+
+
+def test_a_layer_that_takes_long_is_shared_out_by_its_own_seconds():
+    small, large = moved_at(1.0, [[1.0, 1.0]] * 2, BETWEEN_PAUSES)
+    assert (small, large) == ((32, 64), (320, 160))
+
+
 @pytest.mark.parametrize(("step_seconds", "steps"), [(10.0, 5), (0.05, 10), (1e-4, 100)])
 def test_a_look_lasts_for_half_a_second_and_five_steps_but_no_more_than_a_hundred(step_seconds, steps):
     ones = [[1.0, 1.0]] * 2
-    look = Look(step_seconds=step_seconds, convolving_seconds=ones)
+    look = Look(steps=5, step_seconds=step_seconds, convolving_seconds=ones)
     assert Balance(probed=ones).after(look, divided(ones), divided)[0].steps_to_look == steps
