@@ -1,12 +1,12 @@
 """What splitting convolutions over unequal workers gains, measured and predicted.
 
     python benchmarks/kernel_split.py [--kernels 50:500 500:1500] [--batch 16] [--steps 5]
-                                      [--mbit-per-second 1000 100] [--json]
+                                      [--seconds 3] [--mbit-per-second 1000 100] [--json]
 
 Trials of cifar10_cnn in fp32 under trainer=kernel_split; every worker has one thread, and the baseline is one
 worker alone. In the slow cases worker 1 is stopped for half of every 20 ms (SIGSTOP, SIGCONT): half a device,
 from its first line on, calibration included, or from the middle of the training on ("slows"), where the last
-`--steps` steps count. Those that were calibrated to the slow worker are the ideal that they are set
+timed steps count. Those that were calibrated to the slow worker are the ideal that they are set
 beside; `recovered` is how much of what the ideal gains over shares that stay re-balancing has got.
 
 Other cases train in a network namespace of their own whose loopback `tc` shapes (token bucket, both
@@ -75,15 +75,16 @@ class Outcome:
 class Network:
     """One network in all its cases; the first one run is the baseline."""
 
-    def __init__(self, kernels: str, *, batch: int, steps: int) -> None:
+    def __init__(self, kernels: str, *, batch: int, steps: int, seconds: int) -> None:
         spec = workload("cifar10_cnn", {"kernels": tuple(map(int, kernels.split(":")))})
         self._layers = layers_of(spec.networks["model"], batch=batch)
         self._plain = Case(kernels=kernels, batch=batch, workers=2, steps=steps)
+        self._least_seconds = seconds
         self._alone_seconds = self._predicted_alone = self._rest = 0.0
 
     def outcomes(self) -> Iterator[Outcome]:
         """Without a change in mid-run, and with one."""
-        yield self._outcome("alone", replace(self._plain, workers=1))[0]
+        yield self._alone()
         yield self._outcome("even", replace(self._plain, shares="even"))[0]
         found, result = self._outcome("measured", self._plain)
         yield found
@@ -109,6 +110,17 @@ class Network:
         for shares in ("even", "measured"):
             case = replace(self._plain, shares=shares, mbit_per_second=mbit_per_second)
             yield self._outcome(f"{shares}, {mbit_per_second} Mbit/s", case)[0]
+
+    def _alone(self) -> Outcome:
+        """Again if its steps are so short that more of them are to be timed in every case."""
+        case = replace(self._plain, workers=1)
+        first, _ = self._outcome("alone", case)
+        steps = math.ceil(self._least_seconds / first.step_seconds)
+        if steps <= case.steps:
+            return first
+        self._plain = replace(self._plain, steps=steps)
+        self._alone_seconds = self._predicted_alone = self._rest = 0.0
+        return self._outcome("alone", replace(case, steps=steps))[0]
 
     def _outcome(self, way: str, case: Case) -> tuple[Outcome, TrainResult]:
         result = record_of(case).result
@@ -204,7 +216,8 @@ def main(words: Sequence[str]) -> None:
         "--kernels", nargs="+", type=_kernels, default=("50:500", "500:1500"), help="of the two layers"
     )
     parser.add_argument("--batch", type=partial(count, least=2), default=16)
-    parser.add_argument("--steps", type=count, default=5, help="timed, of each case")
+    parser.add_argument("--steps", type=count, default=5, help="timed of each case, at least")
+    parser.add_argument("--seconds", type=count, default=3, help="of the baseline's timed steps, likewise")
     parser.add_argument(
         "--mbit-per-second", nargs="*", type=count, default=(1000, 100), help="of networks; none: leave out"
     )
@@ -221,7 +234,7 @@ def main(words: Sequence[str]) -> None:
     write: Callable[[Outcome], str] = (lambda each: json.dumps(asdict(each))) if asked.json else row_of
     conclusions = []
     for kernels in asked.kernels:
-        network = Network(kernels, batch=asked.batch, steps=asked.steps)
+        network = Network(kernels, batch=asked.batch, steps=asked.steps, seconds=asked.seconds)
         found = []
         for each in network.outcomes():
             found.append(each)
