@@ -51,6 +51,7 @@ DROPS = {"width": 4, "latent": 8, "dropout": 0.3}
 EVEN = {"shares": "even"}
 TRAININGS: Mapping[str, tuple[str, str, str, int, dict[str, str]]] = {
     "torch_ddp": ("mnist_cnn", "torch_ddp", "fp32", 1, {}),
+    "torch_ddp, heap kept": ("mnist_cnn", "torch_ddp", "fp32", 1, {"heap": "kept"}),
     "one worker": ("mnist_cnn", "unequal_ddp", "fp32", 1, {}),
     "two workers": ("mnist_cnn", "unequal_ddp", "fp32", 2, {}),
     "three workers, even": ("mnist_cnn", "unequal_ddp", "fp32", 3, EVEN),

@@ -73,7 +73,7 @@ _TORCH_DDP = TrainerInfo(
     preload=("orchestrator.train.torch_ddp_trainer", *_TORCH_PRELOADED),
     fork_proven=("cpu",),
     spans_hosts=("cpu", "gpu"),
-    options={"compile": ("off", "on")},
+    options={"compile": ("off", "on"), "heap": ("trimmed", "kept")},
     refusals={"tpu": "reaches a TPU as trainer=torch_tpu alone"},
     rehearsed_with=_torch_stand_ins,
 )

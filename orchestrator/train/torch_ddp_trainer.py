@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.base import WorkerJob
 from orchestrator.train.evaluation import Outputs, quality_of
+from orchestrator.train.heap import keep_freed_memory
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.torch_observation import FirstProduct
 from orchestrator.train.torch_process import (
@@ -56,6 +57,8 @@ class TorchDdpTrainer:
     def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
         """All of `setup` that asks for no batch."""
         listener = listen(job)
+        if job.trial.trainer_options.get("heap") == "kept":
+            keep_freed_memory()
         precision = PRECISIONS[job.precision]
         torch.set_num_threads(job.threads)
         torch.manual_seed(job.trial.seed)

@@ -77,6 +77,11 @@ def test_any_number_of_workers_trains_as_torch_ddp_does_alone(name: str) -> None
     assert apart(name, "torch_ddp").max() < 1e-5
 
 
+def test_what_becomes_of_freed_memory_changes_no_bit() -> None:
+    (kept,), (trimmed,) = (outcomes()[name] for name in ("torch_ddp, heap kept", "torch_ddp"))
+    assert (kept["losses"], kept["state"]) == (trimmed["losses"], trimmed["state"])
+
+
 def test_bf16_rounds_little_more_than_under_torch_ddp() -> None:
     assert losses_of("two workers, bf16") == pytest.approx(losses_of("torch_ddp, bf16"), rel=1e-2)
     ours, theirs = (apart(name, "torch_ddp") for name in ("two workers, bf16", "torch_ddp, bf16"))
