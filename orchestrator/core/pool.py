@@ -11,7 +11,7 @@ from orchestrator.core.price import PriceList, Provisioning
 from orchestrator.core.topology import hosts_of
 
 Provider = Literal["local", "fake", "gcp", "gke"]
-Environment = Literal["core", "tensorflow", "torch", "torch_tpu", "xla", "any"]
+Environment = Literal["core", "tensorflow", "tensorflow_tpu", "torch", "torch_tpu", "xla", "any"]
 
 NAME_RULE = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 """Of clusters and pools. They become parts of names of machines and pods, at most 63 characters."""

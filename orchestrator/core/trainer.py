@@ -54,6 +54,7 @@ class TrainerInfo:
         packages: distributions that its environment must have.
         install: the command that gets them.
         environment: of the image that has them, on the nodes of a cluster.
+        other_environments: kind of device -> the environment that has them there instead.
         python_variable: that names the image's interpreter where it is not that of Ray; None: it is.
         precisions: labels it can set, per kind of device; a kind that is absent is refused.
         process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
@@ -61,6 +62,7 @@ class TrainerInfo:
         preload: modules that a nursery imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
         spans_hosts: kinds of device whose replicas it trains on several hosts.
+        one_host: kind of device -> why its replicas stay on one host, in the words that follow "which".
         over_hosts: kind of device -> what a reader of a result on several hosts must know, in the words that
             follow the name.
         options: knob -> the values that it may have, its default first.
@@ -89,7 +91,9 @@ class TrainerInfo:
     variables: Callable[[Seat], Mapping[str, str]]
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
+    other_environments: Mapping[DeviceKind, Environment] = field(default_factory=dict)
     spans_hosts: tuple[DeviceKind, ...] = ()
+    one_host: Mapping[DeviceKind, str] = field(default_factory=dict)
     over_hosts: Mapping[DeviceKind, str] = field(default_factory=dict)
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     python_variable: str | None = None
@@ -104,6 +108,10 @@ class TrainerInfo:
     takes_unequal_devices: bool = False
     splits_convolutions: bool = False
     deals_batches: bool = False
+
+    def environment_on(self, kind: DeviceKind) -> Environment:
+        """That a node with such devices must have."""
+        return self.other_environments.get(kind, self.environment)
 
     @property
     def rehearses(self) -> bool:

@@ -167,7 +167,9 @@ def _hosts_on(
     """
     if site.pool is None:
         return 1 if num_hosts in (None, 1) and _has_it(site, device, count) else None
-    if site.pool.device.name != device.name or site.pool.environment not in (trainer.environment, "any"):
+    if site.pool.device.name != device.name:
+        return None
+    if site.pool.environment not in (trainer.environment_on(device.kind), "any"):
         return None
     splits = (num_hosts,) if num_hosts else (each for each in range(1, count + 1) if count % each == 0)
     return next((each for each in splits if _takes(site, device, trainer, each, count // each)), None)
@@ -188,9 +190,10 @@ def _absence_of(
         for each in of_the_device
     ]
     known = ", ".join(fitting or [each.name for each in pools])
-    wanted = f"{asked} for {trainer.name} (environment {trainer.environment})"
-    alone = "" if device.kind in trainer.spans_hosts else ", which needs them on one host"
-    return f"no pool has {wanted}{alone}; pools: {known}"
+    wanted = f"{asked} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
+    alone = trainer.one_host.get(device.kind, "needs them on one host")
+    which = "" if device.kind in trainer.spans_hosts else f", which {alone}"
+    return f"no pool has {wanted}{which}; pools: {known}"
 
 
 def _has_it(site: Site, device: Device, count: int) -> bool:

@@ -19,6 +19,10 @@ _TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
 }
 
 _TPU_STRATEGY = "trains on a TPU under TPUStrategy alone"
+_TPU_ON_ONE_HOST = (
+    "needs them on one host: TPUStrategy drives several from one process, by way of a TensorFlow server that "
+    "holds the chips of each, and a trial starts no such servers"
+)
 
 
 def _per_replica(_kind: DeviceKind, _options: Mapping[str, Option]) -> ProcessModel:
@@ -130,8 +134,9 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",
                 packages=("tensorflow", "keras"),
-                install="pip install 'tensorflow-cpu>=2.20,<2.22'",
+                install="pip install 'tensorflow-cpu>=2.20,<2.22', for a TPU 'tensorflow-tpu==2.20.*'",
                 environment="tensorflow",
+                other_environments={"tpu": "tensorflow_tpu"},
                 precisions={
                     "cpu": ("fp32", "bf16"),
                     "gpu": ("fp32", "tf32", "bf16", "fp16"),
@@ -142,6 +147,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
                 spans_hosts=("cpu", "gpu"),
+                one_host={"tpu": _TPU_ON_ONE_HOST},
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
                 refused_options={
                     ("tpu", "strategy", "mirrored"): _TPU_STRATEGY,

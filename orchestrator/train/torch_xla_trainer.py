@@ -188,6 +188,7 @@ class TorchXlaTrainer:
 
         Args:
             is_part: of a larger one, of which the other hosts of the mesh have the rest; else each has all.
+                The order of its rows is then that of the devices, which a loss does not see.
         """
         sharding = None
         if self._mesh is not None:

@@ -9,6 +9,14 @@ from orchestrator.train import rendezvous
 
 TWO_HERE = ("127.0.0.1:4001", "127.0.0.1:4002")
 TWO_HOSTS = ("10.0.0.1:4001", "10.0.0.1:4002", "10.0.0.2:4001", "10.0.0.2:4002")
+SLICES = {
+    "v3-8": (8, "10.0.0.1"),
+    "v4-16": (8, "10.0.0.1 10.0.0.2"),
+    "v5litepod-8": (8, "10.0.0.1"),
+    "v6e-16": (16, "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4"),
+}
+"""The replicas of each, as XLA counts them: cores of a v3, chips of the others. And its hosts."""
+
 ALL = [
     rendezvous.alone,
     rendezvous.torch_distributed,
@@ -89,6 +97,12 @@ def test_a_single_tensorflow_process_has_no_tf_config() -> None:
     assert found["KERAS_BACKEND"] == "tensorflow"
 
 
+@pytest.mark.parametrize("slice_type", ["v3-8", "v5litepod-8"])
+def test_tensorflow_drives_the_chips_of_one_tpu_host_without_a_cluster(slice_type) -> None:
+    found = rendezvous.tensorflow_cluster(seat(kind="tpu", replicas=SLICES[slice_type][0], threads=4))
+    assert found == {"OMP_NUM_THREADS": "4", "KERAS_BACKEND": "tensorflow", "LOCAL_RANK": "0"}
+
+
 def test_xla_has_a_virtual_cpu_device_for_each_replica() -> None:
     found = rendezvous.xla_spmd(seat(replicas=2))
     assert (found["PJRT_DEVICE"], found["CPU_NUM_DEVICES"], found["NPROC"]) == ("CPU", "2", "1")
@@ -101,15 +115,6 @@ def test_xla_on_cpu_hosts_has_the_replicas_of_its_own_and_meets_the_others() -> 
     assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("10.0.0.1", "4001")
     assert found["GLOO_SOCKET_IFNAME"] == "eth0"
     assert "MASTER_ADDR" not in rendezvous.xla_spmd(seat(replicas=2))
-
-
-SLICES = {
-    "v3-8": (8, "10.0.0.1"),
-    "v4-16": (8, "10.0.0.1 10.0.0.2"),
-    "v5litepod-8": (8, "10.0.0.1"),
-    "v6e-16": (16, "10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4"),
-}
-"""The replicas of each, as XLA counts them: cores of a v3, chips of the others. And its hosts."""
 
 
 @pytest.mark.parametrize("slice_type", SLICES)

@@ -191,6 +191,23 @@ def test_what_one_host_would_have_to_have_is_said_of_a_trainer_that_knows_one():
     assert "for torch_ddp (environment torch), which needs them on one host; pools: t4" in skipped.reason
 
 
+def test_tensorflow_says_why_it_stays_on_one_host_of_a_slice_and_which_environment_it_needs_there():
+    v4 = replace(SLICE, name="tpu_v4_8", replicas=4, slice_type="v4-8", instances={1: "v4-8"})
+    slices = pool("v4", device=v4, environment="tensorflow_tpu", topology="2x2x2")
+    asked = point(device=v4, trainer="tensorflow", precision="bf16", num_workers=2)
+    known = {"tensorflow": trainer_info("tensorflow")}
+    (skipped,) = planned(asked, inventory=inventory(slices), trainers=known).skipped
+    assert skipped.reason == (
+        "no pool has 2 x tpu_v4_8 for tensorflow (environment tensorflow_tpu), which needs them on one host: "
+        "TPUStrategy drives several from one process, by way of a TensorFlow server that holds the chips of "
+        "each, and a trial starts no such servers; pools: v4 (1 a node, at most 4, tensorflow_tpu)"
+    )
+    alone = replace(slices, topology=None)
+    one = point(device=v4, trainer="tensorflow", precision="bf16")
+    assert chosen(one, trainer=known["tensorflow"], pools=[alone]) == "v4"
+    assert chosen(one, trainer=known["tensorflow"], pools=[replace(alone, environment="tensorflow")]) is None
+
+
 def test_a_device_of_no_pool_is_skipped_with_all_pools():
     (skipped,) = planned(point(device=CPU), inventory=inventory(pool("t4"), pool("l4"))).skipped
     assert isinstance(skipped, Skipped)

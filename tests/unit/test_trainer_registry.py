@@ -152,6 +152,7 @@ def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
         ("kernel_split", "torch"),
         ("unequal_ddp", "torch"),
         ("tensorflow", "tensorflow"),
+        ("tensorflow", "tensorflow-tpu"),
         ("torch_tpu", "torch-tpu"),
         ("torch_xla", "xla"),
     ],
