@@ -1,0 +1,61 @@
+"""Trials of small networks in real worker processes on this host, for what every trainer's must show."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from builders import placement, trial_spec
+from noop_trials import mission, run
+
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Deadlines
+from orchestrator.core.spec import TimingSpec
+from orchestrator.train.environment import cpu_model
+from workloads.data.sources import resolve
+
+STEPS = 100
+_SMALL = {"filters": (6, 13), "dense_units": 32, "learning_rate": 0.03, "momentum": 0.9}
+_DATA_SETS = {
+    "synthetic:1": "workloads.data.mnist:MNIST",
+    "synthetic:cifar10": "workloads.data.cifar10:CIFAR10",
+}
+
+
+def small_trial(trainer: str, workers: int, **changes: Any) -> Placement:
+    """Of a small mnist_cnn, of which six blocks of five steps are timed; `changes` are those of its spec."""
+    spec = trial_spec(
+        **{
+            "trainer": trainer,
+            "workload_options": _SMALL,
+            "host_cpu": f"{cpu_model()} x2",
+            "num_workers": workers,
+            "steps": STEPS,
+            "timing": TimingSpec(steps_per_block=5, min_blocks=6, max_blocks=6),
+            **changes,
+        }
+    )
+    return placement(spec, replicas=workers, num_processes=workers, threads=1)
+
+
+def records_of(trials: Mapping[str, Placement], request: pytest.FixtureRequest) -> dict[str, TrialRecord]:
+    """The records of those that the asking module's selected tests have as `result`, by name."""
+    tests = (each for each in request.session.items if each.path == request.path)
+    names = {each.callspec.params["result"] for each in tests if isinstance(each, pytest.Function)}
+    asked = {name: each for name, each in trials.items() if name in names}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        told = mission(
+            folder,
+            deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
+            data_paths={
+                data: str(resolve(_DATA_SETS[data], "synthetic", cache=folder, download=False).path)
+                for data in {each.trial.data for each in asked.values()}
+            },
+            pythons={each.trial.trainer: sys.executable for each in asked.values()},
+        )
+        found = {record.trial_id: record for record in run(told, *asked.values())}
+    return {name: found[each.trial_id] for name, each in asked.items()}
