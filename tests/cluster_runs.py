@@ -65,7 +65,7 @@ class Striker(Unwatched):
 
     def started(self, attempt: Attempt) -> None:
         if attempt.number == 1:
-            threading.Thread(target=self._wait).start()
+            threading.Thread(target=self._wait, daemon=True).start()
 
     def _wait(self) -> None:
         while not list(self._checkpoints.glob("*/*/meta.json")):

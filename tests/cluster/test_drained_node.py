@@ -30,7 +30,7 @@ class Drainer(Unwatched):
 
     def started(self, attempt: Attempt) -> None:
         if attempt.number == 1:
-            threading.Thread(target=self._drain).start()
+            threading.Thread(target=self._drain, daemon=True).start()
 
     def _drain(self) -> None:
         from ray._raylet import GcsClient

@@ -50,7 +50,7 @@ class Killer(Unwatched):
     def started(self, attempt):
         if attempt.placement == VICTIM:
             log = self._folder / "logs" / f"{VICTIM.trial_id}-{attempt.number}" / "rank0.log"
-            threading.Thread(target=self._kill, args=[log]).start()
+            threading.Thread(target=self._kill, args=[log], daemon=True).start()
 
     def _kill(self, log):
         while not log.exists():

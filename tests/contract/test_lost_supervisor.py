@@ -31,7 +31,7 @@ class Killer(Unwatched):
         self._how = how
         self._relatives = relatives
         self._log = folder / "logs" / f"{VICTIM.trial_id}-1"
-        self._thread = threading.Thread(target=self._kill)
+        self._thread = threading.Thread(target=self._kill, daemon=True)
         self.workers = set()
 
     def started(self, attempt):

@@ -77,7 +77,7 @@ class Striker(Unwatched):
 
     def started(self, attempt: Attempt) -> None:
         if attempt.number == 1:
-            threading.Thread(target=self._strike).start()
+            threading.Thread(target=self._strike, daemon=True).start()
 
     def _strike(self) -> None:
         while len(kept_in(self._folder)) < self._after:
@@ -93,7 +93,7 @@ class Notifier(Unwatched):
 
     def started(self, attempt: Attempt) -> None:
         if attempt.number == 1:
-            threading.Thread(target=self._notify).start()
+            threading.Thread(target=self._notify, daemon=True).start()
 
     def _notify(self) -> None:
         while not any(map(heeds_sigterm, self._relatives.workers())):
