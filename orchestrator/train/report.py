@@ -1,7 +1,7 @@
 """What each worker of a trial reports, and the one result that they make together."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.core.peaks import Calibration
@@ -76,7 +76,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
         energy_joules=_joules_of(reports),
         exchange_seconds=_exchange_of(reports),
-        unmoved=tuple(sorted({name for report in reports for name in report.unmoved})),
+        unmoved=tuple(sorted({name for report in _of_whole_networks(reports) for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
         calibration=_calibration_of(reports),
         pursuit=_slowest_pursuit([each.pursuit for each in times]),
@@ -85,6 +85,13 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         checkpoint_seconds=max(each.checkpoint_seconds for each in times),
         checkpoint_notes=first.checkpoint_notes,
     )
+
+
+def _of_whole_networks(reports: Sequence[WorkerReport]) -> Iterator[WorkerReport]:
+    """The first rank tells of all weights; one that holds a few kernels may hold none that learns."""
+    first, *others = reports
+    yield first
+    yield from (each for each in others if not each.device.kernel_shares)
 
 
 def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:

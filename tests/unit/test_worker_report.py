@@ -6,6 +6,7 @@ from builders import pursuit, train_result
 from worker_reports import report
 
 from orchestrator.core.codec import from_json, to_json
+from orchestrator.core.kernel_share import KernelShare
 from orchestrator.core.result import DeviceFacts
 from orchestrator.train.report import WorkerReport, result_of
 
@@ -60,6 +61,14 @@ def test_what_is_of_the_whole_trial_is_not_added_up_over_ranks():
 def test_what_no_weight_of_one_rank_left_is_unmoved():
     reports = [report(), report(unmoved=("training.model",)), report(unmoved=("training.model",))]
     assert result_of(reports, launch_seconds=0.6).unmoved == ("training.model",)
+
+
+def test_a_rank_that_holds_a_few_kernels_says_nothing_of_the_network_they_are_of():
+    share = KernelShare(layer="model.3", kernels=1, of_kernels=3, probe_flops=1e9, probe_seconds=0.1)
+    device = replace(report().device, kernel_shares=(share,))
+    first, second = report(device=device), report(device=device, unmoved=("training.model",))
+    assert result_of([first, second], launch_seconds=0.6).unmoved == ()
+    assert result_of([second, first], launch_seconds=0.6).unmoved == ("training.model",)
 
 
 def test_the_rank_that_compiled_most_while_it_was_timed_counts():
