@@ -86,7 +86,9 @@ def probe_of(
     size = size_of(map_flops(place), batch=batch, kernels=share, groups=whole.groups)
     weight = whole.weight.detach()[: size.kernels].to(dtype).requires_grad_()
     shape = (size.samples, channels, height, width)
-    features = torch.rand(shape, device=weight.device).to(dtype, memory_format=torch.channels_last)
+    own = torch.Generator(weight.device)  # dropout draws what it would without a probe
+    features = torch.rand(shape, generator=own, device=weight.device)
+    features = features.to(dtype, memory_format=torch.channels_last)
     features.requires_grad_(not place.reads_samples)
 
     def take() -> None:

@@ -9,7 +9,7 @@ from orchestrator.analysis.split_time import layers_of
 from orchestrator.core.kernel_share import KernelLink
 from orchestrator.train.kernel_calibration import largest_message, probes_of
 from orchestrator.train.kernel_link import Message, link_of
-from orchestrator.train.kernel_probe import Size, map_flops, size_of
+from orchestrator.train.kernel_probe import Size, map_flops, probe_of, size_of
 from orchestrator.train.kernel_watch import KEPT_STEPS, StepSeconds, StepWatch
 from orchestrator.train.split_networks import places_of
 from orchestrator.train.takes import mean_seconds_of
@@ -81,6 +81,12 @@ def test_a_probe_is_an_even_share_or_what_one_take_has_time_for(flops, groups, s
 
 def places(name="cifar10_cnn", **options):
     return places_of(Networks(workload(name, options), 0))
+
+
+def test_a_probe_leaves_no_trace_in_what_is_drawn_later():
+    (place, _), before = places(kernels=(5, 7)), torch.get_rng_state()
+    probe_of(place, batch=2, world_size=1, dtype=torch.float32, seconds=0.0, synchronize=lambda: None)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_probes_do_the_work_that_the_model_of_time_counts():
