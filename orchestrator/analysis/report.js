@@ -14,14 +14,19 @@ function layoutOf(plot, width) {
   return {
     ...plot.layout,
     width,
+    height: parseInt(plot.element.style.height),
     font: { family: "system-ui, sans-serif", size: 13, color: colour("--text") },
     xaxis: { ...lines, ...plot.layout.xaxis },
     yaxis: { ...lines, ...plot.layout.yaxis },
   };
 }
 
-// Where a legend has one column, it gets its own room.
-const legendOf = (plot) => 19 * plot.data.filter((trace) => trace.showlegend !== false).length;
+const LEGEND_ROOM = 60; // of a legend, in the height of each figure
+// A legend that is higher gets its own room; how high it is shows when it is drawn, and it may be scrolled then.
+function legendOf(plot) {
+  const entries = plot.element.querySelector(".legend .scrollbox");
+  return entries ? Math.max(0, Math.ceil(entries.getBBox().height) - LEGEND_ROOM) : 0;
+}
 
 function dataOf(plot) {
   const whiskers = { color: colour("--text"), thickness: 1.2, width: 4 };
@@ -37,9 +42,10 @@ const PAPER_WIDTH = 680; // A4 and Letter without margins, in CSS pixels
 function draw(width) {
   root.classList.toggle("paper", width !== undefined);
   for (const plot of plots) {
-    const more = width === undefined && narrow.matches ? legendOf(plot) : 0;
-    plot.element.style.height = `${plot.height + more}px`;
-    Plotly.react(plot.element, dataOf(plot), layoutOf(plot, width), config);
+    for (const more of [() => 0, () => legendOf(plot)]) {
+      plot.element.style.height = `${plot.height + more()}px`;
+      Plotly.react(plot.element, dataOf(plot), layoutOf(plot, width), config);
+    }
   }
 }
 
