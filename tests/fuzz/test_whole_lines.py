@@ -31,6 +31,7 @@ KEYS = (
         "~sweep.grid.device",
     ),
     *("workload", "trainer", "device", "precision", "data.source", "workload.filters", "workload.units"),
+    *("devices", "+sweep.grid.devices"),
     *(
         "trainer.python",
         "trainer.start_method",
@@ -108,6 +109,8 @@ SETTINGS = st.one_of(texts, st.sampled_from(("0", "1", "-1", "/dev/null")))
 @example(words=["steps=${seed}", "seed=${steps}"])
 @example(words=["sweep.name=../../x"])
 @example(words=["--cfg", "job", "--package", "nothing"])
+@example(words=["device=[cpu,t4],[cpu]"])
+@example(words=["devices=[cpu,[t4]]", "device=cpu"])
 @example(words=["workload_path=~nobody-here/x"])
 @example(words=["workload_path=" + "x" * 5000])
 @example(words=["data_folder=" + "x" * 5000])
