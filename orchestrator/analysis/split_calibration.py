@@ -139,7 +139,9 @@ def splits(trainer: str) -> bool:
 def machine_of(record: TrialRecord) -> Machine:
     """Whose speeds a record tells."""
     spec = record.spec
-    return Machine(workload=spec.workload, device=spec.device, host=spec.host_cpu, precision=spec.precision)
+    return Machine(
+        workload=spec.workload, device=spec.device_label, host=spec.host_cpu, precision=spec.precision
+    )
 
 
 def split_layers(

@@ -76,7 +76,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
         energy_joules=_joules_of(reports),
         exchange_seconds=_exchange_of(reports),
-        unmoved=tuple(sorted({name for report in _of_whole_networks(reports) for name in report.unmoved})),
+        unmoved=tuple(sorted({name for report in _telling_of_weights(reports) for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
         calibration=_calibration_of(reports),
         pursuit=_slowest_pursuit([each.pursuit for each in times]),
@@ -87,11 +87,14 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
     )
 
 
-def _of_whole_networks(reports: Sequence[WorkerReport]) -> Iterator[WorkerReport]:
-    """The first rank tells of all weights; one that holds a few kernels may hold none that learns."""
+def _telling_of_weights(reports: Sequence[WorkerReport]) -> Iterator[WorkerReport]:
+    """All but a rank that holds a single kernel, which may never learn. The first one has every weight."""
     first, *others = reports
     yield first
-    yield from (each for each in others if not each.device.kernel_shares)
+    for each in others:
+        shares = each.device.kernel_shares
+        if not shares or sum(share.kernels for share in shares) > 1:
+            yield each
 
 
 def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:

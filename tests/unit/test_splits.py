@@ -225,6 +225,13 @@ def test_a_sweep_that_splits_nothing_has_none_of_that():
     assert paper_table(()).rows == ()
 
 
+def test_workers_that_are_not_alike_are_a_machine_of_their_own():
+    alike, mixed = split_record(device="t4"), split_record(device="t4", other_devices=("cpu",))
+    found = {each.machine.device: each.calibrations for each in families([alike, mixed])}
+    assert [*found] == ["t4", "t4+cpu"]
+    assert [sum(one.num_trials for one in each.values()) for each in found.values()] == [1, 1]
+
+
 def test_a_sweep_of_one_worker_alone_has_a_report_without_any_of_that():
     records = [split_record(batch=each, workers=1) for each in (32, 64)]
     findings = findings_of(records, plan_of(records))

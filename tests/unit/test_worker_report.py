@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from builders import pursuit, train_result
 from worker_reports import report
 
@@ -63,11 +64,12 @@ def test_what_no_weight_of_one_rank_left_is_unmoved():
     assert result_of(reports, launch_seconds=0.6).unmoved == ("training.model",)
 
 
-def test_a_rank_that_holds_a_few_kernels_says_nothing_of_the_network_they_are_of():
-    share = KernelShare(layer="model.3", kernels=1, of_kernels=3, probe_flops=1e9, probe_seconds=0.1)
+@pytest.mark.parametrize(("kernels", "found"), [(1, ()), (2, ("training.model",))])
+def test_a_rank_whose_one_kernel_does_not_learn_says_nothing_of_the_rest(kernels, found):
+    share = KernelShare(layer="model.3", kernels=kernels, of_kernels=3, probe_flops=1e9, probe_seconds=0.1)
     device = replace(report().device, kernel_shares=(share,))
     first, second = report(device=device), report(device=device, unmoved=("training.model",))
-    assert result_of([first, second], launch_seconds=0.6).unmoved == ()
+    assert result_of([first, second], launch_seconds=0.6).unmoved == found
     assert result_of([second, first], launch_seconds=0.6).unmoved == ("training.model",)
 
 
