@@ -85,7 +85,7 @@ class TorchXlaTrainer:
             optimizer.zero_grad()
         with self._autocast:
             losses = self._replica(batch)
-        torch.autograd.backward(sum(losses.values()))
+        torch.autograd.backward([*losses.values()])
         if self._sums:
             average_gradients(self._trained)
         for optimizer in self._optimizers:
