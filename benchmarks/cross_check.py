@@ -1,8 +1,8 @@
 """Our steady rate against an independent script of the framework, in pairs that take turns block by block.
 
-    python benchmarks/cross_check.py [--trainers torch_ddp tensorflow torch_xla] [--pairs 8] [--json]
+    python benchmarks/cross_check.py [--trainers torch_ddp tensorflow torch_xla] [--batch-size 64] [--json]
 
-The workload is mnist_cnn in fp32 with the default batch, one worker, data in memory. Each side of a pair has
+The workload is mnist_cnn in fp32, one worker, data in memory. Each side of a pair has
 fresh processes, the same arrays, threads, warm-up and steps of a block; never do both train at once, and
 which goes first alternates. Both keep the memory that they free: otherwise a process of torch gives back and
 takes anew up to 10 MB a step, by the layout of its heap, and pairs differ by a third. The scripts in `bare/`
@@ -70,10 +70,10 @@ class Check:
         return self.samples_per_block / median(median(each) for each in blocks)
 
 
-def check_of(trainer: str, protocol: Protocol, *, num_pairs: int) -> Check:
+def check_of(trainer: str, protocol: Protocol, *, num_pairs: int, batch_size: int) -> Check:
     """Pairs one after the other."""
     pairs: list[Blocks] = []
-    with sweep_of(*point_of(trainer), *protocol.overrides()) as (settings, situation):
+    with sweep_of(*point_of(trainer, batch_size=batch_size), *protocol.overrides()) as (settings, situation):
         plan = pipeline.plan_sweep(settings, situation)
         require_all(plan)
         (placement,) = plan.placements
@@ -130,13 +130,17 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--trainers", nargs="+", choices=tuple(SCRIPTS), default=tuple(SCRIPTS))
     parser.add_argument("--pairs", type=count, default=8)
+    parser.add_argument("--batch-size", type=count, default=64)
     parser.add_argument("--blocks", type=count, default=30)
     parser.add_argument("--steps-per-block", type=count, default=20)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args(words)
     protocol = Protocol(blocks=asked.blocks, steps_per_block=asked.steps_per_block)
     os.environ.update(_KEEPS_MEMORY)  # both sides inherit it
-    checks = [check_of(trainer, protocol, num_pairs=asked.pairs) for trainer in asked.trainers]
+    checks = [
+        check_of(trainer, protocol, num_pairs=asked.pairs, batch_size=asked.batch_size)
+        for trainer in asked.trainers
+    ]
     print(json_of(checks) if asked.json else table_of(checks))
     return 0 if all(each.is_within for each in checks) else 1
 

@@ -115,10 +115,10 @@ class BareRun:
         return said
 
 
-def point_of(trainer: str) -> tuple[str, ...]:
+def point_of(trainer: str, *, batch_size: int) -> tuple[str, ...]:
     """One trial of the trainer, as a command line would ask for it."""
     common = ("+sweep=smoke", "executor=inline", "precision=fp32", "sweep.include=[]")
-    return (*common, f"trainer={trainer}")
+    return (*common, f"trainer={trainer}", f"global_batch_size={batch_size}")
 
 
 @contextmanager
