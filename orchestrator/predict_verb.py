@@ -149,10 +149,12 @@ def _condense(data: Path) -> int:
 
 
 def _fit(data: Path) -> int:
+    from orchestrator.config.pools import load_cluster
     from orchestrator.predict.fit_defaults import fit_default_models
     from orchestrator.predict.read import read_latencies
 
-    models = fit_default_models(read_latencies(data))
+    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    models = fit_default_models(read_latencies(data), devices=catalogue.devices)
     sys.stdout.write(json.dumps(codec.to_plain(models), indent=1) + "\n")
     return 0
 

@@ -10,6 +10,8 @@ from orchestrator.core.peaks import peaks_of
 from orchestrator.predict.analytic import Analytic, around
 from orchestrator.predict.defaults import DefaultModels
 from orchestrator.predict.demand import Demand, demand_of
+from orchestrator.predict.prior import Learned
+from orchestrator.predict.rated import Rated, rated_of
 from orchestrator.predict.roofline import Roofline, roofline_of
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
@@ -44,6 +46,14 @@ class Asked:
         )
 
     @property
+    def demand_of_each(self) -> Demand:
+        """What it asks of each replica."""
+        whole = self.demand
+        return replace(
+            whole, flops=whole.flops / self.replicas, value_bytes=whole.value_bytes / self.replicas
+        )
+
+    @property
     def replicas(self) -> int:
         """Of all workers together."""
         return self.num_workers * self.device.replicas
@@ -75,28 +85,55 @@ class Basis:
 
 
 def basis_of(asked: Asked, models: DefaultModels) -> Basis:
-    """Of any step. Where others measured nothing alike, it is a sum of parts of any GPU and no estimate."""
+    """Of any step: as fitted, else as rates of one network tell, else a sum of parts and no estimate."""
     is_classifier = _is_image_classifier(asked.spec)
     unlike = _unlike(asked, models, is_classifier=is_classifier)
+    rated = _rated(asked, models) if unlike and is_classifier else None
     own_model = None if unlike else models.devices.get(asked.device.name)
     model, prior = own_model or models.any_gpu, models.prior
-    seconds = _sum_of_parts(asked, model)
-    beyond = model.beyond(asked.demand)
-    step = unlike or _published(asked, model, seconds=seconds, beyond=beyond)
-    workload = math.log(own_model.factor) / prior.quantile if own_model else prior.workload
+    beyond = model.beyond(asked.demand_of_each) if is_classifier else None
+    seconds = None if beyond else sum_of_parts(asked, model)
+    if rated:
+        learned, source = rated.learned, rated.source
+        factor = math.exp(prior.quantile * learned.deviation)
+    else:
+        workload = math.log(own_model.factor) / prior.quantile if own_model else prior.workload
+        learned = Learned(
+            mean=0.0,
+            of_mean=math.inf if unlike else prior.device,
+            of_one=_UNLIKE * workload if unlike else workload,
+        )
+        factor, source = model.factor, "rough, for others measured nothing alike" if unlike else model.source
+    if seconds is not None:
+        seconds *= math.exp(learned.mean)
+    refusal = beyond if rated else unlike or beyond
     return Basis(
-        step=step,
-        seconds=None if beyond and is_classifier else seconds,
+        step=refusal or _step(asked, seconds, factor=factor, source=source),
+        seconds=seconds,
         peers=(
             asked.device.name,
             asked.precision,
             asked.num_workers,
             "" if is_classifier else asked.spec.name,
         ),
-        device=math.inf if unlike else prior.device,
-        workload=_UNLIKE * workload if unlike else workload,
-        source="rough, for others measured nothing alike" if unlike else model.source,
+        device=learned.of_mean,
+        workload=learned.of_one,
+        source=source,
     )
+
+
+def sum_of_parts(asked: Asked, model: Analytic) -> float | None:
+    """With the exchange of the gradients on top; None where a peak is unknown."""
+    peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
+    exchange = asked.roofline.exchange_seconds
+    if peaks is None or exchange is None:
+        return None
+    flops, memory = peaks.flops_per_second, peaks.memory_bytes_per_second
+    if flops is None or memory is None:
+        return None
+    demand = asked.demand
+    whole = replace(demand, weight_bytes=asked.replicas * demand.weight_bytes)
+    return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
 
 
 def _unlike(asked: Asked, models: DefaultModels, *, is_classifier: bool) -> Refusal | None:
@@ -104,12 +141,12 @@ def _unlike(asked: Asked, models: DefaultModels, *, is_classifier: bool) -> Refu
     device = asked.device
     if device.kind != "gpu":
         return Refusal(
-            reason=f"no {device.kind.upper()} was measured",
+            reason=f"no {device.kind.upper()} was measured in {asked.precision}",
             to_measure=f"an image classifier there in {asked.precision}",
         )
     if asked.precision != models.precision:
         return Refusal(
-            reason=f"measured in {models.precision} alone, not {asked.precision}",
+            reason=f"no GPU was measured in {asked.precision}",
             to_measure=f"an image classifier there in {asked.precision}",
         )
     if asked.replicas > 1:
@@ -122,29 +159,24 @@ def _unlike(asked: Asked, models: DefaultModels, *, is_classifier: bool) -> Refu
     return None
 
 
-def _published(
-    asked: Asked, model: Analytic, *, seconds: float | None, beyond: Refusal | None
-) -> Estimate | Refusal:
+def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
+    """What published rates tell of such steps; None: there are none."""
+    kind, precision = asked.device.kind, asked.precision
+    return rated_of(
+        (each for each in models.rated if (each.kind, each.precision) == (kind, precision)),
+        device=asked.device.name,
+        between_devices=models.prior.device,
+        workload=_UNLIKE * models.prior.workload,
+    )
+
+
+def _step(asked: Asked, seconds: float | None, *, factor: float, source: str) -> Estimate | Refusal:
     if seconds is None:
         return Refusal(
-            reason=f"the {asked.precision} or memory peak of {asked.device.name} is unknown",
+            reason=f"the {asked.precision}, memory or link peak of {asked.device.name} is unknown",
             to_measure="this point",
         )
-    return beyond or around(seconds, factor=model.factor, source=model.source)
-
-
-def _sum_of_parts(asked: Asked, model: Analytic) -> float | None:
-    """With the exchange of the gradients on top; None where a peak is unknown."""
-    peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
-    exchange = asked.roofline.exchange_seconds
-    if peaks is None or exchange is None:
-        return None
-    flops, memory = peaks.flops_per_second, peaks.memory_bytes_per_second
-    if flops is None or memory is None:
-        return None
-    demand = asked.demand
-    whole = replace(demand, weight_bytes=asked.replicas * demand.weight_bytes)
-    return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
+    return around(seconds, factor=factor, source=source)
 
 
 def _is_image_classifier(spec: WorkloadSpec) -> bool:

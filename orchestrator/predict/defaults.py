@@ -11,6 +11,7 @@ from orchestrator.predict.belief import Kinship
 from orchestrator.predict.condense import condensed
 from orchestrator.predict.latency import LatencyTable
 from orchestrator.predict.prior import Prior
+from orchestrator.predict.rated import RatedStep
 from orchestrator.predict.read import read_latencies
 from orchestrator.predict.zoo import PUBLISHED_DEVICES
 
@@ -30,6 +31,7 @@ class DefaultModels:
         kinship: how alike a network errs on two devices and at two batch sizes.
         devices: name of a file in conf/device -> fitted to that kind of GPU.
         any_gpu: fitted to all of them, for the other kinds.
+        rated: steps of rates that others published, where none of these measurements is like them.
     """
 
     notice: str
@@ -39,6 +41,7 @@ class DefaultModels:
     kinship: Kinship
     devices: Mapping[str, Analytic]
     any_gpu: Analytic
+    rated: tuple[RatedStep, ...]
 
 
 def default_models() -> DefaultModels:

@@ -96,9 +96,13 @@ def test_a_measurement_on_another_host_s_cpu_is_none_on_this_one(working_directo
 def test_a_measurement_on_more_hosts_is_one_of_as_many(working_directory):
     words = (*VGG[:3], "device=t4", "num_workers=2")
     measure(working_directory, "t4", 0.1, num_workers=2, num_hosts=2)
-    assert advice(working_directory, *words).winner is None
+    (standing,) = advice(working_directory, *words).standings
+    assert standing.provenance == "predicted"
     found = advice(working_directory, *words, "num_hosts=1,2")
-    assert [each.setting for each in found.standings] == ["t4, fp32, 2 workers on 2 hosts, batch 64"]
+    assert {each.setting: each.provenance for each in found.standings} == {
+        "t4, fp32, 2 workers on 1 host, batch 64": "predicted",
+        "t4, fp32, 2 workers on 2 hosts, batch 64": "measured",
+    }
 
 
 def test_measurements_on_other_data_are_not_compared(working_directory):

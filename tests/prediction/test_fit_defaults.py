@@ -31,9 +31,9 @@ def table(networks, *, repeats=("1", "2")):
 @pytest.mark.parametrize("networks", [{SLOW: BOTH}, {SLOW: BOTH, FAST: ("LeNet5",)}])
 def test_a_network_can_be_held_out_on_each_of_two_devices(networks):
     with pytest.raises(ConfigError, match=r"^some\.csv: two devices are needed at least, and two networks"):
-        fit_default_models(table(networks))
+        fit_default_models(table(networks), devices={})
 
 
 def test_what_repeats_differ_by_is_measured():
     with pytest.raises(ConfigError, match=r"^some\.csv: nothing was measured twice, so what repeats"):
-        fit_default_models(table({SLOW: BOTH, FAST: BOTH}, repeats=("1",)))
+        fit_default_models(table({SLOW: BOTH, FAST: BOTH}, repeats=("1",)), devices={})

@@ -20,8 +20,8 @@ PRIOR = MODELS.prior
 GPU = replace(
     T4,
     name="new",
-    native_precisions=("fp32", "fp16"),
-    peak_flops_per_second={"fp32": 3e13, "fp16": 1.2e14},
+    native_precisions=("fp32", "fp16", "bf16"),
+    peak_flops_per_second={"fp32": 3e13, "fp16": 1.2e14, "bf16": 1.2e14},
     memory_bytes_per_second=3e11,
     link_bytes_per_second=1.6e10,
 )
@@ -31,7 +31,8 @@ SLICE = replace(
     memory_bytes_per_second=3.6e12,
     link_bytes_per_second=8e10,
 )
-DEVICES = {each.name: each for each in (GPU, SLICE, device())}
+RATED = replace(GPU, name="v100")
+DEVICES = {each.name: each for each in (GPU, RATED, SLICE, device())}
 BASIS = bases_of(DEVICES, MODELS)
 LENET, VGG = {"workload": "lenet5"}, {"workload": "vgg11"}
 
@@ -109,28 +110,51 @@ def test_workloads_that_disagree_widen_the_interval():
     assert width(estimate(trial(**VGG), *apart)) > 2 * width(estimate(trial(**VGG), *agreeing))
 
 
+def test_where_others_published_nothing_alike_one_own_measurement_is_a_wide_beginning():
+    asked = trial(**VGG, precision="bf16")
+    assert isinstance(estimate(asked), Refusal)
+    found = estimate(asked, slowed(3.0, **LENET, precision="bf16"))
+    assert found.likely == pytest.approx(3.0 * BASIS(asked).seconds)
+    assert width(found) > 3 * width(estimate(trial(**VGG), slowed(3.0, **LENET)))
+    assert found.source.endswith("rough, for others measured nothing alike")
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"precision": "fp16"},
-        {"device": SLICE, "trainer": "tensorflow", "precision": "bf16"},
+        {"device": SLICE, "trainer": "tensorflow", "precision": "bf16", "global_batch_size": 256},
         {"num_workers": 2},
     ],
 )
-def test_where_others_measured_nothing_alike_one_own_measurement_is_a_wide_beginning(changes):
+def test_a_rate_that_others_published_is_a_wide_beginning_that_own_measurements_correct(changes):
     asked = trial(**VGG, **changes)
-    assert isinstance(estimate(asked), Refusal)
-    found = estimate(asked, slowed(3.0, **LENET, **changes))
-    assert found.likely == pytest.approx(3.0 * BASIS(asked).seconds)
-    assert width(found) > 3 * width(estimate(trial(**VGG), slowed(3.0, **LENET)))
-    assert found.source.endswith("rough, for others measured nothing alike")
+    before, found = estimate(asked), estimate(asked, slowed(3.0, **LENET, **changes))
+    assert "as published " in before.source
+    assert width(before) > 2 * width(estimate(trial(**VGG)))
+    assert 1.3 < found.likely / before.likely < 3.0, "by Bayes' rule, beside one to three networks"
+    assert width(found) < width(before)
+    assert found.source == f"own records there of lenet5: 1 of sweep zoo; {before.source}"
+
+
+def test_rates_of_the_very_device_tell_more_than_those_of_others():
+    there, elsewhere = (estimate(trial(**VGG, device=each, precision="fp16")) for each in (RATED, GPU))
+    assert there.source == "rough: resnet50, inception_v3, vgg16 as published there (NVIDIA, Lambda)"
+    assert elsewhere.source == "rough: resnet50, inception_v3, vgg16 as published for v100, a100_40, h100"
+    assert width(there) < width(elsewhere)
+
+
+def test_a_batch_is_as_large_as_the_part_of_each_replica():
+    changes = {"precision": "fp16", "global_batch_size": 2**16}
+    assert isinstance(estimate(trial(**VGG, **changes)), Refusal)
+    assert isinstance(estimate(trial(**VGG, **changes, num_workers=2)), Estimate)
 
 
 def test_another_device_precision_or_number_of_workers_teaches_nothing():
     others = [
         slowed(3.0, **LENET, precision="fp16"),
         slowed(3.0, **LENET, num_workers=2),
-        slowed(3.0, **LENET, device=SLICE, trainer="tensorflow", precision="bf16"),
+        slowed(3.0, **LENET, device=SLICE, trainer="tensorflow", precision="bf16", global_batch_size=256),
     ]
     assert estimate(trial(**VGG), *others) == estimate(trial(**VGG))
 

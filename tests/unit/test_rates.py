@@ -1,0 +1,93 @@
+"""Rates that others published: what is kept of them, what they say of each other, and the fits of all."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from orchestrator.config.pools import load_cluster
+from orchestrator.core.estimate import Estimate
+from orchestrator.predict.basis import basis_of, sum_of_parts
+from orchestrator.predict.defaults import default_models
+from orchestrator.predict.fit_defaults import asked_by
+from orchestrator.predict.rated import RatedStep, rated_of
+from orchestrator.predict.rates import RATES
+
+MODELS = default_models()
+
+
+def asked(rate):
+    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    return asked_by(rate, catalogue.devices[rate.device])
+
+
+def name_of(rate):
+    return f"{rate.device} {rate.precision} {rate.workload}"
+
+
+@pytest.mark.parametrize(
+    ("rate", "kept"), tuple(zip(RATES, MODELS.rated, strict=True)), ids=[name_of(each) for each in RATES]
+)
+def test_what_is_kept_is_the_published_step_over_its_parts_on_that_device(rate, kept):
+    seconds = rate.global_batch_size / rate.samples_per_second
+    assert kept.log == pytest.approx(math.log(seconds / sum_of_parts(asked(rate), MODELS.any_gpu)))
+    assert name_of(kept) == name_of(rate)
+
+
+@pytest.mark.parametrize("workload", ["resnet50", "inception_v3", "vgg16"])
+def test_the_fit_to_a_device_holds_rates_that_it_never_saw(workload):
+    (rate,) = (each for each in RATES if name_of(each) == f"v100 fp32 {workload}" and each.num_workers == 1)
+    step = basis_of(asked(rate), MODELS).step
+    assert isinstance(step, Estimate)
+    assert step.source.startswith("fitted to V100")
+    assert step.holds(rate.global_batch_size / rate.samples_per_second)
+
+
+@pytest.mark.parametrize("kept", MODELS.rated, ids=name_of)
+def test_the_interval_of_each_network_holds_by_the_others_alone(kept):
+    kin = [each for each in MODELS.rated if (each.kind, each.precision) == (kept.kind, kept.precision)]
+    others = [each for each in kin if each.workload != kept.workload] or [
+        each for each in kin if each.device != kept.device
+    ]
+    prior = MODELS.prior
+    found = rated_of(others, device=kept.device, between_devices=prior.device, workload=2 * prior.workload)
+    assert abs(kept.log - found.learned.mean) < prior.quantile * found.learned.deviation
+
+
+def rated(device, workload, log):
+    return RatedStep(
+        device=device, kind="gpu", precision="fp16", workload=workload, log=log, source=f"{device} inc."
+    )
+
+
+KNOWN = (
+    rated("one", "vgg16", -1.0),
+    rated("one", "vgg16", -0.6),
+    rated("one", "resnet50", 0.0),
+    rated("two", "resnet50", -0.2),
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "mean", "of_mean", "source"),
+    [
+        ("one", -0.4, 0.7 / math.sqrt(2), "vgg16, resnet50 as published there (one inc.)"),
+        ("two", -0.2, 0.7, "resnet50 as published there (two inc.)"),
+        (
+            "new",
+            (-0.8 - 0.1) / 2,
+            math.hypot(0.7 / math.sqrt(2), 0.5 * math.sqrt(1.5)),
+            "vgg16, resnet50 as published for one, two",
+        ),
+    ],
+)
+def test_rates_of_the_very_device_come_first_and_each_network_counts_once(device, mean, of_mean, source):
+    found = rated_of(KNOWN, device=device, between_devices=0.5, workload=0.7)
+    assert found.source == f"rough: {source}"
+    assert found.learned.mean == pytest.approx(mean)
+    assert found.learned.of_mean == pytest.approx(of_mean)
+    assert found.learned.of_one == 0.7
+
+
+def test_without_rates_nothing_is_known():
+    assert rated_of((), device="one", between_devices=0.5, workload=0.7) is None
