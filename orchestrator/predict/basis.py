@@ -160,10 +160,14 @@ def _unlike(asked: Asked, models: DefaultModels, *, is_classifier: bool) -> Refu
 
 
 def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
-    """What published rates tell of such steps; None: there are none."""
-    kind, precision = asked.device.kind, asked.precision
+    """What published rates tell of such steps; None: there are none.
+
+    Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
+    """
+    peaks = asked.device.peak_flops_per_second
+    as_fast = {asked.precision, *(each for each, peak in peaks.items() if peak == peaks.get(asked.precision))}
     return rated_of(
-        (each for each in models.rated if (each.kind, each.precision) == (kind, precision)),
+        (each for each in models.rated if each.kind == asked.device.kind and each.precision in as_fast),
         device=asked.device.name,
         between_devices=models.prior.device,
         workload=_UNLIKE * models.prior.workload,

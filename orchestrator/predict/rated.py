@@ -40,7 +40,7 @@ def rated_of(
     """Of that device, else of all others; each workload counts once. None: there are none.
 
     Args:
-        known: of one kind and precision.
+        known: of one kind, in precisions that are alike.
         between_devices, workload: deviations of logarithms.
     """
     found = tuple(known)
@@ -52,6 +52,7 @@ def rated_of(
     for each in chosen:
         by_workload[each.workload].append(each.log)
     devices = dict.fromkeys(each.device for each in chosen)
+    precisions = dict.fromkeys(each.precision for each in chosen)
     sources = dict.fromkeys(each.source for each in chosen)
     of_device = 0.0 if there else between_devices * math.sqrt(1 + 1 / len(devices))
     whose = f"there ({', '.join(sources)})" if there else f"for {', '.join(devices)}"
@@ -61,5 +62,5 @@ def rated_of(
             of_mean=math.hypot(workload / math.sqrt(len(by_workload)), of_device),
             of_one=workload,
         ),
-        source=f"rough: {', '.join(by_workload)} as published {whose}",
+        source=f"rough: {', '.join(by_workload)} in {', '.join(precisions)} as published {whose}",
     )

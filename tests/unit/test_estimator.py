@@ -21,7 +21,7 @@ GPU = replace(
     T4,
     name="new",
     native_precisions=("fp32", "fp16", "bf16"),
-    peak_flops_per_second={"fp32": 3e13, "fp16": 1.2e14, "bf16": 1.2e14},
+    peak_flops_per_second={"fp32": 3e13, "fp16": 1.2e14, "bf16": 1.1e14},
     memory_bytes_per_second=3e11,
     link_bytes_per_second=1.6e10,
 )
@@ -139,9 +139,19 @@ def test_a_rate_that_others_published_is_a_wide_beginning_that_own_measurements_
 
 def test_rates_of_the_very_device_tell_more_than_those_of_others():
     there, elsewhere = (estimate(trial(**VGG, device=each, precision="fp16")) for each in (RATED, GPU))
-    assert there.source == "rough: resnet50, inception_v3, vgg16 as published there (NVIDIA, Lambda)"
-    assert elsewhere.source == "rough: resnet50, inception_v3, vgg16 as published for v100, a100_40, h100"
+    assert there.source == "rough: resnet50, inception_v3, vgg16 in fp16 as published there (NVIDIA, Lambda)"
+    assert (
+        elsewhere.source
+        == "rough: resnet50, inception_v3, vgg16 in fp16 as published for v100, a100_40, h100"
+    )
     assert width(there) < width(elsewhere)
+
+
+def test_rates_count_in_a_precision_that_the_device_is_as_fast_in():
+    ampere = replace(RATED, peak_flops_per_second={"fp16": 1.2e14, "bf16": 1.2e14})
+    basis = bases_of({"v100": ampere}, MODELS)
+    found = estimator_of(basis, (), PRIOR)(trial(**VGG, device=ampere, precision="bf16"))
+    assert found.source.startswith("rough: resnet50, inception_v3, vgg16 in fp16 as published there")
 
 
 def test_a_batch_is_as_large_as_the_part_of_each_replica():

@@ -71,13 +71,13 @@ KNOWN = (
 @pytest.mark.parametrize(
     ("device", "mean", "of_mean", "source"),
     [
-        ("one", -0.4, 0.7 / math.sqrt(2), "vgg16, resnet50 as published there (one inc.)"),
-        ("two", -0.2, 0.7, "resnet50 as published there (two inc.)"),
+        ("one", -0.4, 0.7 / math.sqrt(2), "vgg16, resnet50 in fp16 as published there (one inc.)"),
+        ("two", -0.2, 0.7, "resnet50 in fp16 as published there (two inc.)"),
         (
             "new",
             (-0.8 - 0.1) / 2,
             math.hypot(0.7 / math.sqrt(2), 0.5 * math.sqrt(1.5)),
-            "vgg16, resnet50 as published for one, two",
+            "vgg16, resnet50 in fp16 as published for one, two",
         ),
     ],
 )
