@@ -45,7 +45,7 @@ class Analytic:
                 return Refusal(
                     reason=f"{name.replace('_', ' ')} {asked:.2g}, measured were {self.least[name]:.2g} "
                     f"to {self.most[name]:.2g}",
-                    to_measure="this workload there",
+                    to_measure="this point",
                 )
         return None
 

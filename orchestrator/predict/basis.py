@@ -37,6 +37,15 @@ class Asked:
     global_batch_size: int
 
     @property
+    def is_image_classifier(self) -> bool:
+        """Whether its layers are like those of the networks that were measured."""
+        protocol = self.spec.phases[-1].protocol
+        if not isinstance(protocol, Supervised):
+            return False
+        nodes = self.spec.networks[protocol.network].nodes
+        return not any(isinstance(node.layer, _UNLIKE_CLASSIFIERS) for node in nodes)
+
+    @property
     def demand(self) -> Demand:
         """What it asks of its devices."""
         return demand_of(
@@ -84,41 +93,43 @@ class Basis:
     source: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What others tell of a step.
+
+    Attributes:
+        model: whose coefficients its sum of parts has.
+        learned: of the logarithm of the step over that sum.
+        factor: of the interval to both sides.
+        unlike: why that is too little for an estimate; None: it is enough.
+    """
+
+    model: Analytic
+    learned: Learned
+    factor: float
+    source: str
+    unlike: str | None = None
+
+
 def basis_of(asked: Asked, models: DefaultModels) -> Basis:
-    """Of any step: as fitted, else as rates of one network tell, else a sum of parts and no estimate."""
-    is_classifier = _is_image_classifier(asked.spec)
-    unlike = _unlike(asked, models, is_classifier=is_classifier)
-    rated = _rated(asked, models) if unlike and is_classifier else None
-    own_model = None if unlike else models.devices.get(asked.device.name)
-    model, prior = own_model or models.any_gpu, models.prior
-    beyond = model.beyond(asked.demand_of_each) if is_classifier else None
-    seconds = None if beyond else sum_of_parts(asked, model)
-    if rated:
-        learned, source = rated.learned, rated.source
-        factor = math.exp(prior.quantile * learned.deviation)
-    else:
-        workload = math.log(own_model.factor) / prior.quantile if own_model else prior.workload
-        learned = Learned(
-            mean=0.0,
-            of_mean=math.inf if unlike else prior.device,
-            of_one=_UNLIKE * workload if unlike else workload,
-        )
-        factor, source = model.factor, "rough, for others measured nothing alike" if unlike else model.source
-    if seconds is not None:
-        seconds *= math.exp(learned.mean)
-    refusal = beyond if rated else unlike or beyond
+    """Of any step: as fitted, else as rates of few networks tell, else a sum of parts and no estimate."""
+    known = _known(asked, models)
+    beyond = known.model.beyond(asked.demand_of_each) if asked.is_image_classifier else None
+    parts = None if beyond else sum_of_parts(asked, known.model)
+    seconds = None if parts is None else math.exp(known.learned.mean) * parts
+    refusal = _unlike(asked, known.unlike, seconds) if known.unlike else beyond
     return Basis(
-        step=refusal or _step(asked, seconds, factor=factor, source=source),
+        step=refusal or _step(asked, seconds, known),
         seconds=seconds,
         peers=(
             asked.device.name,
             asked.precision,
             asked.num_workers,
-            "" if is_classifier else asked.spec.name,
+            "" if asked.is_image_classifier else asked.spec.name,
         ),
-        device=learned.of_mean,
-        workload=learned.of_one,
-        source=source,
+        device=known.learned.of_mean,
+        workload=known.learned.of_one,
+        source=known.source,
     )
 
 
@@ -136,27 +147,47 @@ def sum_of_parts(asked: Asked, model: Analytic) -> float | None:
     return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
 
 
-def _unlike(asked: Asked, models: DefaultModels, *, is_classifier: bool) -> Refusal | None:
-    """Why the measurements of others say nothing about such a step; None: they may."""
-    device = asked.device
-    if device.kind != "gpu":
-        return Refusal(
-            reason=f"no {device.kind.upper()} was measured in {asked.precision}",
-            to_measure=f"an image classifier there in {asked.precision}",
-        )
-    if asked.precision != models.precision:
-        return Refusal(
-            reason=f"no GPU was measured in {asked.precision}",
-            to_measure=f"an image classifier there in {asked.precision}",
-        )
+def _known(asked: Asked, models: DefaultModels) -> _Known:
+    """Of a fit, else of rates, else of nothing alike."""
+    prior = models.prior
+    unlike = _why_unlike(asked, models)
+    if unlike is None:
+        fitted = models.devices.get(asked.device.name)
+        model = fitted or models.any_gpu
+        workload = math.log(fitted.factor) / prior.quantile if fitted else prior.workload
+        learned = Learned(mean=0.0, of_mean=prior.device, of_one=workload)
+        return _Known(model=model, learned=learned, factor=model.factor, source=model.source)
+    rated = _rated(asked, models) if asked.is_image_classifier else None
+    if rated:
+        factor = math.exp(prior.quantile * rated.learned.deviation)
+        return _Known(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
+    return _Known(
+        model=models.any_gpu,
+        learned=Learned(mean=0.0, of_mean=math.inf, of_one=_UNLIKE * prior.workload),
+        factor=math.inf,
+        source="rough, for others measured nothing alike",
+        unlike=unlike,
+    )
+
+
+def _why_unlike(asked: Asked, models: DefaultModels) -> str | None:
+    """Why the fits say nothing about such a step; None: they may."""
+    if not asked.is_image_classifier:
+        return "only image classifiers were measured"
+    if asked.device.kind != "gpu" or asked.precision != models.precision:
+        return f"no {asked.device.kind.upper()} was measured in {asked.precision}"
     if asked.replicas > 1:
-        return Refusal(
-            reason=f"measured on one device, not {asked.replicas}",
-            to_measure=f"an image classifier there with {asked.num_workers} workers",
-        )
-    if not is_classifier:
-        return Refusal(reason="only image classifiers were measured", to_measure="this workload there")
+        return f"measured on one device, not {asked.replicas}"
     return None
+
+
+def _unlike(asked: Asked, reason: str, seconds: float | None) -> Refusal:
+    """With what to measure: where there is no sum of parts to correct, the very step."""
+    if seconds is None:
+        return Refusal(reason=reason, to_measure="this point")
+    network = "an image classifier" if asked.is_image_classifier else "this workload"
+    workers = f" with {asked.num_workers} workers" if asked.num_workers > 1 else ""
+    return Refusal(reason=reason, to_measure=f"{network} there in {asked.precision}{workers}")
 
 
 def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
@@ -174,18 +205,10 @@ def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
     )
 
 
-def _step(asked: Asked, seconds: float | None, *, factor: float, source: str) -> Estimate | Refusal:
+def _step(asked: Asked, seconds: float | None, known: _Known) -> Estimate | Refusal:
     if seconds is None:
         return Refusal(
             reason=f"the {asked.precision}, memory or link peak of {asked.device.name} is unknown",
             to_measure="this point",
         )
-    return around(seconds, factor=factor, source=source)
-
-
-def _is_image_classifier(spec: WorkloadSpec) -> bool:
-    protocol = spec.phases[-1].protocol
-    if not isinstance(protocol, Supervised):
-        return False
-    nodes = spec.networks[protocol.network].nodes
-    return not any(isinstance(node.layer, _UNLIKE_CLASSIFIERS) for node in nodes)
+    return around(seconds, factor=known.factor, source=known.source)

@@ -130,25 +130,33 @@ def test_where_nothing_else_is_known_rates_that_others_published_are_a_wide_begi
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "reason", "to_measure"),
     [
-        (("workload=vgg16", "device=tpu_v3_8"), "no TPU was measured in fp32"),
-        (("workload=vgg16", "device=cpu"), "no CPU was measured in fp32"),
-        (("workload=vgg16", "device=t4", "precision=bf16"), "no GPU was measured in bf16"),
-        (("workload=imdb_bilstm", "device=t4", "num_workers=2"), "measured on one device, not 2"),
-        (("workload=imdb_bilstm", "device=t4"), "only image classifiers were measured"),
-        (("workload=mnist_gan", "device=t4"), "only image classifiers were measured"),
+        (("workload=vgg16", "device=tpu_v3_8"), "no TPU was measured in fp32", "this point"),
+        (("workload=vgg16", "device=cpu"), "no CPU was measured in fp32", "this point"),
+        (("workload=vgg16", "device=t4", "precision=bf16"), "no GPU was measured in bf16", "this point"),
+        (
+            ("workload=imdb_bilstm", "device=t4", "num_workers=2"),
+            "only image classifiers were measured",
+            "this workload there in fp32 with 2 workers",
+        ),
+        (
+            ("workload=mnist_gan", "device=t4"),
+            "only image classifiers were measured",
+            "this workload there in fp32",
+        ),
+        (("workload=imdb_bilstm", "device=cpu"), "only image classifiers were measured", "this point"),
         (
             ("workload=vgg16", "device=t4", "global_batch_size=65536"),
             "flops 1.3e+14, measured were 5.1e+07 to 2e+13",
+            "this point",
         ),
     ],
 )
-def test_what_was_never_measured_is_refused_with_what_to_measure(working_directory, words, reason):
-    found = step(working_directory, *words)
-    assert isinstance(found, Refusal)
-    assert found.reason == reason
-    assert found.to_measure
+def test_what_was_never_measured_is_refused_with_what_to_measure(
+    working_directory, words, reason, to_measure
+):
+    assert step(working_directory, *words) == Refusal(reason=reason, to_measure=to_measure)
 
 
 def test_a_refusal_still_has_its_roofline(working_directory):

@@ -112,7 +112,9 @@ def test_workloads_that_disagree_widen_the_interval():
 
 def test_where_others_published_nothing_alike_one_own_measurement_is_a_wide_beginning():
     asked = trial(**VGG, precision="bf16")
-    assert isinstance(estimate(asked), Refusal)
+    assert estimate(asked) == Refusal(
+        reason="no GPU was measured in bf16", to_measure="an image classifier there in bf16"
+    )
     found = estimate(asked, slowed(3.0, **LENET, precision="bf16"))
     assert found.likely == pytest.approx(3.0 * BASIS(asked).seconds)
     assert width(found) > 3 * width(estimate(trial(**VGG), slowed(3.0, **LENET)))
