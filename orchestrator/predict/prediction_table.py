@@ -16,13 +16,14 @@ from orchestrator.predict.transfer import Transfer
 
 _MS = 1e3
 _SAMPLES = 1e6
+_ROOFLINE = "roofline ms (compute, memory, exchange)"
 _HEADERS = (
     ("workload", False),
     ("device", False),
     ("precision", False),
     ("batch", True),
     ("workers", True),
-    ("roofline ms (compute, memory, exchange)", True),
+    (_ROOFLINE, True),
     ("predicted ms [90%]", True),
     ("$/M samples [90%]", True),
     ("from, or why not", False),
@@ -55,7 +56,10 @@ def prediction_table(found: Iterable[Prediction]) -> Table:
     return Table(
         title="Predicted",
         note=_NOTE,
-        columns=tuple(Column(header=header, is_number=is_number) for header, is_number in _HEADERS),
+        columns=tuple(
+            Column(header=header, is_number=is_number, is_detail=header == _ROOFLINE)
+            for header, is_number in _HEADERS
+        ),
         rows=tuple(map(_row, found)),
     )
 

@@ -13,8 +13,8 @@ _LEAST_PROSE = 12
 def fitted(table: Table, *, width: int) -> Table:
     """The table in `width` characters; its note names the columns of numbers that had no room.
 
-    Where it is too wide, intervals go below what they belong to; where that is not enough, columns of numbers
-    go: details before others, and of equals the last one first.
+    Where it is too wide, intervals go below what they belong to, and words on them below those; where that is
+    not enough, columns of numbers go: details before others, and of equals the last one first.
     """
     if _least_width(table) <= width:
         return table
@@ -84,7 +84,7 @@ def _with_intervals_below(table: Table) -> Table:
         ),
         rows=tuple(
             tuple(
-                cell.replace(" [", "\n[") if is_number else cell
+                cell.replace(" [", "\n[").replace("] ", "]\n") if is_number else cell
                 for cell, is_number in zip(row, numbers, strict=True)
             )
             for row in table.rows

@@ -13,6 +13,7 @@ from orchestrator.predict.defaults import default_models
 from orchestrator.predict.prediction_table import prediction_table
 from orchestrator.predicting import predicted
 from orchestrator.record.ledger import Ledger
+from orchestrator.screen.fitting import fitted
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +98,14 @@ def test_what_tells_points_apart_stands_in_their_rows(working_directory):
         for workers in ("2 on 1 host", "2 on 2 hosts")
         for job in ("lenet5", "lenet5 data.source=synthetic")
     ]
+
+
+def test_where_room_is_short_the_bound_goes_before_the_prediction(working_directory):
+    words = ("workload=vgg16", "device=t4,tpu_v3_8", "precision=bf16,fp32")
+    table = prediction_table(asked(working_directory, *words))
+    wide, slim = (fitted(table, width=width) for width in (120, 80))
+    assert [each.header.split()[0] for each in wide.columns][-3:] == ["predicted", "$/M", "from,"]
+    assert [each.header.split()[0] for each in slim.columns][-2:] == ["predicted", "from,"]
 
 
 def test_a_device_without_measurements_has_a_wider_interval(working_directory):
