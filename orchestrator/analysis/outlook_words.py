@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from orchestrator.analysis.outlook import Outlook, dollars_in
-from orchestrator.analysis.wording import Spread, ratio, spread
+from orchestrator.analysis.wording import Spread, counted, ratio, spread
 from orchestrator.core.wish import Wish
 
 
@@ -17,15 +17,17 @@ def outlook_in_words(outlooks: Sequence[Outlook], wish: Wish) -> Iterator[str]:
 
 
 def _by_time(outlook: Outlook) -> Iterator[str]:
-    best, *_ = outlook.predicted
-    told = f"{best.label} is the fastest, with {spread(best.step_seconds, factor=1000)} ms a step"
+    best, *rest = outlook.predicted
+    told = f"{best.label} is likely the fastest, with {spread(best.step_seconds, factor=1000)} ms a step"
+    rivals = sum(each.samples_per_second.high > best.samples_per_second.low for each in rest)
+    but = _but(rivals, "faster")
     if not outlook.measured:
-        yield _sentence(outlook, told)
+        yield _sentence(outlook, told, but)
         return
     other = outlook.measured[0]
     ahead = _over(best.samples_per_second, other.samples_per_second)
     verdict = _verdict(ahead, "faster")
-    yield _sentence(outlook, f"{told}: {verdict} than {other.label}, the fastest {other.known_by}")
+    yield _sentence(outlook, f"{told}: {verdict} than {other.label}, the fastest {other.known_by}", but)
 
 
 def _by_cost(outlook: Outlook) -> Iterator[str]:
@@ -34,19 +36,26 @@ def _by_cost(outlook: Outlook) -> Iterator[str]:
     if not known:
         return
     usd, best = min(known, key=lambda pair: pair[0].median)
-    told = f"{best.label} is the cheapest, with ${dollars_in(best)} per million samples"
+    rivals = sum(each.low < usd.high for each, one in known if one is not best)
+    but = _but(rivals, "cheaper")
+    told = f"{best.label} is likely the cheapest, with ${dollars_in(best)} per million samples"
     measured = [(each.usd_per_million_samples, each) for each in outlook.measured]
     others = [(cost, each) for cost, each in measured if cost is not None]
     if not others:
-        yield _sentence(outlook, told)
+        yield _sentence(outlook, told, but)
         return
     cost, other = min(others, key=lambda pair: pair[0].median)
     verdict = _verdict(_over(cost, usd), "cheaper")
-    yield _sentence(outlook, f"{told}: {verdict} than {other.label}, the cheapest {other.known_by}")
+    yield _sentence(outlook, f"{told}: {verdict} than {other.label}, the cheapest {other.known_by}", but)
 
 
-def _sentence(outlook: Outlook, told: str) -> str:
-    return f"Predicted, not measured, on {outlook.where}: of the devices that are not here {told}."
+def _sentence(outlook: Outlook, told: str, but: str) -> str:
+    return f"Predicted, not measured, on {outlook.where}: of the devices that are not here {told}.{but}"
+
+
+def _but(rivals: int, comparative: str) -> str:
+    """Of so many whose brackets overlap with those of the best."""
+    return f" By the brackets {counted(rivals, 'other')} may be {comparative}." if rivals else ""
 
 
 def _verdict(ahead: Spread, comparative: str) -> str:

@@ -105,13 +105,13 @@ def test_what_is_predicted_stands_after_what_was_measured_and_each_says_which_it
 
 def test_a_sentence_says_that_the_fastest_was_only_predicted():
     assert told([measured(step_seconds=0.01)], [forecast(step_seconds=0.02, device="v100"), forecast()]) == (
-        "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is the fastest, "
-        "with 2.000 [1.000, 4.000] ms a step: 5.00x [2.49, 10.06] faster than cpu, torch_ddp, fp32, the "
-        "fastest measured."
+        "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is likely the "
+        "fastest, with 2.000 [1.000, 4.000] ms a step: 5.00x [2.49, 10.06] faster than cpu, torch_ddp, fp32, "
+        "the fastest measured."
     )
     assert "0.77x [0.38, 1.55], perhaps not faster than" in told(repeats(rates=(41_600.0,)), [forecast()])
     assert "0.20x [0.10, 0.40], not faster than" in told([measured(step_seconds=0.0004)], [forecast()])
-    assert told([], [forecast()]).endswith("is the fastest, with 2.000 [1.000, 4.000] ms a step.")
+    assert told([], [forecast()]).endswith("is likely the fastest, with 2.000 [1.000, 4.000] ms a step.")
 
 
 def test_a_ratio_to_what_was_measured_is_as_wide_as_both_and_says_what_was_noisy():
@@ -131,13 +131,21 @@ def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():
     dear = forecast(device="v100", step_seconds=0.001, price=price(node_usd_per_hour=36.0))
     records = [measured(step_seconds=0.01, price=price())]
     assert told(records, [dear, forecast()], "cheapest") == (
-        "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is the cheapest, "
-        "with $0.03125 [0.01562, 0.06250] hypothetical per million samples: 5.00x [2.49, 10.06] cheaper than "
-        "cpu, torch_ddp, fp32, the cheapest measured."
+        "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is likely the "
+        "cheapest, with $0.03125 [0.01562, 0.06250] hypothetical per million samples: 5.00x [2.49, 10.06] "
+        "cheaper than cpu, torch_ddp, fp32, the cheapest measured."
     )
     assert "per million samples." in told([measured()], [forecast()], "cheapest")
     without = [forecast(price=Unpriced(reason="no row"))]
     assert not [each for each in headline_of(found(records, without, "cheapest")) if "Predicted" in each]
+
+
+@pytest.mark.parametrize(("goal", "comparative"), [("fastest", "faster"), ("cheapest", "cheaper")])
+def test_predictions_with_overlapping_brackets_are_not_ranked(goal, comparative):
+    others = [forecast(device="v100", step_seconds=seconds) for seconds in (0.007, 0.009)]
+    several = told([measured(price=price())], [forecast(), forecast(device="l4"), *others], goal)
+    assert several.endswith(f" measured. By the brackets 2 others may be {comparative}.")
+    assert "By the brackets" not in told([], [forecast(), others[1]], goal)
 
 
 def test_nothing_is_recommended_on_a_prediction():
