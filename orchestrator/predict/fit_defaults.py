@@ -34,7 +34,7 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
         devices: those in conf/device, by name.
 
     Raises:
-        ConfigError: too few of them.
+        ConfigError: too few of them, or a device of a published rate without its peaks.
     """
     measured = list(measured_zoo(table))
     instances = sorted({each.device for each in measured})
@@ -44,15 +44,17 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     gpus = ", ".join(PUBLISHED_DEVICES[each].gpu for each in instances)
     named = {name: each for each in instances if (name := PUBLISHED_DEVICES[each].name) is not None}
     any_gpu = fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})")
+    prior = fit_prior(measured, repeat=repeat_deviation(table))
+    rated = tuple(_rated(each, devices[each.device], any_gpu) for each in RATES)
     return DefaultModels(
         notice=_NOTICE,
         made_by=_MADE_BY,
         precision="fp32",
-        prior=fit_prior(measured, repeat=repeat_deviation(table)),
+        prior=prior,
         kinship=fit_kinship(errors_by_device(measured)),
         devices={name: _fit_one(measured, instance) for name, instance in named.items()},
         any_gpu=any_gpu,
-        rated=tuple(_rated(each, devices[each.device], any_gpu) for each in RATES),
+        rated=rated,
     )
 
 
@@ -75,7 +77,11 @@ def _fit_one(measured: Sequence[Measured], instance: str) -> Analytic:
 
 def _rated(rate: Rate, device: Device, any_gpu: Analytic) -> RatedStep:
     parts = sum_of_parts(asked_by(rate, device), any_gpu)
-    assert parts is not None, f"peaks of {rate.device} are published"
+    if parts is None:
+        raise ConfigError(
+            f"conf/device/{rate.device}.yaml: the {rate.precision}, memory and link peaks are needed, "
+            f"for {rate.source} published a rate there"
+        )
     return RatedStep(
         device=rate.device,
         kind=device.kind,

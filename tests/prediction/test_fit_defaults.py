@@ -1,9 +1,13 @@
 """What a file must hold for default models to be fitted to it."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from latency_values import FAST, SLOW
 
+from orchestrator.config.pools import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.fit_defaults import fit_default_models
 from orchestrator.predict.latency import LatencyTable
@@ -37,3 +41,10 @@ def test_a_network_can_be_held_out_on_each_of_two_devices(networks):
 def test_what_repeats_differ_by_is_measured():
     with pytest.raises(ConfigError, match=r"^some\.csv: nothing was measured twice, so what repeats"):
         fit_default_models(table({SLOW: BOTH, FAST: BOTH}, repeats=("1",)), devices={})
+
+
+def test_a_rate_needs_the_peaks_of_its_device():
+    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    unknown = replace(catalogue.devices["a100_40"], link_bytes_per_second=None)
+    with pytest.raises(ConfigError, match=r"^conf/device/a100_40\.yaml: the tf32, memory and link peaks are"):
+        fit_default_models(table({SLOW: BOTH, FAST: BOTH}), devices={**catalogue.devices, "a100_40": unknown})
