@@ -172,6 +172,8 @@ def _known(asked: Asked, models: DefaultModels) -> _Known:
 
 def _why_unlike(asked: Asked, models: DefaultModels) -> str | None:
     """Why the fits say nothing about such a step; None: they may."""
+    if asked.device.kind == "cpu":
+        return "no CPU was measured"
     if not asked.is_image_classifier:
         return "only image classifiers were measured"
     if asked.device.kind != "gpu" or asked.precision != models.precision:
