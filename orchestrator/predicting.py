@@ -21,6 +21,7 @@ from orchestrator.core.sweep import Point
 from orchestrator.means import market_of
 from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import Berth, berths_of, host_cpu_of, hosts_of
+from orchestrator.plan.trials import unsuitable, workload_of
 from orchestrator.predict.basis import Asked, basis_of
 from orchestrator.predict.contenders import Contender
 from orchestrator.predict.corrector import Corrected, corrector_of
@@ -34,7 +35,6 @@ from orchestrator.predict.split_outlook import SplitOutlook, require_known, spli
 from orchestrator.predict.terms import Terms
 from orchestrator.situation import inventory_of, ledgers_of, today
 from orchestrator.train.registry import trainer_info
-from workloads.registry import workload
 
 _NO_SWEEP = "+sweep=single"
 _COMMAND = "python -m orchestrator"
@@ -109,8 +109,8 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     return tuple(
         Prediction(
             point=point,
-            roofline=asked.roofline,
-            step=step_of(point, asked),
+            roofline=None if isinstance(asked, Refusal) else asked.roofline,
+            step=asked if isinstance(asked, Refusal) else step_of(point, asked),
             price=known.price_of(point),
         )
         for point, asked in ((point, _asked(point)) for point in known.points)
@@ -164,19 +164,24 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
 def _contenders(points: Sequence[Point], known: _Known) -> list[Contender]:
     """Of one workload, each estimated as if nothing of it had been measured."""
     corrected = known.corrected_by(each for each in known.own if each.trial.workload != points[0].workload)
-    asked = [(point, _asked(point)) for point in points]
-    bases = [(point, each, basis_of(each, known.models)) for point, each in asked]
-    return [
-        Contender(
-            point=point,
-            hardware=basis.peers,
-            network=basis.workload,
-            step=_in_phases(asked) or corrected(basis, None),
-            measured=() if _in_phases(asked) else known.repeats_of(point),
-            price=known.price_of(point),
-        )
-        for point, asked, basis in bases
-    ]
+    return [_contender(point, known, corrected) for point in points]
+
+
+def _contender(point: Point, known: _Known, corrected: Corrected) -> Contender:
+    asked, price = _asked(point), known.price_of(point)
+    if isinstance(asked, Refusal):
+        hardware = known.identity(point)
+        return Contender(point=point, hardware=hardware, network=0.0, step=asked, measured=(), price=price)
+    basis = basis_of(asked, known.models)
+    in_phases = _in_phases(asked)
+    return Contender(
+        point=point,
+        hardware=basis.peers,
+        network=basis.workload,
+        step=in_phases or corrected(basis, None),
+        measured=() if in_phases else known.repeats_of(point),
+        price=price,
+    )
 
 
 def _in_phases(asked: Asked) -> Refusal | None:
@@ -223,9 +228,13 @@ def _look(settings: Settings) -> _Known:
     )
 
 
-def _asked(point: Point) -> Asked:
+def _asked(point: Point) -> Asked | Refusal:
+    """Refused where the workload takes no input of that size."""
+    reason = unsuitable(point)
+    if reason is not None:
+        return Refusal(reason=reason, to_measure="another size")
     return Asked(
-        spec=workload(point.workload, point.workload_options),
+        spec=workload_of(point),
         device=point.device,
         precision=point.precision,
         num_workers=point.num_workers,

@@ -41,12 +41,13 @@ class Prediction:
     """Of one point.
 
     Attributes:
+        roofline: None: its workload takes no input of that size.
         step: seconds of one optimizer step, all replicas together.
         price: of its devices.
     """
 
     point: Point
-    roofline: Roofline
+    roofline: Roofline | None
     step: Estimate | Refusal
     price: Price | Unpriced
 
@@ -104,8 +105,10 @@ def transfers_table(found: Iterable[Transfer]) -> Table:
     )
 
 
-def _roofline(found: Roofline) -> str:
+def _roofline(found: Roofline | None) -> str:
     """`60.47 (60.47, 13.44, 0)`."""
+    if found is None:
+        return UNKNOWN
     parts = (found.compute_seconds, found.memory_seconds, found.exchange_seconds)
     return f"{_milliseconds(found.bound_seconds)} ({', '.join(map(_milliseconds, parts))})"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from builders import record, train_result, trial_spec
 
+from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict import defaults
@@ -166,6 +167,19 @@ def test_what_was_never_measured_is_refused_with_what_to_measure(
     working_directory, words, reason, to_measure
 ):
     assert step(working_directory, *words) == Refusal(reason=reason, to_measure=to_measure)
+
+
+def test_an_input_that_the_network_cannot_take_is_a_refusal_beside_others(working_directory):
+    small, large = asked(working_directory, "workload=inception_v3", "workload.image_size=32,75", "device=t4")
+    assert (small.roofline, small.step) == (
+        None,
+        Refusal(
+            reason="inception_v3 image_size=32 is too small; it takes 75 pixels or more",
+            to_measure="another size",
+        ),
+    )
+    assert isinstance(large.step, Estimate)
+    assert prediction_table([small]).rows[0][5:8] == (UNKNOWN,) * 3
 
 
 def test_a_refusal_still_has_its_roofline(working_directory):

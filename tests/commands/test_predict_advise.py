@@ -251,3 +251,9 @@ def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):
 def test_a_request_that_cannot_be_is_one_line(capsys):
     assert main(["predict", "advise", *BALANCED, "confidence=0.99", "steps=0"]) == 2
     assert "steps=0 must be at least 1" in capsys.readouterr().err
+
+
+def test_an_input_that_the_network_cannot_take_is_not_judged(working_directory):
+    words = ("workload=inception_v3", "workload.image_size=32", "device=t4")
+    (left,) = advice(working_directory, *words).left_out
+    assert left.reason == "inception_v3 image_size=32 is too small; it takes 75 pixels or more"
