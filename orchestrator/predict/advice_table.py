@@ -54,7 +54,7 @@ def sentence_of(advice: JobAdvice) -> str:
     among = ", of what can be judged" if advice.left_out else ""
     found = f"On {asked}{among}: {winner.setting}, {_known_by(winner)},"
     if advice.is_clear:
-        return f"{found} is clear with a chance of {_chance(winner.chance)}: nothing needs to be measured."
+        return _clear(advice, found, winner)
     leads = f"{found} leads with a chance of {_chance(winner.chance)}, below {share(advice.confidence)}"
     if not advice.errands:
         within = f"within budget.usd={advice.budget_usd:g} " if advice.budget_usd is not None else ""
@@ -62,6 +62,16 @@ def sentence_of(advice: JobAdvice) -> str:
             return f"{leads}: no setting that was not measured {within}would tell much more, repeats may."
         return f"{leads}, and no trial {within}would tell much more."
     return f"{leads}: measure {counted(len(advice.errands), 'trial')}, {_cost_of(advice)}."
+
+
+def _clear(advice: JobAdvice, found: str, winner: Standing) -> str:
+    clear = f"{found} is clear with a chance of {_chance(winner.chance)}"
+    if not advice.left_out:
+        return f"{clear}: nothing needs to be measured."
+    others = f"{counted(len(advice.left_out), 'other')} may be better: what each lacks is listed."
+    if len(advice.standings) == 1:
+        return f"{found} is the only one, and {others}"
+    return f"{clear}, but {others}"
 
 
 def plain_of(advice: JobAdvice) -> dict[str, Any]:

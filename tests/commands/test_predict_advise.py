@@ -8,6 +8,7 @@ from builders import record, train_result, trial_spec
 
 from orchestrator.cli import main
 from orchestrator.execute.inventory import local_node
+from orchestrator.predict.advice_table import sentence_of
 from orchestrator.predicting import advised, predicted
 from orchestrator.record.ledger import Ledger
 
@@ -205,7 +206,10 @@ def test_what_is_refused_is_listed_apart_with_what_to_measure(working_directory,
     out = capsys.readouterr().out
     assert "Not judged" in out
     assert "no CPU was measured" in out
-    assert "On vgg16 image_size=64 (fastest), of what can be judged: t4" in out
+    assert (
+        "On vgg16 image_size=64 (fastest), of what can be judged: t4, fp32, batch 64, predicted, is the only "
+        "one, and 1 other may be better: what each lacks is listed." in " ".join(out.split())
+    )
     assert main(["predict", "advise", "device=cpu"]) == 0
     assert (
         "No setting of mnist_cnn (fastest) can be judged: what each lacks is listed."
@@ -251,6 +255,14 @@ def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):
 def test_a_request_that_cannot_be_is_one_line(capsys):
     assert main(["predict", "advise", *BALANCED, "confidence=0.99", "steps=0"]) == 2
     assert "steps=0 must be at least 1" in capsys.readouterr().err
+
+
+def test_what_is_clear_of_what_can_be_judged_is_not_of_the_rest(working_directory):
+    for batch in (64, 65):
+        measure(working_directory, "t4", 0.1 if batch == 64 else 0.5, global_batch_size=batch)
+    words = (*VGG, "device=t4,cpu", "global_batch_size=64,65")
+    told = sentence_of(advice(working_directory, *words))
+    assert "is clear with a chance of >99%, but 2 others may be better: what each lacks is listed." in told
 
 
 def test_an_input_that_the_network_cannot_take_is_not_judged(working_directory):
