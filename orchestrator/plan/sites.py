@@ -31,10 +31,12 @@ def berths_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tu
     """Where all its workers are, in their order: one berth where their devices are alike; none: nowhere.
 
     Workers with one kind of device have the site with so many of it and the trainer's environment: on fewest
-    nodes, or the first. A cluster has them on nodes of their own, a host all of them together.
+    nodes, or the first. A cluster has them on nodes of their own, a host all of them together. Where devices
+    differ, those for whom no pool has room together are in several.
     """
     if point.other_devices:
-        return _of_unequal(point, trainer, inventory=inventory)
+        unequal = _of_unequal(point, trainer, inventory=inventory)
+        return () if isinstance(unequal, str) else unequal
     found = _berth_of(
         point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
     )
@@ -63,28 +65,83 @@ def host_cpu_of(point: Point, berths: Sequence[Berth], *, inventory: Inventory) 
 def absence(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
     """Why there is none, in one sentence."""
     if point.other_devices:
-        return _absence_of_unequal(point, trainer, inventory=inventory)
+        unequal = _of_unequal(point, trainer, inventory=inventory)
+        assert isinstance(unequal, str)
+        return unequal
     return _absence_of(
         point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
     )
 
 
-def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...] | str:
+    """In the order of ranks, or why there are none."""
     here = inventory.sites.get(inventory.host.name)
     if here:
-        if _lacking(point, here):
-            return ()
+        if lack := _lacking(point, here):
+            return f"{point.device_label} is not here: {here.node.name} {lack}"
         return tuple(
             Berth(site=here, device=device, num_workers=count) for device, count in _runs(point.devices)
         )
-    if _kept_together(point, trainer, inventory):
-        return ()
-    single = _without_slices(inventory)
-    berths = tuple(
-        _berth_of(device, count, trainer, inventory=single) for device, count in _runs(point.devices)
+    if kind := _kept_together(point, trainer, inventory):
+        return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
+    found = _over_pools(point, trainer, inventory=_without_slices(inventory))
+    nodes = 0 if isinstance(found, str) else sum(each.num_hosts for each in found)
+    if nodes > inventory.max_nodes:
+        return f"{point.device_label} needs {nodes} nodes, and the cluster has {inventory.max_nodes} at most"
+    return found
+
+
+def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...] | str:
+    """Whom fewest pools hold comes first, the larger first; each has what those before it left."""
+    left = inventory
+    found: dict[int, tuple[Berth, ...]] = {}
+
+    def scarcity(run: tuple[int, tuple[Device, int]]) -> tuple[int, int]:
+        device, count = run[1]
+        return len(_holding(device, count, trainer, inventory=inventory)), -count
+
+    for index, (device, count) in sorted(enumerate(_runs(point.devices)), key=scarcity):
+        found[index] = _divided(device, count, trainer, inventory=left)
+        if not found[index]:
+            if not _divided(device, count, trainer, inventory=inventory):
+                return _absence_of(device, count, trainer, inventory=inventory)
+            return f"{point.device_label} needs {_too_few(device, trainer, inventory)}"
+        left = _without_nodes(left, found[index])
+    return tuple(
+        replace(berth, site=inventory.sites[berth.site.node.name])
+        for index in sorted(found)
+        for berth in found[index]
     )
-    found = tuple(each for each in berths if each)
-    return found if len(found) == len(berths) and _crowded(found, inventory) is None else ()
+
+
+def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+    """All in one pool, or where none has room for them the most that one has, and so on."""
+    berths = []
+    while count:
+        sizes = (_berth_of(device, each, trainer, inventory=inventory) for each in range(count, 0, -1))
+        berth = next((each for each in sizes if each), None)
+        if berth is None:
+            return ()
+        berths.append(berth)
+        count -= berth.num_workers
+        inventory = _without_nodes(inventory, [berth])
+    return tuple(berths)
+
+
+def _without_nodes(inventory: Inventory, berths: Iterable[Berth]) -> Inventory:
+    """What they leave of each pool."""
+    sites = dict(inventory.sites)
+    for each in berths:
+        name = each.site.node.name
+        sites[name] = replace(sites[name], max_nodes=sites[name].max_nodes - each.num_hosts)
+    return replace(inventory, sites=sites)
+
+
+def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
+    """What of a device the pools have not, each of which has some."""
+    pools = [each for _, each in _holding(device, 1, trainer, inventory=inventory)]
+    known = ", ".join(f"{each.node.name} {each.max_nodes}" for each in pools)
+    return f"more nodes with {device.name} than its pools have: {known} at most"
 
 
 def _kept_together(point: Point, trainer: TrainerInfo, inventory: Inventory) -> DeviceKind | None:
@@ -114,47 +171,25 @@ def _lacking(point: Point, here: Site) -> str | None:
     return f"has one kind of processor, not {' and '.join(cpus)}" if len(cpus) > 1 else None
 
 
-def _crowded(berths: Iterable[Berth], inventory: Inventory) -> str | None:
-    """Which pool, or whether the cluster, has not so many nodes at once."""
-    nodes: Counter[str] = Counter()
-    for each in berths:
-        nodes[each.site.node.name] += each.num_hosts
-    for name, count in nodes.items():
-        most = inventory.sites[name].max_nodes
-        if count > most:
-            return f"needs {count} nodes of pool {name}, which has {most} at most"
-    if nodes.total() > inventory.max_nodes:
-        return f"needs {nodes.total()} nodes, and the cluster has {inventory.max_nodes} at most"
-    return None
-
-
-def _absence_of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
-    here = inventory.sites.get(inventory.host.name)
-    if here:
-        return f"{point.device_label} is not here: {here.node.name} {_lacking(point, here)}"
-    if kind := _kept_together(point, trainer, inventory):
-        return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
-    berths = []
-    for device, count in _runs(point.devices):
-        berth = _berth_of(device, count, trainer, inventory=_without_slices(inventory))
-        if berth is None:
-            return _absence_of(device, count, trainer, inventory=_without_slices(inventory))
-        berths.append(berth)
-    return f"{point.device_label} {_crowded(berths, inventory)}"
-
-
 def _berth_of(
     device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
 ) -> Berth | None:
-    counts = (
-        (_hosts_on(each, device, count, trainer, num_hosts=num_hosts), each)
-        for each in inventory.sites.values()
-    )
-    holding = [(hosts, each) for hosts, each in counts if hosts]
+    holding = _holding(device, count, trainer, inventory=inventory, num_hosts=num_hosts)
     if not holding:
         return None
     hosts, site = min(holding, key=itemgetter(0))
     return Berth(site=site, device=device, num_workers=count, num_hosts=hosts)
+
+
+def _holding(
+    device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
+) -> list[tuple[int, Site]]:
+    """Sites that hold them, each with how many of its nodes that takes."""
+    counts = (
+        (_hosts_on(each, device, count, trainer, num_hosts=num_hosts), each)
+        for each in inventory.sites.values()
+    )
+    return [(hosts, each) for hosts, each in counts if hosts]
 
 
 def _hosts_on(

@@ -1,4 +1,4 @@
-"""A trial over two pools whose machines are not alike, on nodes of a real cluster."""
+"""A trial over pools whose machines are not alike, on nodes of a real cluster."""
 
 import pytest
 from cluster_runs import run, told_of
@@ -13,7 +13,10 @@ from orchestrator.deploy.nodes import labels_of_pool
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-POOLS = (pool("fast", device=FAST, max_nodes=1), pool("slow", device=SLOW, max_nodes=1))
+POOLS = tuple(
+    pool(name, device=device, max_nodes=1)
+    for name, device in (("fast", FAST), ("slow", SLOW), ("fast-too", FAST))
+)
 TRAINERS = ("kernel_split", "unequal_ddp")
 SMALL = {"filters": (6, 13), "dense_units": 32, "learning_rate": 0.03, "momentum": 0.9}
 
@@ -41,22 +44,26 @@ def nodes(relatives, monkeypatch):
     """One of each pool."""
     with static_cluster(POOLS[0], monkeypatch, num_nodes=1) as running:
         running.add_node(num_cpus=2, labels=labels_of_pool(POOLS[1]))
+        running.add_node(num_cpus=8, labels=labels_of_pool(POOLS[2]))
         yield running
 
 
 def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_rank_had(nodes, tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
-    trials = [placed(FAST, SLOW, trainer=each, workload_options=SMALL) for each in TRAINERS]
+    devices = {"kernel_split": (FAST, SLOW, FAST), "unequal_ddp": (FAST, SLOW)}
+    trials = [
+        placed(*devices[each], trainer=each, workload_options=SMALL, global_batch_size=66)
+        for each in TRAINERS
+    ]
     told = told_of(tmp_path, pythons=dict.fromkeys(TRAINERS, str(python_of("torch_ddp"))), checkpointing=None)
     split, dealt = run(nodes, told, *trials, watcher=Unwatched(), pools=POOLS)
-    for record in (split, dealt):
+    ranks = [("cpu_fast", "fast", 8), ("cpu_slow", "slow", 2), ("cpu_fast", "fast-too", 8)]
+    for record, expected in ((split, ranks), (dealt, ranks[:2])):
         assert (record.failure, record.provenance) == (None, "measured")
         found = record.placement
-        assert [each.rpartition("-")[0] for each in (found.node, *found.other_nodes)] == ["fast", "slow"]
-        assert [(each.device, each.pool, each.threads) for each in found.of_ranks] == [
-            ("cpu_fast", "fast", 8),
-            ("cpu_slow", "slow", 2),
-        ]
+        nodes_of = [each.rpartition("-")[0] for each in (found.node, *found.other_nodes)]
+        assert nodes_of == [pool for _, pool, _ in expected]
+        assert [(each.device, each.pool, each.threads) for each in found.of_ranks] == expected
         assert record.result.samples == 100 * record.spec.global_batch_size
     for of_layer in zip(*(rank.kernel_shares for rank in split.result.devices), strict=True):
         assert sum(each.kernels for each in of_layer) == of_layer[0].of_kernels

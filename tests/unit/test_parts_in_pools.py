@@ -17,7 +17,7 @@ from orchestrator.execute.base import Attempt
 from orchestrator.execute.queue import Queue
 from orchestrator.execute.room import has_room
 from orchestrator.plan.idle import IdleNodes
-from orchestrator.plan.prices import Market
+from orchestrator.plan.prices import Market, node_prices_of
 from orchestrator.record.mlflow_run import params_of, tags_of
 
 
@@ -94,6 +94,18 @@ def test_half_an_hour_on_a_node_of_3_60_and_one_of_1_80_costs_2_70_and_a_node_ho
     assert (bill.usd, bill.billed_node_seconds) == (pytest.approx(2.7), pytest.approx(3600.0))
     spend = Rate(nodes=2, price=MARKET.price_of(BOTH)).of(1800.0)
     assert (spend.usd, spend.node_hours) == (pytest.approx(2.7), 1.0)
+
+
+def test_a_mix_over_two_pools_of_one_device_costs_both_and_needs_room_in_both():
+    other = pool("fast-too", device=FAST, max_nodes=1)
+    pools = inventory(FAST_POOL, SLOW_POOL, other)
+    found = placed(unequal(FAST, SLOW, FAST), inventory=pools)
+    market = replace(MARKET, pools={**MARKET.pools, "fast-too": other})
+    price = market.price_of(found)
+    assert (price.usd_per_hour, price.num_nodes) == (pytest.approx(9.0), 3)
+    assert [each.usd_per_hour for each in node_prices_of(found, price)] == [3.6, 1.8, 3.6]
+    assert has_room(found, [], inventory=pools, kept={})
+    assert not has_room(found, [alone("fast")], inventory=pools, kept={})
 
 
 def test_a_mix_of_which_one_part_has_no_price_has_none():

@@ -121,11 +121,52 @@ def test_on_fake_nodes_each_part_is_rehearsed_and_holds_what_it_would_hold():
     ("devices", "reason"),
     [
         ((FAST, T4S), "no pool has 1 x t4 for kernel_split (environment torch); pools: fast, slow"),
-        ((FAST, SLOW, FAST), "cpu_fast+cpu_slow+cpu_fast needs 2 nodes of pool fast, which has 1 at most"),
+        (
+            (FAST, SLOW, FAST),
+            "cpu_fast+cpu_slow+cpu_fast needs more nodes with cpu_fast than its pools have: fast 1 at most",
+        ),
     ],
 )
 def test_what_the_pools_do_not_have_is_skipped_with_a_reason(devices, reason):
     assert skipped(unequal(*devices), inventory=POOLS) == reason
+
+
+OTHER_FAST = pool("fast-too", device=FAST, max_nodes=1)
+
+
+def test_parts_of_one_device_are_in_several_pools_where_none_has_room_for_all():
+    found = placed(unequal(FAST, SLOW, FAST), inventory=inventory(FAST_POOL, SLOW_POOL, OTHER_FAST))
+    assert [each.pool for each in found.unequal] == ["fast", "slow", "fast-too"]
+    assert [each.host for each in found.unequal] == [0, 1, 2]
+    assert (found.pools, found.num_hosts) == (("fast", "slow", "fast-too"), 3)
+    single = [pool(name, device=T4S, max_nodes=1) for name in ("a", "b", "c")]
+    found = placed(unequal(T4S, T4S, FAST, T4S), inventory=inventory(FAST_POOL, *single))
+    assert [each.pool for each in found.unequal] == ["a", "b", "fast", "c"]
+
+
+def test_who_finds_room_in_one_pool_alone_comes_first():
+    pools = inventory(
+        pool("wide", device=T4S, count=4, max_nodes=1), pool("narrow", device=T4S, max_nodes=1), FAST_POOL
+    )
+    found = placed(unequal(T4S, FAST, *[T4S] * 4), inventory=pools)
+    assert [(each.pool, each.num_processes) for each in found.unequal] == [
+        ("narrow", 1),
+        ("fast", 1),
+        ("wide", 4),
+    ]
+
+
+def test_pools_that_have_too_few_nodes_together_are_named():
+    pools = inventory(FAST_POOL, SLOW_POOL, OTHER_FAST)
+    assert skipped(unequal(FAST, SLOW, FAST, SLOW), inventory=pools) == (
+        "cpu_fast+cpu_slow+cpu_fast+cpu_slow needs more nodes with cpu_slow than its pools have: "
+        "slow 1 at most"
+    )
+    wide = inventory(FAST_POOL, SLOW_POOL, OTHER_FAST, pool("t4", count=4))
+    assert skipped(unequal(FAST, SLOW, FAST, T4S, FAST), inventory=wide) == (
+        "cpu_fast+cpu_slow+cpu_fast+t4+cpu_fast needs more nodes with cpu_fast than its pools have: "
+        "fast 1, fast-too 1 at most"
+    )
 
 
 def test_a_cluster_of_too_few_nodes_and_a_trainer_of_one_host_are_told():
