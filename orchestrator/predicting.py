@@ -77,6 +77,10 @@ class _Known:
     def _berths_of(self, point: Point) -> tuple[Berth, ...]:
         return berths_of(point, trainer_info(point.trainer), inventory=self.inventory)
 
+    def host_cpu_of(self, point: Point) -> str | None:
+        """Of the hosts whose processors would compute."""
+        return host_cpu_of(point, self._berths_of(point), inventory=self.inventory)
+
     def identity(self, point: Point) -> Hashable:
         """What a prediction depends on beside the data: not on the trainer."""
         berths = self._berths_of(point)
@@ -88,7 +92,7 @@ class _Known:
             point.num_workers,
             hosts_of(point, berths),
             point.global_batch_size,
-            host_cpu_of(point, berths, inventory=self.inventory),
+            self.host_cpu_of(point),
         )
 
 
@@ -156,7 +160,7 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     workloads = {point.workload for point in asked}
     own = latest(each for each in known.records if each.spec.workload in workloads and is_current(each.spec))
     families = splits_of(measured_of(frame_of(own.values())), own.values())
-    found = split_outlooks(asked, families)
+    found = split_outlooks(((point, known.host_cpu_of(point)) for point in asked), families)
     require_known(found, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
     return found
 

@@ -1,6 +1,6 @@
 """(points whose convolutions would be split, own trials) -> whether that is worth it. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.analysis.split_calibration import Machine, splits
@@ -56,6 +56,7 @@ class SplitOutlook:
     """A point of several workers.
 
     Attributes:
+        host: model and core count, where processors of a host compute.
         setting: what is split, and over how many workers.
         measured: speed-up over one worker, where it was measured; `marks` say how to read it.
         off_by: what is predicted without that over it, less one; None: one of both is not known.
@@ -63,6 +64,7 @@ class SplitOutlook:
 
     workload: str
     device: str
+    host: str | None
     precision: str
     setting: str
     num_workers: int
@@ -72,11 +74,18 @@ class SplitOutlook:
     off_by: float | None
 
 
-def split_outlooks(points: Iterable[Point], families: Sequence[SplitFamily]) -> tuple[SplitOutlook, ...]:
-    """One for each point of a trainer that splits, over several workers."""
+def split_outlooks(
+    points: Iterable[tuple[Point, str | None]], families: Sequence[SplitFamily]
+) -> tuple[SplitOutlook, ...]:
+    """One for each point of a trainer that splits, over several workers.
+
+    Args:
+        points: each with the hosts whose processors would compute, as `TrialSpec.host_cpu`.
+    """
+    known = {each.machine: each for each in families}
     return tuple(
-        _outlook(point, _family_of(point, families))
-        for point in points
+        _outlook(point, _machine_of(point, host), known)
+        for point, host in points
         if splits(point.trainer) and point.num_workers > 1
     )
 
@@ -99,18 +108,12 @@ def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
         raise ConfigError(f"predict split: {first.reason}; measure {first.to_measure}{how}")
 
 
-def _family_of(point: Point, families: Iterable[SplitFamily]) -> SplitFamily | None:
-    """Of several hosts, the one that was used last."""
-    asked = (point.workload, point.device.name, point.precision)
-    found = (each for each in families if _names(each.machine) == asked)
-    return max(found, key=lambda each: each.ended_at, default=None)
+def _machine_of(point: Point, host: str | None) -> Machine:
+    return Machine(workload=point.workload, device=point.device_label, host=host, precision=point.precision)
 
 
-def _names(machine: Machine) -> tuple[str, str, str]:
-    return machine.workload, machine.device, machine.precision
-
-
-def _outlook(point: Point, family: SplitFamily | None) -> SplitOutlook:
+def _outlook(point: Point, machine: Machine, known: Mapping[Machine, SplitFamily]) -> SplitOutlook:
+    family = known.get(machine)
     work = Work(
         options=point.workload_options,
         batch=point.global_batch_size,
@@ -120,23 +123,31 @@ def _outlook(point: Point, family: SplitFamily | None) -> SplitOutlook:
     done = next((each for each in family.splits if each.work == work), None) if family else None
     return SplitOutlook(
         workload=point.workload,
-        device=point.device.name,
+        device=machine.device,
+        host=machine.host,
         precision=point.precision,
         setting=work_words(point.workload, work),
         num_workers=point.num_workers,
-        predicted=_predicted(work, family, done) if family else _unknown(point),
+        predicted=_predicted(work, family, done) if family else _unknown(point, machine, known),
         measured=done.speed_up if done else None,
         marks=marks(is_noisy=done.is_noisy, is_resumed=done.is_resumed) if done else "",
         off_by=done.error if done else None,
     )
 
 
-def _unknown(point: Point) -> Refusal:
-    there = f"{point.workload} on {point.device.name} in {point.precision}"
+def _unknown(point: Point, machine: Machine, known: Iterable[Machine]) -> Refusal:
+    there = f"{machine.workload} on {place_words(machine.device, machine.host)} in {machine.precision}"
+    others = [str(each.host) for each in known if replace(each, host=machine.host) == machine]
+    only = f", only of {' and '.join(others)}" if others else ""
     return Refusal(
-        reason=f"no own trial of {point.trainer} of {there} is recorded",
+        reason=f"no own trial of {point.trainer} of {there} is recorded{only}",
         to_measure=_CALIBRATES,
     )
+
+
+def place_words(device: str, host: str | None) -> str:
+    """`cpu (Some CPU x2)`, `t4`."""
+    return f"{device} ({host})" if host else device
 
 
 def _predicted(work: Work, family: SplitFamily, done: Split | None) -> SplitProspect | Refusal:

@@ -10,7 +10,7 @@ from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Number, counted, ratio, share
 from orchestrator.core import codec
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.split_outlook import SplitOutlook, SplitProspect
+from orchestrator.predict.split_outlook import SplitOutlook, SplitProspect, place_words
 
 _NOTE = (
     "Predicted, not measured, but for one column that says so: by the model of time (docs/prediction.md), "
@@ -50,9 +50,7 @@ def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
     """In how many points it pays, where most, and what would change that."""
     known = list(_known(outlooks))
     best, prospect = max(known, key=lambda each: each[1].speed_up.median)
-    at_best = (
-        f"{best.workload} on {best.device}, {best.precision}, {best.setting}: {ratio(prospect.speed_up)}"
-    )
+    at_best = f"{_where(best)}, {best.setting}: {ratio(prospect.speed_up)}"
     for verdict in ("pays", "likely pays"):
         paying = sum(each.verdict == verdict for _, each in known)
         if paying:
@@ -77,7 +75,7 @@ def _known(outlooks: Sequence[SplitOutlook]) -> Iterator[tuple[SplitOutlook, Spl
 
 def _row(outlook: SplitOutlook) -> tuple[str, ...]:
     predicted = outlook.predicted
-    where = f"{outlook.workload} on {outlook.device}, {outlook.precision}"
+    where = _where(outlook)
     measured: str = UNKNOWN
     if outlook.measured:
         measured = Number(f"{ratio(outlook.measured)}{outlook.marks}", outlook.measured.median)
@@ -97,6 +95,10 @@ def _row(outlook: SplitOutlook) -> tuple[str, ...]:
         _least_link(predicted.least_bytes_per_second),
         predicted.stretched,
     )
+
+
+def _where(outlook: SplitOutlook) -> str:
+    return f"{outlook.workload} on {place_words(outlook.device, outlook.host)}, {outlook.precision}"
 
 
 def _least_link(bytes_per_second: float | None) -> str:

@@ -1,15 +1,19 @@
 """The verb `predict split`: whether splitting convolutions is worth it, and why where it cannot be told."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from split_cases import split_record, split_sweep
 
 from orchestrator.cli import main
 from orchestrator.core.kernel_share import KernelLink
+from orchestrator.core.spec import trial_id
+from orchestrator.execute.inventory import local_node
 from orchestrator.predicting import split
 from orchestrator.record.ledger import Ledger
 
+SPEEDS_OF = (90e9, 90e9), (30e9, 15e9)
 WORDS = ("+sweep=paper_kernel_split_mini", "trainer=kernel_split")
 
 
@@ -19,10 +23,31 @@ def working_directory(tmp_path, monkeypatch):
     return tmp_path
 
 
-def keep(working_directory, records):
+HERE = local_node(()).host_cpu
+
+
+def keep(working_directory, records, *, host_cpu=HERE):
     ledger = Ledger(working_directory / "outputs/mine/records.jsonl")
     for each in records:
-        ledger.append(each)
+        spec = replace(each.spec, host_cpu=host_cpu)
+        name = trial_id(spec)
+        placement = replace(each.placement, trial=spec, trial_id=name)
+        ledger.append(replace(each, trial_id=name, spec=spec, placement=placement))
+
+
+def test_trials_of_another_hosts_processor_say_nothing_of_this_one(working_directory, capsys):
+    fast, slow = ([split_record(workers=each, speeds=speeds) for each in (1, 2)] for speeds in SPEEDS_OF)
+    keep(working_directory, fast, host_cpu="Server CPU x64")
+    assert main(["predict", "split", *WORDS]) == 2
+    assert (
+        f"of cifar10_cnn on cpu ({HERE}) in fp32 is recorded, only of Server CPU x64; measure"
+        in capsys.readouterr().err
+    )
+    keep(working_directory, slow)
+    alone = outlooks(working_directory)
+    keep(working_directory, [replace(each, ended_at=each.ended_at + 9) for each in fast], host_cpu="Last x8")
+    assert outlooks(working_directory) == alone
+    assert {each.host for each in alone} == {HERE}
 
 
 def outlooks(working_directory, *words):
@@ -72,7 +97,8 @@ def test_what_is_not_worth_it_says_from_where_on_it_pays(working_directory, caps
     words = ("workload.kernels=[5,50]", "global_batch_size=32", "num_workers=2")
     assert main(["predict", "split", *WORDS, *words]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Splitting is not worth it; at best in cifar10_cnn on cpu, fp32, kernels 5:50, batch 32" in out
+    assert "Splitting is not worth it; at best in cifar10_cnn on cpu (" in out
+    assert ", fp32, kernels 5:50, batch 32" in out
     assert "There it pays from kernels " in out
 
 
@@ -90,8 +116,9 @@ def test_for_programs_each_row_says_that_it_is_predicted(working_directory, caps
     [
         (
             WORDS,
-            "predict split: no own trial of kernel_split of cifar10_cnn on cpu in fp32 is recorded; measure "
-            "some of these points, which calibrates: python -m orchestrator +sweep=paper_kernel_split_mini",
+            f"predict split: no own trial of kernel_split of cifar10_cnn on cpu ({HERE}) in fp32 is "
+            "recorded; measure some of these points, which calibrates: python -m orchestrator "
+            "+sweep=paper_kernel_split_mini",
         ),
         (
             ("workload=cifar10_cnn", "workload.kernels=[5,50]", "trainer=kernel_split", "num_workers=2"),
