@@ -151,7 +151,7 @@ def _over_links(family: SplitFamily) -> _View:
     """Its marks lie at the link that was measured."""
     lines = [
         _Line(
-            name=work_words(family.machine.workload, each.work),
+            name=_name_of(family, each),
             marks=[(link / 1e9, each.speed_up)] if each.speed_up else [],
             curve=[(factor * link / 1e9, model.over(factor * link).speed_up) for factor in _BANDWIDTHS],
         )
@@ -175,7 +175,7 @@ def _lines(
 ) -> list[_Line]:
     alike: dict[str, list[Split]] = defaultdict(list)
     for each in _largest_first(family.splits):
-        alike[work_words(family.machine.workload, each.work, without=without)].append(each)
+        alike[_name_of(family, each, without=without)].append(each)
     return [
         _Line(
             name=name,
@@ -184,6 +184,12 @@ def _lines(
         )
         for name, group in alike.items()
     ]
+
+
+def _name_of(family: SplitFamily, split: Split, *, without: str = "") -> str:
+    ran_with = split.measured.setting.ran_with
+    words = work_words(family.machine.workload, split.work, without=without)
+    return f"{words}, {ran_with}" if ran_with else words
 
 
 def _place(mark: tuple[float, Spread]) -> float:

@@ -44,8 +44,14 @@ def speed_up_words(split: Split) -> str:
     """`1.31x [1.27, 1.35], noisy`, and a dash if there is none."""
     if split.speed_up is None:
         return UNKNOWN
+    return Number(f"{ratio(split.speed_up)}{speed_up_marks(split)}", split.speed_up.median)
+
+
+def speed_up_marks(split: Split) -> str:
+    """How to read it: `, noisy`, and where trials of one setting ran with others, `, torch 2.9`."""
+    ran_with = split.measured.setting.ran_with
     told = marks(is_noisy=split.is_noisy, is_resumed=split.is_resumed)
-    return Number(f"{ratio(split.speed_up)}{told}", split.speed_up.median)
+    return f"{told}, {ran_with}" if ran_with else told
 
 
 def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:

@@ -144,12 +144,14 @@ class SplitFamily:
 def splits_of(measured: Sequence[Measured], records: Iterable[TrialRecord]) -> tuple[SplitFamily, ...]:
     """One for each machine that has trials of a trainer that splits, whatever their number of workers."""
     families: dict[Machine, list[TrialRecord]] = defaultdict(list)
-    for each in records:
-        if each.provenance == "measured" and each.result is not None and splits(each.spec.trainer):
-            families[machine_of(each)].append(each)
+    for record in records:
+        if record.provenance == "measured" and record.result is not None and splits(record.spec.trainer):
+            families[machine_of(record)].append(record)
     if not families:
         return ()
-    several = {each.point: (each, baseline) for each, baseline in _with_baselines(measured)}
+    several: dict[str, list[tuple[Measured, Measured | None]]] = defaultdict(list)
+    for each, baseline in _with_baselines(measured):
+        several[each.point].append((each, baseline))
     return tuple(_family(machine, found, several) for machine, found in families.items())
 
 
@@ -196,12 +198,13 @@ def _with_baselines(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Me
     """
     of_framework = {trainers()[each.setting.trainer].environment for each in measured if _is_split(each)}
     usual = [each for each in measured if _is_split(each) or _is_plain(each, of_framework)]
-    seen: set[str] = set()
+    seen: set[tuple[str, str, str]] = set()
     for group in alike(usual, WORKERS, TRAINER):
         alone = [each for each in group if each.setting.num_workers == 1]
         for each in group:
-            if _is_split(each) and each.setting.num_workers > 1 and each.point not in seen:
-                seen.add(each.point)
+            ran = (each.point, each.versions, each.variables)
+            if _is_split(each) and each.setting.num_workers > 1 and ran not in seen:
+                seen.add(ran)
                 yield each, max(alone, key=partial(_nearness, each), default=None)
 
 
@@ -222,24 +225,20 @@ def _nearness(each: Measured, one: Measured) -> tuple[bool, bool, bool]:
 def _family(
     machine: Machine,
     records: Sequence[TrialRecord],
-    several: Mapping[str, tuple[Measured, Measured | None]],
+    several: Mapping[str, Sequence[tuple[Measured, Measured | None]]],
 ) -> SplitFamily:
     trials = [trial_of(each) for each in records]
     specs = {trial.point: each.spec for trial, each in zip(trials, records, strict=True)}
     found = []
     for point in (each for each in specs if each in several):
-        measured, baseline = several[point]
         work = _work_of(specs[point])
         others = calibrations_of(each for each in trials if each.point != point)
-        found.append(
-            Split(
-                measured=measured,
-                work=work,
-                held=next(each.held for each in trials if each.point == point),
-                baseline=baseline,
-                model=model_of(work, machine, others),
-            )
-        )
+        model = model_of(work, machine, others)
+        held = next(each.held for each in trials if each.point == point)
+        found += [
+            Split(measured=measured, work=work, held=held, baseline=baseline, model=model)
+            for measured, baseline in several[point]
+        ]
     return SplitFamily(
         machine=machine,
         calibrations=calibrations_of(trials),

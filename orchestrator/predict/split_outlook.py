@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from orchestrator.analysis.split_calibration import Machine, splits
 from orchestrator.analysis.split_model import SplitModel
-from orchestrator.analysis.split_words import colons, margin_words, work_words
+from orchestrator.analysis.split_words import colons, margin_words, speed_up_marks, work_words
 from orchestrator.analysis.splits import Split, SplitFamily, Work, is_even, kernels_in, with_kernels
-from orchestrator.analysis.wording import Spread, counted, marks
+from orchestrator.analysis.wording import Spread, counted
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.sweep import Point
@@ -130,7 +130,7 @@ def _outlook(point: Point, machine: Machine, known: Mapping[Machine, SplitFamily
         num_workers=point.num_workers,
         predicted=_predicted(work, family, done) if family else _unknown(point, machine, known),
         measured=done.speed_up if done else None,
-        marks=marks(is_noisy=done.is_noisy, is_resumed=done.is_resumed) if done else "",
+        marks=speed_up_marks(done) if done else "",
         off_by=done.error if done else None,
     )
 

@@ -1,6 +1,7 @@
 """Split convolutions in a report: measured, and predicted without their own trials; curves; refusals."""
 
 import math
+from dataclasses import replace
 
 import plotly.graph_objects as go
 import pytest
@@ -71,6 +72,22 @@ def test_the_speed_up_is_over_one_worker_of_the_same_trainer_or_else_of_its_fram
     own, other = (float(row[6].removesuffix("x")) for row in rows[:2])
     assert other == pytest.approx(2 * own, abs=0.02)
     assert rows[2][6] == "\N{EN DASH}"
+
+
+def test_trials_of_one_setting_that_ran_with_other_versions_are_shown_side_by_side():
+    one = replace(split_record(workers=1), environment={"torch": "2.9"})
+    old, new = (
+        replace(split_record(off=off, repeat=repeat), environment={"torch": version})
+        for repeat, (off, version) in enumerate(((1.0, "2.9"), (2.0, "3.0")))
+    )
+    table = split_table(families([one, old, new]))
+    assert [row[6].partition("x")[2].partition(", ")[2] for row in table.rows] == ["torch 2.9", "torch 3.0"]
+    slow, fast = sorted(float(row[6].partition("x")[0]) for row in table.rows)
+    assert fast == pytest.approx(2 * slow, abs=0.02)
+    figures = split_figures(families([one, old, new]))
+    names = {trace["name"] for each in figures for trace in each.plot["data"] if "legendgroup" in trace}
+    assert any("torch 2.9" in each for each in names)
+    assert any("torch 3.0" in each for each in names)
 
 
 def test_even_shares_are_another_setting_and_are_predicted_as_such():
