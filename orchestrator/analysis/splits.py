@@ -242,9 +242,21 @@ def _family(
     return SplitFamily(
         machine=machine,
         calibrations=calibrations_of(trials),
-        splits=tuple(found),
+        splits=tuple(sorted(found, key=_order_of)),
         ended_at=max(each.ended_at for each in records),
     )
+
+
+def _order_of(split: Split) -> tuple[object, ...]:
+    """By its numbers, not by how they are written."""
+    work, setting = split.work, split.measured.setting
+    options = [
+        (name, value if isinstance(value, int | float) else 0, str(value))
+        for name, value in sorted(work.options.items())
+        if name != KERNELS
+    ]
+    kernels = kernels_in(setting.workload, work.options)
+    return kernels, options, work.batch, work.workers, work.is_even, setting.ran_with
 
 
 def _work_of(spec: TrialSpec) -> Work:

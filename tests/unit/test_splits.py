@@ -90,6 +90,19 @@ def test_trials_of_one_setting_that_ran_with_other_versions_are_shown_side_by_si
     assert any("torch 3.0" in each for each in names)
 
 
+def test_rows_come_in_the_order_of_their_numbers():
+    kernels = [(500, 500), (1500, 1500), (50, 150)]
+    table = split_table(
+        families([split_record(kernels=each, batch=b) for each in kernels for b in (64, 128)])
+    )
+    assert [row[1] for row in table.rows[::2]] == [
+        "kernels 50:150",
+        "kernels 500:500",
+        "kernels 1500:1500",
+    ]
+    assert [row[2] for row in table.rows[:2]] == ["64", "128"]
+
+
 def test_even_shares_are_another_setting_and_are_predicted_as_such():
     even = split_record(trainer_options={"shares": "even"})
     found = family([split_record(workers=1), split_record(batch=64), even])
