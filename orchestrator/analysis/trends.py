@@ -1,7 +1,6 @@
 """Figures of what changes with the batch and with the number of workers."""
 
-from collections.abc import Sequence
-from itertools import cycle
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.analysis.measured import Measured
@@ -11,7 +10,10 @@ from orchestrator.analysis.step_cost import StepCost
 from orchestrator.analysis.wording import number, percent
 
 _HEIGHT_PIXELS = 420
-_MOST_LINES = 12
+_STYLES = tuple({"color": colour, "symbol": symbol} for symbol in ("circle", "diamond") for colour in COLOURS)
+"""Markers of lines, no two alike; dashes tell something else."""
+
+_MOST_LINES = len(_STYLES)
 
 
 def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
@@ -20,8 +22,8 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
         return ()
     traces = [
         trace
-        for cost, colour in zip(costs[:_MOST_LINES], cycle(COLOURS))
-        for trace in (_measured_steps(cost, colour), *_fitted_line(cost, colour))
+        for cost, style in zip(costs, _STYLES, strict=False)
+        for trace in (_measured_steps(cost, style), *_fitted_line(cost, style["color"]))
     ]
     return (
         Figure(
@@ -54,13 +56,13 @@ def _step_in_words(point: Measured) -> str:
     return f"{milliseconds} ms at batch {point.setting.global_batch_size:,}"
 
 
-def _measured_steps(cost: StepCost, colour: str) -> dict[str, Any]:
+def _measured_steps(cost: StepCost, style: Mapping[str, str]) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": shown(cost.where),
         "legendgroup": shown(cost.where),
-        "marker": {"color": colour, "size": 8},
+        "marker": {**style, "size": 8},
         "x": list(cost.batches),
         "y": [each.step_seconds.median * 1000 for each in cost.points],
         "hovertemplate": "batch %{x}: %{y:,.4~r} ms<extra>%{fullData.name}</extra>",
@@ -98,9 +100,7 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
             alternative=_efficiencies_in_words(found[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
-                "data": [
-                    _efficiencies(each, colour) for each, colour in zip(found[:_MOST_LINES], cycle(COLOURS))
-                ],
+                "data": [_efficiencies(each, style) for each, style in zip(found, _STYLES, strict=False)],
                 "layout": {
                     "xaxis": {"title": {"text": "workers"}, "dtick": 1},
                     "yaxis": {"title": {"text": "efficiency"}, "rangemode": "tozero"},
@@ -119,7 +119,7 @@ def _efficiencies_in_words(found: Sequence[Scaling]) -> str:
     return f"Lines of efficiency: {'; '.join(said)}."
 
 
-def _efficiencies(found: Scaling, colour: str) -> dict[str, Any]:
+def _efficiencies(found: Scaling, style: Mapping[str, str]) -> dict[str, Any]:
     spreads = [found.efficiency(each) for each in found.points]
     fewest, *others = spreads
     ends = [(fewest.median, fewest.median), *((each.low, each.high) for each in others)]
@@ -127,7 +127,8 @@ def _efficiencies(found: Scaling, colour: str) -> dict[str, Any]:
         "type": "scatter",
         "mode": "lines+markers",
         "name": shown(f"{found.kind}, {found.where}, batch {found.batch}"),
-        "line": {"color": colour, "width": 2, "dash": "solid" if found.kind == "strong" else "dash"},
+        "marker": {**style, "size": 8},
+        "line": {"color": style["color"], "width": 2, "dash": "solid" if found.kind == "strong" else "dash"},
         "x": [each.setting.num_workers for each in found.points],
         "y": [each.median for each in spreads],
         "error_y": {

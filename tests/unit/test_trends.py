@@ -71,3 +71,11 @@ def test_labels_are_shortened_unless_that_makes_them_alike():
 
 def test_without_several_batches_or_workers_there_is_no_figure():
     assert step_cost_figures(()) == scaling_figures(()) == ()
+
+
+def test_no_two_lines_of_a_figure_look_alike():
+    costs = [cost for seed in range(12) for cost in over_batches(seed=seed)]
+    scalings = [each for seed in range(12) for each in over_workers(seed=seed)]
+    for (figure,) in (step_cost_figures(costs), scaling_figures(scalings)):
+        markers = [each["marker"] for each in figure.plot["data"] if "markers" in each["mode"]]
+        assert len({(each["color"], each["symbol"]) for each in markers}) == len(markers) == 12
