@@ -111,13 +111,11 @@ class SplitFamily:
 
     Attributes:
         calibrations: by number of workers.
-        ended_at: of its last trial.
     """
 
     machine: Machine
     calibrations: Mapping[int, Calibration]
     splits: tuple[Split, ...]
-    ended_at: float
 
     @property
     def margin(self) -> Margin | None:
@@ -243,7 +241,6 @@ def _family(
         machine=machine,
         calibrations=calibrations_of(trials),
         splits=tuple(sorted(found, key=_order_of)),
-        ended_at=max(each.ended_at for each in records),
     )
 
 
