@@ -38,6 +38,14 @@ class Family:
             if not all(has_ended(pid, seconds=until - time.monotonic()) for pid in left):
                 pytest.fail(f"still alive: {[command_of(pid) for pid in self.pids() - but]}")
 
+    def wait_until_there_are(self, count: int, *, seconds: float = 10.0) -> None:
+        """Wait until so many live: while one changes its program, it has no variables for a moment."""
+        until = time.monotonic() + seconds
+        while len(self.pids()) != count:
+            if time.monotonic() > until:
+                pytest.fail(f"not {count} processes: {[command_of(pid) for pid in self.pids()]}")
+            time.sleep(0.01)
+
     def _has(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error):  # it has ended meanwhile, or belongs to somebody else
             return process.environ().get(_VARIABLE) == self._mark

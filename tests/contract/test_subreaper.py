@@ -29,7 +29,7 @@ def keeping(*command: str) -> "subprocess.Popen[str]":
 def test_a_daemon_ends_when_the_owner_lets_go(relatives):
     with keeping("sh", "-c", DAEMON) as keeper:
         assert keeper.stdout.readline() == "ready\n"
-        assert len(relatives.pids()) == 2
+        relatives.wait_until_there_are(2)
     relatives.wait_until_gone()
 
 
