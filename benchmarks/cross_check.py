@@ -1,12 +1,13 @@
 """Our steady rate against an independent script of the framework, in pairs that take turns block by block.
 
-    python benchmarks/cross_check.py [--trainers torch_ddp tensorflow torch_xla] [--batch-size 64] [--json]
+    python benchmarks/cross_check.py [--trainers torch_ddp tensorflow torch_xla] [--pairs 8]
+        [--batch-size 64] [--json]
 
-The workload is mnist_cnn in fp32, one worker, data in memory. Each side of a pair has
-fresh processes, the same arrays, threads, warm-up and steps of a block; never do both train at once, and
-which goes first alternates. Both keep the memory that they free: otherwise a process of torch gives back and
-takes anew up to 10 MB a step, by the layout of its heap, and pairs differ by a third. The scripts in `bare/`
-share no code with us. Exits with 1 unless the median over the pairs is within 3% of 1 for every trainer.
+The workload is mnist_cnn in fp32, one worker, data in memory. Each side of a pair has fresh processes, the
+same arrays, threads, warm-up and steps of a block; never do both train at once, and which goes first
+alternates. Both keep the memory that they free: otherwise a process of torch gives back and takes anew up to
+10 MB a step, by the layout of its heap, and pairs differ by a third. The scripts in `bare/` share no code
+with us. Exits with 1 unless the median over the pairs is within 3% of 1 for every trainer.
 """
 
 import argparse
