@@ -3,12 +3,12 @@
     python benchmarks/advise.py $ORCHESTRATOR_DATA/profet [--json]
 
 A job is one of the published networks that are known here, at one image size; its settings are devices at one
-batch size, or devices and batch sizes together. What is thought of them comes from fits that saw nothing of
-the network. "Measuring" is looking up the median of its repeats. It costs the price of the device for 100
-steps, without set-up; a share of the cost is one of the cost of measuring every setting.
+batch size, or devices and batch sizes together. Their prior comes from fits that saw nothing of the network.
+"Measuring" is looking up the median of its repeats. It costs the price of the device for 100 steps, without
+set-up; a share of the cost is one of the cost of measuring every setting.
 
 The rules beside it choose the best of what they measured, know what each measurement will cost, and leave out
-what does not fit. Ours goes by what is thought, and a measurement that takes more than is left is lost.
+what does not fit. Ours goes by the posterior, and a measurement that takes more than is left is lost.
 """
 
 import argparse
@@ -21,13 +21,20 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.predict.advise import TOLERANCE, Question, judge, next_of
+from orchestrator.analysis.recommendation.acquisition import (
+    TOLERANCE,
+    ScalarObjective,
+    assess,
+    best_next,
+    good_of,
+    probes_of,
+)
+from orchestrator.analysis.recommendation.posterior import Floats, GaussianPosterior, posterior_of
+from orchestrator.core.forecast import StepPrior
 from orchestrator.predict.analytic import Measured
-from orchestrator.predict.belief import Belief, Thought, belief_of
 from orchestrator.predict.defaults import default_models
 from orchestrator.predict.fit_analytic import held_out_logs
 from orchestrator.predict.fit_kinship import Errors, deviations_of, errors_by_device, fit_kinship
-from orchestrator.predict.pairs import Floats
 from orchestrator.predict.prior import Prior
 from orchestrator.predict.read import read_latencies
 from orchestrator.predict.zoo import measured_zoo
@@ -40,7 +47,7 @@ _SECONDS_PER_HOUR = 3600
 _ORDERS = 20  # of the random rule
 _SEED = 0
 _DEADLINES = (1.5, 2.0, 3.0)
-"""How many times as long as the fastest setting a sample may take."""
+"""How many times as long as with the fastest setting a sample may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,39 +56,39 @@ class Case:
 
     Attributes:
         names: [setting] what the rule of the same setting names: a device, or a device and a batch size.
-        belief: before anything was measured.
-        truth: [setting] log of the seconds of a step.
-        usd: [setting] of a step of one second, 100 times.
+        posterior: of the steps, before anything was measured.
+        truth: [setting] logarithm of the seconds of a step.
+        usd: [setting] dollars of 100 steps of one second.
         prior: deviations.
     """
 
     kind: str
     names: tuple[str, ...]
-    belief: Belief
-    question: Question
+    posterior: GaussianPosterior
+    objective: ScalarObjective
     truth: Floats
     usd: Floats
     prior: Prior
 
     @property
     def costs(self) -> Floats:
-        """[setting] of measuring it."""
+        """[setting] dollars of measuring it."""
         return self.costs_of(self.truth)
 
     def costs_of(self, log_seconds: Floats) -> Floats:
-        """Likewise, if steps took so long."""
-        found: Floats = self.usd * np.exp(log_seconds)
-        return found
+        """Compute them for steps of that length."""
+        costs: Floats = self.usd * np.exp(log_seconds)
+        return costs
 
     def regret(self, chosen: int) -> float:
-        """How far above the best it lies; infinite: it breaks the limit."""
-        value = self.question.value(self.truth)
+        """Compute how far above the best it lies; infinite: it breaks the limit."""
+        value = self.objective.value(self.truth)
         return math.expm1(float(value[chosen] - value.min()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """Where a rule came to.
+    """The outcome of a rule.
 
     Attributes:
         share: of the cost of measuring every setting, that was spent.
@@ -92,7 +99,7 @@ class End:
 
     @property
     def is_good(self) -> bool:
-        """Within 5% of the best, and within the limit."""
+        """Whether the choice keeps to the limit and lies within 5% of the best."""
         return self.regret <= TOLERANCE
 
 
@@ -101,91 +108,93 @@ Rule = Callable[[Case, float, np.random.Generator], int]
 
 
 def advised(case: Case, most: float, *, confidence: float) -> tuple[int, float]:
-    """The setting chosen, and what was spent."""
-    belief, left = case.belief, most
+    """Return the setting that is chosen, and what was spent."""
+    posterior, left = case.posterior, most
     measured: dict[int, float] = {}
     while True:
-        judgement = judge(belief, case.question, repeat=case.prior.repeat)
-        costs = case.costs_of(belief.mean)
+        assessment = assess(posterior, case.objective)
+        costs = case.costs_of(posterior.mean)
         costs[list(measured)] = math.inf
-        proposal = next_of(judgement, costs, left=left) if judgement.chance < confidence else None
+        if assessment.chance >= confidence:
+            return assessment.leader, most - left
+        measurable = np.flatnonzero(np.isfinite(costs)).tolist()
+        probes = probes_of(assessment, measurable, repeat=case.prior.repeat)
+        proposal = best_next(assessment, probes, costs, left=left)
         if proposal is None:
-            return judgement.winner, most - left
+            return assessment.leader, most - left
         chosen = proposal.setting
         if case.costs[chosen] > left:
-            return judgement.winner, most
+            return assessment.leader, most
         left -= case.costs[chosen]
         measured[chosen] = float(case.truth[chosen])
-        belief = case.belief.given(measured, deviation=case.prior.repeat)
+        posterior = case.posterior.given(measured, deviation=case.prior.repeat)
 
 
 def in_order(case: Case, most: float, order: Sequence[int]) -> int:
-    """The best of those that were measured one after the other, as far as the money went."""
+    """Measure one setting after the other, as far as the money goes, and choose the best of them."""
     measured = []
-    for each in order:
-        if case.costs[each] <= most:
-            most -= case.costs[each]
-            measured.append(each)
+    for setting in order:
+        if case.costs[setting] <= most:
+            most -= case.costs[setting]
+            measured.append(setting)
     among = measured or list(order[:1])  # nothing could be measured: any
-    value = case.question.value(case.truth)
-    return min(among, key=lambda each: (value[each], case.truth[each]))
+    value = case.objective.value(case.truth)
+    return min(among, key=lambda setting: (value[setting], case.truth[setting]))
 
 
 def at_random(case: Case, most: float, random: np.random.Generator) -> int:
-    """Any order."""
+    """Measure in any order."""
     return in_order(case, most, random.permutation(len(case.truth)).tolist())
 
 
 def cheapest_first(case: Case, most: float, _random: np.random.Generator) -> int:
-    """By what a measurement costs."""
+    """Measure in the order of the cost of a measurement."""
     return in_order(case, most, np.argsort(case.costs).tolist())
 
 
 def always(cases: Sequence[Case]) -> Rule:
-    """The setting that is good in most of these very cases, which nobody knows before."""
+    """Choose the setting that is good in most of these very cases, which nobody knows before."""
     counts: dict[str, int] = defaultdict(int)
     for case in cases:
-        for name, is_good in zip(case.names, case.question.good(case.truth[None])[0], strict=True):
+        for name, is_good in zip(case.names, good_of(case.objective.value(case.truth)), strict=True):
             counts[name] += bool(is_good)
     ranked = sorted(counts, key=lambda name: -counts[name])
-    return lambda case, _most, _random: next(case.names.index(each) for each in ranked if each in case.names)
+    return lambda case, _most, _random: next(case.names.index(name) for name in ranked if name in case.names)
 
 
 def cases_of(measured: Sequence[Measured], usd_per_hour: dict[str, float], *, is_new: bool) -> Iterator[Case]:
-    """Every question about every job.
+    """Ask every question about every job.
 
     Args:
-        is_new: the devices were never seen either: what is thought comes from the others alone.
+        is_new: the devices were never seen either: the prior comes from the other ones alone.
     """
     prior, known = default_models().prior, errors_by_device(measured)
     logs = dict(_errors_on_new(measured)) if is_new else dict(known)
     jobs: dict[tuple[str, int], list[Measured]] = defaultdict(list)
-    for each in measured:
-        jobs[each.model, each.image_size].append(each)
+    for one in measured:
+        jobs[one.model, one.image_size].append(one)
     for (model, _), job in jobs.items():
-        others = [(each, error) for each, error in known if each.model != model]
+        others = [(one, error) for one, error in known if one.model != model]
         by_batch: dict[int, list[Measured]] = defaultdict(list)
-        for each in job:
-            by_batch[each.batch_size].append(each)
-        groups = [("device", each) for each in by_batch.values()]
+        for one in job:
+            by_batch[one.batch_size].append(one)
+        groups = [("device", settings) for settings in by_batch.values()]
         if len(by_batch) > 1:
             groups.append(("device and batch", job))
         for kind, settings in groups:
-            if len({each.device for each in settings}) < len(usd_per_hour):
+            if len({one.device for one in settings}) < len(usd_per_hour):
                 continue
-            base = _base(settings, logs, others, prior=prior, is_new=is_new)
-            prices = np.array([usd_per_hour[each.device] for each in settings]) / _SECONDS_PER_HOUR
-            batches = np.array([each.batch_size for each in settings])
-            truth = np.log([each.step_seconds for each in settings])
-            names = [
-                each.device if kind == "device" else f"{each.device} {each.batch_size}" for each in settings
-            ]
-            for asked, question in _questions(truth, prices, batches):
+            posterior = _posterior(settings, logs, others, prior=prior, is_new=is_new)
+            prices = np.array([usd_per_hour[one.device] for one in settings]) / _SECONDS_PER_HOUR
+            batches = np.array([one.batch_size for one in settings])
+            truth = np.log([one.step_seconds for one in settings])
+            names = [one.device if kind == "device" else f"{one.device} {one.batch_size}" for one in settings]
+            for asked, objective in _objectives(truth, prices, batches):
                 yield Case(
                     kind=f"{asked}: {kind}",
                     names=tuple(names),
-                    belief=base,
-                    question=question,
+                    posterior=posterior,
+                    objective=objective,
                     truth=truth,
                     usd=_STEPS * prices,
                     prior=prior,
@@ -193,49 +202,62 @@ def cases_of(measured: Sequence[Measured], usd_per_hour: dict[str, float], *, is
 
 
 def _errors_on_new(measured: Sequence[Measured]) -> Iterator[tuple[Measured, float]]:
-    """By fits to other networks on other devices."""
+    """Take the errors of fits to other networks on other devices."""
     for (device, model), errors in held_out_logs(measured, for_new_devices=True).items():
-        rows = (each for each in measured if (each.device, each.model) == (device, model))
+        rows = (one for one in measured if (one.device, one.model) == (device, model))
         yield from zip(rows, errors.tolist(), strict=True)
 
 
-def _base(
+def _posterior(
     settings: Sequence[Measured],
     logs: dict[Measured, float],
     others: Errors,
     *,
     prior: Prior,
     is_new: bool,
-) -> Belief:
+) -> GaussianPosterior:
     deviations = deviations_of(others)
-    thoughts = [
-        Thought(
-            hardware=each.device,
-            batch_size=each.batch_size,
-            log_seconds=math.log(each.step_seconds) - logs[each],
+    priors = [
+        StepPrior(
+            hardware=one.device,
+            batch_size=one.batch_size,
+            log_seconds=math.log(one.step_seconds) - logs[one],
             device=prior.device if is_new else 0.0,
-            network=prior.workload if is_new else deviations[each.device],
+            network=prior.workload if is_new else deviations[one.device],
         )
-        for each in settings
+        for one in settings
     ]
-    return belief_of(thoughts, fit_kinship(others))
+    return posterior_of(priors, fit_kinship(others))
 
 
-def _questions(truth: Floats, prices: Floats, batches: Floats) -> Iterator[tuple[str, Question]]:
-    """All of a sample: its time, its cost within a time, time and cost weighed alike."""
-    free = np.full(len(truth), math.inf)
-    per_sample, cost = -np.log(batches), np.log(prices)
-    yield "fastest", Question(exponent=1.0, unit=per_sample, most=free)
-    fastest = float((truth + per_sample).min())
+def _objectives(truth: Floats, prices: Floats, batches: Floats) -> Iterator[tuple[str, ScalarObjective]]:
+    """Ask for the least time of a sample, its least cost within a time, and both weighted alike."""
+    fastest = float((truth - np.log(batches)).min())
+
+    def objective(*, time: float, cost: float, log_most_seconds: float = math.inf) -> ScalarObjective:
+        return ScalarObjective(
+            time=time,
+            cost=cost,
+            log_fixed=np.full(len(truth), -math.inf),
+            log_steps=-np.log(batches),
+            log_usd=np.log(prices),
+            quality_loss=np.zeros(len(truth)),
+            log_most_seconds=log_most_seconds,
+        )
+
+    yield "fastest", objective(time=1.0, cost=0.0)
     for factor in _DEADLINES:
-        most = fastest + math.log(factor) - per_sample
-        yield "cheapest in time", Question(exponent=1.0, unit=per_sample + cost, most=most)
-    yield "time x cost", Question(exponent=1.0, unit=per_sample + cost / 2, most=free)
+        yield (
+            "cheapest in time",
+            objective(time=0.0, cost=1.0, log_most_seconds=fastest + math.log(factor)),
+        )
+    yield "time x cost", objective(time=0.5, cost=0.5)
 
 
 def rows_of(cases: Sequence[Case], *, shares: Sequence[float] = SHARES) -> dict[str, dict[str, list[End]]]:
-    """Rule -> share -> where it came to in each case; the random one several times."""
-    random, found = np.random.default_rng(_SEED), defaultdict(dict)
+    """Collect rule -> share -> its outcome in each case; the random one several times."""
+    random = np.random.default_rng(_SEED)
+    found: dict[str, dict[str, list[End]]] = defaultdict(dict)
     rules: dict[str, tuple[Rule, int]] = {
         "random": (at_random, _ORDERS),
         "cheapest first": (cheapest_first, 1),
@@ -261,23 +283,23 @@ def _end(case: Case, share: float, *, confidence: float) -> End:
 
 
 def plain_of(ends: Sequence[End]) -> dict[str, float]:
-    """What is told of them; a broken limit counts as 100% of regret."""
-    regrets = np.minimum([each.regret for each in ends], 1.0)
+    """Sum outcomes up; a broken limit counts as 100% of regret."""
+    regrets = np.minimum([end.regret for end in ends], 1.0)
     return {
-        "good_fraction": float(np.mean([each.is_good for each in ends])),
+        "good_fraction": float(np.mean([end.is_good for end in ends])),
         "mean_regret": float(regrets.mean()),
         "p95_regret": float(np.quantile(regrets, 0.95)),
-        "spent_fraction": float(np.mean([each.share for each in ends])),
+        "spent_fraction": float(np.mean([end.share for end in ends])),
         "n": len(ends),
     }
 
 
 def read_jobs(folder: Path) -> tuple[list[Measured], dict[str, float]]:
-    """Measurements, and dollars an hour of their devices."""
+    """Read measurements, and dollars an hour of their devices."""
     table = read_latencies(folder)
     measured = list(measured_zoo(table))
     usd = table.rows.groupby("device")["usd_per_hour"].first().to_dict()
-    return measured, {each: usd[each] for each in sorted({one.device for one in measured})}
+    return measured, {device: usd[device] for device in sorted({one.device for one in measured})}
 
 
 def main() -> None:
@@ -302,17 +324,17 @@ def main() -> None:
 
 
 def lines_of(found: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]]) -> Iterator[str]:
-    """Tables: share of the cases within 5% of the best, and the mean regret."""
+    """Write tables: share of the cases within 5% of the best, and the mean regret."""
     for world, kinds in found.items():
         for kind, rules in kinds.items():
             yield f"\n{world}: {kind}, {rules['advise']['25%']['n']} cases"
             for rule, shares in rules.items():
-                told = (
-                    f"{share} {each['good_fraction']:.0%} ({each['mean_regret']:.1%}, "
-                    f"spent {each['spent_fraction']:.0%})"
-                    for share, each in shares.items()
+                cells = (
+                    f"{share} {told['good_fraction']:.0%} ({told['mean_regret']:.1%}, "
+                    f"spent {told['spent_fraction']:.0%})"
+                    for share, told in shares.items()
                 )
-                yield f"  {rule:24} {'   '.join(told)}"
+                yield f"  {rule:24} {'   '.join(cells)}"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,13 @@
 
 import sys
 
-from orchestrator.cli import main
+from orchestrator.screen.streams import outlived
 
-sys.exit(main(sys.argv[1:]))
+
+def _command() -> int:
+    from orchestrator.cli import main  # it looks at the streams as it is imported
+
+    return main(sys.argv[1:])
+
+
+sys.exit(outlived(_command))

@@ -28,6 +28,7 @@ from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.plan_table import plan_frame, plan_table
 from orchestrator.analysis.predicted import predicted_of, predicted_table
+from orchestrator.analysis.results import MEASURED
 from orchestrator.analysis.tables import cut
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
@@ -110,13 +111,18 @@ class Report:
         return headline_of(self.outcome.findings)
 
     def __repr__(self) -> str:
-        return "\n".join((*self.headline, *self.outcome.remarks, f"report: {shown(self.page)}"))
+        written = [f"report: {shown(self.page)}"] if self.outcome.has_page else []
+        return "\n".join((*self.headline, *self.outcome.remarks, *written, *self.outcome.unwritten))
 
     def _repr_html_(self) -> str:
-        tables = tables_of(self.outcome.findings)[:1]  # the page has the others
+        named = {table.title: table for table in tables_of(self.outcome.findings)}
+        tables = (
+            [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
+        )  # the page has the others
         drawn = "".join(html_of(cut(each, most_rows=_MOST_ROWS)) for each in tables)
         told, where = _paragraphs((*self.headline, *self.outcome.remarks)), escape(shown(self.page))
-        return f'{drawn}{told}<p>report: <a href="{where}">{where}</a></p>'
+        written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
+        return f"{drawn}{told}{written}{_paragraphs(self.outcome.unwritten)}"
 
 
 def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Planned:

@@ -17,23 +17,26 @@ from orchestrator import cluster_verb, pipeline, predict_verb, verbs
 from orchestrator.analysis.balance import prospect_line, question
 from orchestrator.analysis.findings import tables_of
 from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.recommendation.summary import sentence_of
 from orchestrator.analysis.tables import cut
 from orchestrator.analysis.wording import counted
 from orchestrator.config.hydra_words import hydra_main, is_hydras
 from orchestrator.core import codec
 from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
-from orchestrator.core.printable import one_line
+from orchestrator.core.printable import printable
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.halt import Halt
 from orchestrator.record.environment import own_version
 from orchestrator.record.mlflow_client import without_secrets
 from orchestrator.reporting import Outcome
+from orchestrator.screen.complaint import complaint
 from orchestrator.screen.printing import print_plan, print_table, say, shown
 from orchestrator.screen.status import print_status
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all is well · a trial has no result · the request cannot be carried out · Ctrl-C or SIGTERM."""
+"""Exit codes: all is well · a trial has no result, or a file of the report could not be written · the request
+cannot be carried out · Ctrl-C or SIGTERM."""
 
 _PIPE_WIDTH = 160  # where no terminal says how wide it is
 _RERUN = "--rerun"
@@ -56,6 +59,7 @@ python -m orchestrator [VERB] [FLAG] +sweep=NAME [KEY=VALUE ...]
            predict evaluate data=PATH tells how well latencies of one device tell those of another, --json too
 
   workload_path=DIR   workloads of your own, each in a folder DIR/NAME, for any verb; docs/own_workload.md
+                      workload_seconds=60 and workload_gigabytes=16 limit what their code takes
 """
 
 console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
@@ -79,12 +83,12 @@ def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. A user's mistake is one line on standard error."""
     signal.signal(signal.SIGTERM, _interrupt)
     _escape_what_has_no_encoding()
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    _log_printable_warnings()
     try:
         with verbs.understood(arguments) as words:
             return _answer(words)
     except OrchestratorError as error:
-        _complain(str(error))
+        _complain(error.whole)
         return WRONG_REQUEST
     except KeyboardInterrupt:
         _complain("interrupted; what has finished is kept, and the same command runs the rest")
@@ -96,6 +100,19 @@ def _escape_what_has_no_encoding() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _log_printable_warnings() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Printable("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+class _Printable(logging.Formatter):
+    """Lines without what a terminal obeys: a warning quotes files, servers and packages."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 def _answer(words: Sequence[str]) -> int:
@@ -170,12 +187,17 @@ def _ask(question: str) -> bool:
 def _plan(settings: Settings, flags: frozenset[str]) -> int:
     if "--json" in flags:
         told = codec.to_json(verbs.plan(settings, console=Console(quiet=True)).plan)
-        console.print_json(told) if console.is_terminal else sys.stdout.write(f"{told}\n")
+        if console.is_terminal:
+            console.print_json(told, ensure_ascii=not told.isprintable())
+        else:
+            sys.stdout.write(f"{told}\n")
         return DONE
     preview = verbs.plan(settings, console=console)
     print_plan(console, preview.plan, prices=preview.prices, list_all="--all" in flags)
     if preview.balance:
         _tell_budget(preview.balance)
+    for recommendation in preview.recommendations:
+        say(console, sentence_of(recommendation))
     for each in preview.downloads:
         say(console, f"run would first try to download: {each}")
     return DONE
@@ -216,23 +238,26 @@ def _sync(settings: Settings, _flags: frozenset[str]) -> int:
 
 
 def _conclude(outcome: Outcome) -> int:
-    """Tables, then the sentences that matter, then where the page is."""
+    """Tables, then the sentences that matter, then where the page is, and what could not be written."""
     for table in tables_of(outcome.findings):
         print_table(console, cut(table, most_rows=_MOST_ROWS))
     for sentence in headline_of(outcome.findings):
         say(console, sentence)
     for remark in outcome.remarks:
         say(console, remark)
-    say(console, f"report: {shown(outcome.report)}")
-    return DONE if outcome.is_complete else NO_RESULT
+    if outcome.has_page:
+        say(console, f"report: {shown(outcome.report)}")
+    for line in outcome.unwritten:
+        _complain(line)
+    return DONE if outcome.is_complete and not outcome.unwritten else NO_RESULT
 
 
-def _complain(line: str) -> None:
-    Console(stderr=True).print(Text(f"error: {one_line(line)}"), soft_wrap=True)
+def _complain(text: str) -> None:
+    Console(stderr=True).print(Text(complaint(text)), soft_wrap=True)
 
 
 def _note(line: str) -> None:
-    Console(stderr=True).print(Text(line, style="dim"), soft_wrap=True)
+    Console(stderr=True).print(Text(printable(line), style="dim"), soft_wrap=True)
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -15,6 +15,7 @@ from orchestrator.deploy.finding import Finding
 from orchestrator.deploy.launcher import launcher_yaml
 from orchestrator.deploy.manifests import manifests_yaml
 from orchestrator.deploy.text import diff, from_yaml
+from workloads.data.files import require_regular
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ def difference(rendered: Rendered, file: Path) -> str:
 def text_of(file: Path) -> str:
     """Raises ConfigError for a file that cannot be read."""
     try:
+        require_regular(file)
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot read {str(file)!r}: {error.strerror}") from error

@@ -1,13 +1,14 @@
 """What a command's settings name: ledger, journal, checkpoints, tracker, executor, prices."""
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.settings import Settings
 from orchestrator.execute.base import Executor
-from orchestrator.execute.checkpoints import Checkpoints
+from orchestrator.execute.checkpoints import Checkpoints, require_place
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.plan.prices import Market
 from orchestrator.record.archive import Archive
@@ -16,7 +17,8 @@ from orchestrator.record.base import NoTracker, Tracker
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
 from orchestrator.record.mirror import Mirror
-from orchestrator.record.mlflow_client import database_of
+from orchestrator.record.mlflow_answer import silence_of
+from orchestrator.record.mlflow_client import database_of, without_secrets
 
 
 def ledger_of(settings: Settings) -> Ledger:
@@ -28,6 +30,29 @@ def ledger_of(settings: Settings) -> Ledger:
 def journal_of(settings: Settings) -> Journal:
     """What the trials of a sweep have come to."""
     return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
+
+
+def require_places(settings: Settings) -> str | None:
+    """Refuse places that can never keep what a run would write there: checkpoints, and what is tracked.
+
+    The sweep's own folder is none of them: it stands or falls with the ledger in it.
+
+    Returns:
+        why the tracking server does not answer now, in words; None: it does.
+
+    Raises:
+        ConfigError, RecordError: such a place.
+    """
+    own = settings.outputs / settings.sweep.name
+    kept = settings.checkpointing
+    if kept and Path(kept.url).parent != own.absolute():
+        require_place(kept.url)
+    uri = settings.tracking_uri
+    silence = silence_of(uri) if uri is not None else None
+    return silence and (
+        f"MLflow at {without_secrets(uri or '')} does not answer: {silence}; records are kept here, and "
+        f"`sync` sends them; tracking=none does without"
+    )
 
 
 def checkpoints_of(settings: Settings) -> Checkpoints | None:

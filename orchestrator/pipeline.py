@@ -6,13 +6,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from orchestrator.analysis.job_length import check_lengths
 from orchestrator.analysis.metrics import metrics_of
+from orchestrator.analysis.recommendation.answer import Recommendation
+from orchestrator.analysis.recommendation.answers import recommendations_of
 from orchestrator.analysis.wording import counted
 from orchestrator.budgeting import Ask, account_of, remarks_on, require_consent
 from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.placement import Placement, Plan
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.stage import Step
 from orchestrator.execute.account import Account
@@ -41,6 +44,7 @@ from orchestrator.predict.defaults import default_models
 from orchestrator.predict.estimator import bases_of, blind_estimator_of, estimator_of
 from orchestrator.predict.forecasts import forecasts_of, hindcasts_of, track_record_of
 from orchestrator.predict.own import own_of
+from orchestrator.predict.step_priors import error_model_of, step_priors_of
 from orchestrator.record.base import Tracker
 from orchestrator.record.ledger import Ledger, read_ledgers
 from orchestrator.record.lock import own_turn
@@ -72,19 +76,26 @@ class Status:
 
 
 def plan_sweep(settings: Settings, situation: Situation) -> Plan:
-    """Decide what becomes of every point; nothing is started."""
-    return plan(
+    """Decide what becomes of every point; nothing is started.
+
+    Raises:
+        ConfigError: as `plan` does, or where the report is asked for a job of a length that it cannot have.
+    """
+    decided = plan(
         settings.sweep,
         inventory=situation.inventory,
         trainers=trainers(),
         environments=situation.environments,
         start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
         data_ids={wanted: ref.id for wanted, ref in situation.data.items()},
+        train_samples={wanted: ref.train_samples for wanted, ref in situation.data.items()},
         records=[record for records in situation.ledgers.values() for record in records],
         code_sha256=situation.driver["code_sha256"],
         missing_device=settings.missing_device,
         rerun=settings.rerun,
     )
+    check_lengths(decided.trainings, settings.wish)
+    return decided
 
 
 def with_predictions(decided: Plan, settings: Settings, situation: Situation) -> Plan:
@@ -98,6 +109,24 @@ def with_predictions(decided: Plan, settings: Settings, situation: Situation) ->
         forecasts=forecasts_of(decided, market, estimator_of(basis, own, models.prior)),
         hindcasts=hindcasts_of(decided, situation.ledgers.get(settings.sweep.name, ()), blind),
         track_record=track_record_of(own, blind),
+        step_priors=step_priors_of(decided, basis, own, models.prior),
+        error_model=error_model_of(models),
+    )
+
+
+def answers_so_far(settings: Settings, situation: Situation, decided: Plan) -> tuple[Recommendation, ...]:
+    """Answer from the records that a run would find, of this sweep and of others; nothing without any.
+
+    Args:
+        decided: with predictions.
+    """
+    every = [record for records in situation.ledgers.values() for record in records]
+    standing = latest(every)
+    records = [standing[one.trial_id] for one in decided.asked if one.trial_id in standing]
+    if not any(record.provenance == "measured" for record in records):
+        return ()
+    return recommendations_of(
+        _at_prices_asked(settings, tuple(records), today=situation.today), decided, settings.wish
     )
 
 

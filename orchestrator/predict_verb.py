@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from orchestrator.analysis.recommendation.criteria import CONFIDENCE
 from orchestrator.analysis.tables import Table
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
 
 NAME = "predict"
 _JSON = "--json"
-_CONFIDENCE, _USUAL_CONFIDENCE = "confidence=", 0.9
+_CONFIDENCE = "confidence="
 _POSSIBLE = (
     f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} advise +sweep=NAME [{_JSON}]`, "
     f"`{NAME} split +sweep=NAME [{_JSON}]`, `{NAME} transfer data=PATH`, "
@@ -86,7 +87,8 @@ def _predict(overrides: Sequence[str], *, show: Show) -> int:
 
 
 def _advise(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> int:
-    from orchestrator.predict.advice_table import plain_of, sentence_of, tables_of
+    from orchestrator.analysis.recommendation.summary import noise_banner, sentence_of
+    from orchestrator.analysis.recommendation.tables import plain_of, tables_of
     from orchestrator.predicting import advised
 
     told = [word for word in overrides if word.startswith(_CONFIDENCE)]
@@ -95,11 +97,12 @@ def _advise(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) ->
     if as_json:
         sys.stdout.write(json.dumps([plain_of(each) for each in found], indent=1) + "\n")
         return 0
-    for each in found:
-        for table in tables_of(each):
-            show(table)
-    for each in found:
-        say(sentence_of(each))
+    for table in tables_of(found):
+        show(table)
+    if noise := noise_banner(found):
+        say(noise)
+    for recommendation in found:
+        say(sentence_of(recommendation))
     return 0
 
 
@@ -119,7 +122,7 @@ def _split(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> 
 def _confidence_of(told: Sequence[str]) -> float:
     """Of words `confidence=0.9`, the last one."""
     if not told:
-        return _USUAL_CONFIDENCE
+        return CONFIDENCE
     text = told[-1].removeprefix(_CONFIDENCE)
     try:
         found = float(text)

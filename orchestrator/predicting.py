@@ -8,6 +8,11 @@ from pathlib import Path
 
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.measured import measured_of
+from orchestrator.analysis.recommendation.answer import Recommendation
+from orchestrator.analysis.recommendation.criteria import Criteria
+from orchestrator.analysis.recommendation.jobs_of_plan import in_phases
+from orchestrator.analysis.recommendation.recommend import recommend
+from orchestrator.analysis.recommendation.settings_of_records import is_failed_run, is_run
 from orchestrator.analysis.splits import splits_of
 from orchestrator.config.load import load
 from orchestrator.core.errors import ConfigError
@@ -19,22 +24,23 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.means import market_of
+from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.prices import Market
 from orchestrator.plan.sites import Berth, berths_of, host_cpu_of, hosts_of
 from orchestrator.plan.trials import unsuitable, workload_of
+from orchestrator.predict.advised_jobs import KnownSetting, job_of
 from orchestrator.predict.basis import Asked, basis_of
-from orchestrator.predict.contenders import Contender
 from orchestrator.predict.corrector import Corrected, corrector_of
 from orchestrator.predict.defaults import DefaultModels, default_models
 from orchestrator.predict.estimator import bases_of, measured_step
-from orchestrator.predict.job_advice import JobAdvice, advice_of
 from orchestrator.predict.jobs import jobs_of
-from orchestrator.predict.own import Own, besides_seconds_of, fastest_of, is_current, of_source, own_of
+from orchestrator.predict.own import Own, fastest_of, is_current, of_source, own_of
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.split_outlook import SplitOutlook, require_known, split_outlooks
-from orchestrator.predict.terms import Terms
-from orchestrator.situation import inventory_of, ledgers_of, today
+from orchestrator.predict.step_priors import error_model_of, step_prior
+from orchestrator.situation import data_of, inventory_of, ledgers_of, today
 from orchestrator.train.registry import trainer_info
+from workloads.spec import WorkloadSpec
 
 _NO_SWEEP = "+sweep=single"
 _COMMAND = "python -m orchestrator"
@@ -45,7 +51,8 @@ class _Known:
     """What the predictions of one command stand on.
 
     Attributes:
-        alike: own measurements, by what `_identity_of_trial` makes of them.
+        alike, records_alike: own measurements, and the records that stand of them, by what
+            `_identity_of_trial` makes of them.
     """
 
     settings: Settings
@@ -55,6 +62,7 @@ class _Known:
     records: tuple[TrialRecord, ...]
     own: tuple[Own, ...]
     alike: Mapping[Hashable, Sequence[Own]]
+    records_alike: Mapping[Hashable, Sequence[TrialRecord]]
 
     @property
     def points(self) -> Iterable[Point]:
@@ -67,23 +75,37 @@ class _Known:
 
     def repeats_of(self, point: Point) -> tuple[Own, ...]:
         """Own measurements of its very step, of several trainers those of the fastest."""
-        return fastest_of(of_source(self.alike.get(self.identity(point), ()), point.data_source))
+        alike = self.alike.get(self.identity(point), ())
+        return fastest_of(of_source(alike, point.data_source, spec_of=lambda one: one.trial))
+
+    def records_of(self, point: Point) -> tuple[TrialRecord, ...]:
+        """Records of trainings in its setting, on the first source of data that has any."""
+        alike = self.records_alike.get(self.identity(point), ())
+        return of_source(alike, point.data_source, spec_of=lambda record: record.spec)
+
+    def train_samples_of(self, spec: WorkloadSpec, point: Point) -> int | None:
+        """Samples of the full training set; None: unknown, or the data cannot be had here."""
+        try:
+            return data_of(self.settings, spec.data.data_set, point.data_source, download=False).train_samples
+        except ConfigError:
+            return None
 
     def price_of(self, point: Point) -> Price | Unpriced:
         """Where its device is."""
-        num_hosts = hosts_of(point, self._berths_of(point))
+        num_hosts = hosts_of(point, self.berths_of(point))
         return self.market.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
 
-    def _berths_of(self, point: Point) -> tuple[Berth, ...]:
+    def berths_of(self, point: Point) -> tuple[Berth, ...]:
+        """Where its workers would be."""
         return berths_of(point, trainer_info(point.trainer), inventory=self.inventory)
 
     def host_cpu_of(self, point: Point) -> str | None:
         """Of the hosts whose processors would compute."""
-        return host_cpu_of(point, self._berths_of(point), inventory=self.inventory)
+        return host_cpu_of(point, self.berths_of(point), inventory=self.inventory)
 
     def identity(self, point: Point) -> Hashable:
         """What a prediction depends on beside the data: not on the trainer."""
-        berths = self._berths_of(point)
+        berths = self.berths_of(point)
         return (
             point.workload,
             tuple(sorted(point.workload_options.items())),
@@ -121,30 +143,39 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     )
 
 
-def advised(overrides: Sequence[str], *, confidence: float, working_directory: Path) -> tuple[JobAdvice, ...]:
-    """Say of each workload of a sweep which setting leads, and what to measure until that is clear.
+def advised(
+    overrides: Sequence[str], *, confidence: float, working_directory: Path
+) -> tuple[Recommendation, ...]:
+    """Answer for every workload of a sweep which setting to take, and what to measure until that is settled.
+
+    Records of all sweeps count.
 
     Args:
-        confidence: from which on it is.
+        confidence: chance from which on an answer is settled.
 
     Raises:
-        ConfigError: words that cannot be understood, or a wish that no prediction can answer.
+        ConfigError: words that cannot be understood, or a goal that nothing here can answer.
         RecordError: the sweep's own records cannot be read.
     """
     settings = _settings(overrides, working_directory)
-    terms = Terms(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
-    terms.check(settings.prices)
+    criteria = Criteria(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
+    criteria.check(settings.prices)
     known = _look(settings)
+    errors = error_model_of(known.models)
+    every = jobs_of(settings.sweep.points, known.identity)
+    possible = jobs_of(filter(_is_possible, settings.sweep.points), known.identity)
     return tuple(
-        advice_of(
-            job,
-            _contenders(points, known),
-            terms,
-            prior=known.models.prior,
-            kinship=known.models.kinship,
-            besides_seconds=besides_seconds_of(known.records),
+        recommend(
+            job_of(
+                name,
+                _known_settings(possible.get(name, points), known),
+                wish=settings.wish,
+                sweep=settings.sweep.name,
+            ),
+            criteria,
+            errors,
         )
-        for job, points in jobs_of(settings.sweep.points, known.identity).items()
+        for name, points in every.items()
     )
 
 
@@ -165,38 +196,48 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     return found
 
 
-def _contenders(points: Sequence[Point], known: _Known) -> list[Contender]:
-    """Of one workload, each estimated as if nothing of it had been measured."""
-    corrected = known.corrected_by(each for each in known.own if each.trial.workload != points[0].workload)
-    return [_contender(point, known, corrected) for point in points]
+def _is_possible(point: Point) -> bool:
+    """Whether the point's trainer can train it on that device at that precision."""
+    return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
 
 
-def _contender(point: Point, known: _Known, corrected: Corrected) -> Contender:
-    asked, price = _asked(point), known.price_of(point)
+def _known_settings(settings: Sequence[tuple[Point, ...]], known: _Known) -> list[KnownSetting]:
+    """Collect what is known of one workload's settings, predicted as if nothing of it had been measured."""
+    workload = settings[0][0].workload
+    corrected = known.corrected_by(own for own in known.own if own.trial.workload != workload)
+    return [_known_setting(points, known, corrected) for points in settings]
+
+
+def _known_setting(points: tuple[Point, ...], known: _Known, corrected: Corrected) -> KnownSetting:
+    point = points[0]
+    asked = _asked(point)
+    refusal, prior = None, None
     if isinstance(asked, Refusal):
-        hardware = known.identity(point)
-        return Contender(point=point, hardware=hardware, network=0.0, step=asked, measured=(), price=price)
-    basis = basis_of(asked, known.models)
-    in_phases = _in_phases(asked)
-    return Contender(
-        point=point,
-        hardware=basis.peers,
-        network=basis.workload,
-        step=in_phases or corrected(basis, None),
-        measured=() if in_phases else known.repeats_of(point),
-        price=price,
+        refusal = asked
+    elif reason := reason_against(point, trainer_info(point.trainer)):
+        refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
+    else:
+        basis = basis_of(asked, known.models)
+        step = _in_phases(asked) or corrected(basis, None)
+        prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=known.models.prior)
+        refusal = step if isinstance(step, Refusal) else None
+    return KnownSetting(
+        points=points,
+        spec=None if isinstance(asked, Refusal) else asked.spec,
+        train_samples=None if isinstance(asked, Refusal) else known.train_samples_of(asked.spec, point),
+        num_hosts=hosts_of(point, known.berths_of(point)),
+        records=known.records_of(point),
+        prior=prior,
+        refusal=refusal,
+        price=known.price_of(point),
+        is_repriced=known.settings.reprices,
     )
 
 
 def _in_phases(asked: Asked) -> Refusal | None:
-    """Why steps tell nothing of a whole training; None: they do."""
+    """Explain why steps tell nothing about a whole training; None: they do."""
     count = len(asked.spec.phases)
-    if count == 1:
-        return None
-    return Refusal(
-        reason=f"it trains in {count} phases, and steps of the last alone are timed",
-        to_measure="all of them: a report compares whole trainings",
-    )
+    return None if count == 1 else in_phases(count)
 
 
 def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
@@ -221,6 +262,11 @@ def _look(settings: Settings) -> _Known:
     alike: dict[Hashable, list[Own]] = defaultdict(list)
     for each in own:
         alike[_identity_of_trial(each.trial)].append(each)
+    records_alike: dict[Hashable, list[TrialRecord]] = defaultdict(list)
+    for record in latest(records).values():
+        told = is_run(record) or is_failed_run(record)
+        if told and not record.spec.other_devices and is_current(record.spec):
+            records_alike[_identity_of_trial(record.spec)].append(record)
     return _Known(
         settings=settings,
         models=default_models(),
@@ -229,6 +275,7 @@ def _look(settings: Settings) -> _Known:
         records=records,
         own=own,
         alike=alike,
+        records_alike=records_alike,
     )
 
 

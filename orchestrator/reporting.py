@@ -1,11 +1,12 @@
 """The files of a report, in the folder of its sweep."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from orchestrator.analysis.export import comparisons_frame, csv_of
+from orchestrator.analysis.export import comparisons_frame, csv_of, storable
 from orchestrator.analysis.figures import figures_of
 from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.markdown import markdown_of
@@ -16,9 +17,12 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.wish import Wish
 from orchestrator.images import draw_images, forget_images
 from orchestrator.record.base import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
+from workloads.data.files import written_whole
 
 _IMAGES = "figures"
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
+
+_Write = Callable[[Path], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,8 @@ class Outcome:
 
     Attributes:
         report: the page.
-        files: the page, and all others.
+        files: the page, and all others; without those that could not be written.
+        unwritten: a line for each of those.
         remarks: what else a person must know of the command, in sentences.
     """
 
@@ -35,6 +40,7 @@ class Outcome:
     findings: Findings
     report: Path
     files: tuple[Path, ...]
+    unwritten: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
@@ -42,17 +48,50 @@ class Outcome:
         """Whether every trial of the plan has a result."""
         return not self.findings.failed and not self.findings.num_missing
 
+    @property
+    def has_page(self) -> bool:
+        """Whether the page could be written."""
+        return self.report in self.files
+
 
 def write_report(
     folder: Path, records: Sequence[TrialRecord], plan: Plan, wish: Wish, *, images: bool = False
 ) -> Outcome:
     """Work out what the records answer of the plan, and write it as files of every form.
 
+    A file that cannot be written is told in the outcome, keeps what it held, and costs no other file.
+
     Args:
         images: whether figures are written as images too, which takes a browser and seconds.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     findings = findings_of(records, plan, wish)
+    told: dict[Path, str] = {}
+    with _survived(folder, told):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, write in _writers(findings, plan).items():
+            with _survived(folder / name, told), written_whole(folder / name) as new:
+                write(new)
+        with _survived(folder / _IMAGES, told):
+            forget_images(folder / _IMAGES)
+            if images:
+                draw_images(figures_of(findings), folder / _IMAGES)
+    return Outcome(
+        records=tuple(records),
+        findings=findings,
+        report=folder / PAGE_NAME,
+        files=tuple(path for path in files_in(folder) if path not in told),
+        unwritten=tuple(told.values()),
+    )
+
+
+def files_in(folder: Path) -> tuple[Path, ...]:
+    """The files of a report that are there."""
+    named = (path for path in (folder / name for name in _NAMES) if path.is_file())
+    return (*named, *sorted((folder / _IMAGES).glob("*.png")))
+
+
+def _writers(findings: Findings, plan: Plan) -> Mapping[str, _Write]:
+    """What writes each file, by its name."""
     texts = {
         PAGE_NAME: render(sweep=plan.sweep, findings=findings),
         MARKDOWN_NAME: markdown_of(plan.sweep, findings),
@@ -60,19 +99,26 @@ def write_report(
         "comparisons.csv": csv_of(comparisons_frame(findings)),
         PLAN_NAME: to_json(plan),
     }
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")
+    writers = {name: _writer_of(text) for name, text in texts.items()}
     if find_spec("pyarrow"):  # it comes with MLflow, which need not be installed
-        findings.frame.to_parquet(folder / "results.parquet", index=False)
-    forget_images(folder / _IMAGES)
-    if images:
-        draw_images(figures_of(findings), folder / _IMAGES)
-    return Outcome(
-        records=tuple(records), findings=findings, report=folder / PAGE_NAME, files=files_in(folder)
-    )
+        writers["results.parquet"] = lambda path: storable(findings.frame).to_parquet(path, index=False)
+    return writers
 
 
-def files_in(folder: Path) -> tuple[Path, ...]:
-    """The files of a report that are there."""
-    named = (path for path in (folder / name for name in _NAMES) if path.exists())
-    return (*named, *sorted((folder / _IMAGES).glob("*.png")))
+def _writer_of(text: str) -> _Write:
+    def write(path: Path) -> None:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+    return write
+
+
+@contextmanager
+def _survived(path: Path, told: dict[Path, str]) -> Iterator[None]:
+    """Put into `told` why `path` could not be written."""
+    try:
+        yield
+    except OSError as error:
+        told[path] = (
+            f"{str(path)!r} cannot be written: {error.strerror or error}; the records are kept, and `report` "
+            "writes it once that is put right"
+        )

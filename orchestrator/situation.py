@@ -20,8 +20,9 @@ from orchestrator.record.environment import driver_environment
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.train.registry import trainer_info
 from workloads.data.download import Progress
-from workloads.data.sources import DataRef, default_cache, resolve
+from workloads.data.sources import DataRef, default_cache
 from workloads.origins import Origin
+from workloads.ready_data import ready
 from workloads.registry import origin_of
 
 
@@ -61,7 +62,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
         inventory=inventory_of(settings),
         environments={name: _environment_of(settings, name) for name in settings.trainers},
         data={
-            (name, source): _data_of(settings, name, source, download=download, progress=progress)
+            (name, source): data_of(settings, name, source, download=download, progress=progress)
             for name, source in data_needed(settings.sweep)
         },
         ledgers=ledgers_of(settings),
@@ -102,11 +103,12 @@ def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
 
 
-def _data_of(
-    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None
+def data_of(
+    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None = None
 ) -> DataRef:
+    """Find a data set here. Raises ConfigError where it cannot be had."""
     try:
-        return resolve(
+        return ready(
             name,
             source,
             cache=default_cache(),

@@ -1,5 +1,6 @@
 """What each verb does, for the command line and for notebooks: words -> values; a person sees it go on."""
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,57 +11,65 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestrator import pipeline
+from orchestrator.analysis.recommendation.answer import Recommendation
 from orchestrator.budgeting import Ask
 from orchestrator.config.load import load
-from orchestrator.config.workload_path import taken_out
+from orchestrator.config.workload_words import taken_out
 from orchestrator.core.budget import Balance
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.settings import Settings
 from orchestrator.core.spec import TrialSpec
 from orchestrator.execute.base import Watcher
-from orchestrator.means import ledger_of, market_of
+from orchestrator.means import ledger_of, market_of, require_places
 from orchestrator.plan.prices import prices_in
 from orchestrator.reporting import Outcome
 from orchestrator.screen.downloads import download_bar
 from orchestrator.screen.printing import say, shown, totals_of
 from orchestrator.screen.watcher import watching
 from orchestrator.situation import Situation, look
-from workloads.origins import PATH_VARIABLE, forget, named_folders
+from workloads.registry import forget
+
+logger = logging.getLogger(__name__)
 
 _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What would be run, at what price, within which budget, and what would be downloaded first."""
+    """What would be run, at what price, within which budget, what is downloaded first, and what is known.
+
+    Attributes:
+        recommendations: what records of all sweeps answer by now; empty as long as nothing was measured.
+    """
 
     plan: Plan
     prices: tuple[tuple[TrialSpec, Price | Unpriced], ...]
     downloads: tuple[str, ...]
     balance: Balance | None = None
+    recommendations: tuple[Recommendation, ...] = ()
 
 
 @contextmanager
 def understood(words: Sequence[str]) -> Iterator[list[str]]:
-    """The words that are left for Hydra; in the body, workloads are also looked for where the others say.
+    """The words that are left for Hydra; in the body, workloads are looked for and limited as the others say.
 
     After it a user's code is forgotten: a notebook goes on with what its files say then.
 
     Raises:
-        ConfigError: `workload_path` names no folder.
+        ConfigError: `workload_path` names no folder, or a limit is none.
     """
-    rest, folders = taken_out([word for word in words if word not in _MULTIRUN])
-    before = os.environ.get(PATH_VARIABLE)
-    if folders:
-        os.environ[PATH_VARIABLE] = os.pathsep.join(folders)
+    rest, variables = taken_out([word for word in words if word not in _MULTIRUN])
+    before = {each: os.environ.get(each) for each in variables}
+    os.environ.update(variables)
     try:
         yield rest
     finally:
-        forget(named_folders())
-        os.environ.pop(PATH_VARIABLE, None)
-        if before is not None:
-            os.environ[PATH_VARIABLE] = before
+        forget()
+        for variable, value in before.items():
+            os.environ.pop(variable, None)
+            if value is not None:
+                os.environ[variable] = value
 
 
 def settings_of(overrides: Sequence[str]) -> Settings:
@@ -74,16 +83,19 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outc
     Args:
         ask: whether to spend what is likely spent; None where nobody is there to answer.
     """
+    _check_places(settings)
     places = [shown(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     say(console, f"records: {' and '.join(places)}")
     situation = _look(settings, console, download=True)
 
-    watch, tell = partial(_watch, console), partial(say, console)
+    watch = partial(_watch, console, ledger=shown(ledger_of(settings).path))
+    tell = partial(say, console)
     return pipeline.run_sweep(settings, situation, watch=watch, say=tell, ask=ask)
 
 
 def plan(settings: Settings, *, console: Console) -> Preview:
     """Decide what becomes of every point; nothing is started."""
+    _check_places(settings)
     situation = _look(settings, console, download=False)
     planned = pipeline.plan_sweep(settings, situation)
     decided = pipeline.with_predictions(planned, settings, situation)
@@ -92,6 +104,7 @@ def plan(settings: Settings, *, console: Console) -> Preview:
         prices=prices_in(decided, market_of(settings, today=situation.today)),
         downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
         balance=pipeline.prospect_of(settings, situation, decided),
+        recommendations=pipeline.answers_so_far(settings, situation, decided),
     )
 
 
@@ -105,6 +118,11 @@ def report(settings: Settings, *, console: Console) -> Outcome:
     if settings.report_source == "mlflow":
         return pipeline.report_tracked(settings)
     return pipeline.report_sweep(settings, _look(settings, console, download=False))
+
+
+def _check_places(settings: Settings) -> None:
+    if told := require_places(settings):
+        logger.warning("%s", told)
 
 
 def _look(settings: Settings, console: Console, *, download: bool) -> Situation:
@@ -122,7 +140,7 @@ def _look(settings: Settings, console: Console, *, download: bool) -> Situation:
 
 
 @contextmanager
-def _watch(console: Console, plan: Plan) -> Iterator[Watcher]:
+def _watch(console: Console, plan: Plan, *, ledger: str) -> Iterator[Watcher]:
     say(console, totals_of(plan))
-    with watching(console, plan.placements) as watcher:
+    with watching(console, plan.placements, ledger=ledger) as watcher:
         yield watcher

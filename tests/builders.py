@@ -66,6 +66,7 @@ def train_result(**changes: Any) -> TrainResult:
         losses=((1, 2.3), (64, 0.5), (120, 0.1)),
         network_losses={"model": ((1, 2.3), (64, 0.5), (120, 0.1))},
         quality={"accuracy": 0.97},
+        held_out_samples=1000,
         evaluation_seconds=0.1,
         flops_per_step=1e9,
         bytes_per_step=1e8,

@@ -4,6 +4,7 @@ import contextlib
 import io
 import logging
 import signal
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from nasty import is_one_line, outcome
 
 from orchestrator.cli import DONE, WRONG_REQUEST, main
+from orchestrator.core.printable import MOST_OF_AN_ERROR
 
 BASE = (
     *("+sweep=smoke", "workload=mnist_cnn", "trainer=noop", "device=cpu", "precision=fp32"),
@@ -34,6 +36,7 @@ def planned(words: Sequence[str], *, folder: Path, variables: Mapping[str, str] 
         outcome(),
     ):
         patch.chdir(folder)
+        patch.setattr(tempfile, "tempdir", str(folder.parent))  # where all of a long error is
         for name, value in (variables or {}).items():
             patch.setenv(name, value)
         code = main(["plan", *words])
@@ -41,6 +44,7 @@ def planned(words: Sequence[str], *, folder: Path, variables: Mapping[str, str] 
     lines = [line for line in told.getvalue().splitlines() if not line.startswith(logged)]
     assert (code, len(lines)) in ((DONE, 0), (WRONG_REQUEST, 1)), (code, lines)
     assert all(line.startswith("error: ") and is_one_line(line) for line in lines), lines
+    assert all(len(line) <= MOST_OF_AN_ERROR for line in lines), lines
     assert _files(folder) == before
     return code
 

@@ -1,12 +1,14 @@
 """A user's own workload in a folder of a test, and nothing of it left for the next test."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from workloads import origins
+from workloads.origins import PATH_VARIABLE
+from workloads.registry import forget
 
 SPEC = """\
 from dataclasses import dataclass
@@ -36,11 +38,14 @@ def make(options):
 def searched(folder: Path) -> Iterator[None]:
     """Look for workloads in `folder`, and forget afterwards what was imported from there."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(origins.PATH_VARIABLE, str(folder))
+        patch.setenv(PATH_VARIABLE, str(folder))
         try:
             yield
         finally:
-            origins.forget([folder])
+            forget()
+            tops = {each.name for each in folder.iterdir()}
+            for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
+                del sys.modules[name]
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

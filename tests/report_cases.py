@@ -11,6 +11,7 @@ from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.spec import TimingSpec, trial_id
+from orchestrator.core.training import FullTraining
 
 STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"
@@ -18,6 +19,7 @@ HOSTILE_PRICE = price(
     **dict.fromkeys(("prices", "instance", "region", "provisioning", "source", "note"), HOSTILE)
 )
 PRICE = price(is_hypothetical=True)
+TRAININGS = {name: FullTraining(epochs=15.0, train_samples=60_000) for name in ("mnist_cnn", HOSTILE)}
 AIMS = {name: Aim(metric="accuracy", higher_is_better=True) for name in ("mnist_cnn", HOSTILE)}
 QUALITY = {"tensorflow": 0.004, "torch_ddp": 0.003, "torch_xla": 0.005}
 SECONDS = {"tensorflow": 0.014, "torch_ddp": 0.011, "torch_xla": 0.024}
@@ -129,6 +131,7 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hin
         skipped=tuple(skipped),
         baseline=baseline,
         aims=AIMS,
+        trainings=TRAININGS,
         forecasts=tuple(forecasts),
         hindcasts=hindcasts or {},
         track_record=TrackRecord(num_inside=so_far[0], num_measured=so_far[1]),

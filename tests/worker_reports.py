@@ -35,6 +35,7 @@ def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
         samples=7680,
         train_samples=4000,
         quality={"accuracy": 0.97},
+        held_out_samples=1000,
         evaluation_seconds=0.1,
         flops_per_step=1e9,
         bytes_per_step=1e8,

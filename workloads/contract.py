@@ -1,7 +1,7 @@
 """What a workload's `spec.py` must give; whatever it does not is told in one line."""
 
 import ast
-import traceback
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import workloads
 from workloads.layers import Custom, Layer
+from workloads.lines import line_of
 from workloads.names import unknown_name
 from workloads.origins import Origin, import_spec
 from workloads.spec import ContrastiveDivergence, Gan, Optimizer, Protocol, Supervised, WorkloadSpec
@@ -56,27 +57,21 @@ def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec:
 
 @contextmanager
 def _one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Turn an error of a user's code into a ValueError that names the workload; `refusals` pass."""
+    """Turn an error of a workload's code into a ValueError that names the workload; `refusals` pass.
+
+    A user's code may also raise what ends a process; our own code does that to end it.
+    """
     try:
         yield
     except refusals:
         raise
     except _FaultError as error:
         raise ValueError(f"workload {name!r}: {error}") from error
-    except Exception as error:  # a user's code raises almost anything
-        told = _told(error, folder=origin.folder or workloads.__path__[0])
+    except BaseException as error:
+        if origin.folder is None and not isinstance(error, Exception):
+            raise
+        told = line_of(error, folder=origin.folder or workloads.__path__[0])
         raise ValueError(f"workload {name!r}: {told}") from error
-
-
-def _told(error: Exception, *, folder: str) -> str:
-    """An error, behind the last line of the code in `folder` that led to it."""
-    lines = [(each.filename, each.lineno) for each in traceback.extract_tb(error.__traceback__)]
-    message = str(error).partition("\n")[0]
-    if isinstance(error, SyntaxError):
-        lines.append((error.filename or "", error.lineno))
-        message = error.msg
-    places = [f"{file}, line {line}: " for file, line in lines if file.startswith(folder)]
-    return f"{(places or [''])[-1]}{type(error).__name__}: {message}"
 
 
 def _require_parts(module: ModuleType) -> None:
@@ -104,6 +99,8 @@ def _require_whole(spec: object, *, name: str, version: object) -> None:
         raise _FaultError(f"make gives it the name {spec.name!r}, expected {name!r}")
     if type(version) is not int or spec.version != version:
         raise _FaultError(f"version={spec.version!r} and VERSION={version!r} must be one whole number")
+    if not _is_number_above_0(spec.epochs):
+        raise _FaultError(f"epochs={spec.epochs!r} must be a number above 0, or None")
     if not spec.phases:
         raise _FaultError("it has no phase; a training has at least one")
     for user, network in _networks_named_in(spec):
@@ -115,6 +112,13 @@ def _require_whole(spec: object, *, name: str, version: object) -> None:
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if not isinstance(node.layer, get_args(Layer)):
             raise _FaultError(f"{node.layer!r} is no layer; a layer of one's own is a Custom")
+
+
+def _is_number_above_0(epochs: object) -> bool:
+    """Whether a full training may have so many epochs; None leaves them unsaid."""
+    if epochs is None:
+        return True
+    return isinstance(epochs, (int, float)) and type(epochs) is not bool and 0 < float(epochs) < math.inf
 
 
 def _networks_named_in(spec: WorkloadSpec) -> Iterator[tuple[str, str]]:
@@ -138,8 +142,8 @@ def _require_code(spec: WorkloadSpec, *, top: str, folder: str) -> None:
     for kind, path in (("data set", spec.data.data_set), ("measure", spec.quality.measure)):
         try:
             resolve_name(path)
-        except Exception as error:  # a user's code raises almost anything
-            raise _FaultError(f"{kind} {path!r} cannot be loaded: {_told(error, folder=folder)}") from error
+        except BaseException as error:  # a user's code raises anything
+            raise _FaultError(f"{kind} {path!r} cannot be loaded: {line_of(error, folder=folder)}") from error
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if isinstance(node.layer, Custom):
             _require_class(node.layer.torch, top=top)

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
@@ -48,15 +48,10 @@ def origins() -> Mapping[str, Origin]:
     return _origins(search_path())
 
 
-def named_folders() -> tuple[Path, ...]:
-    """The folders that PATH_VARIABLE names, whether they are there or not."""
-    named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
-    return tuple(dict.fromkeys(_place_of(each) for each in named if each))
-
-
 def search_path() -> tuple[Path, ...]:
-    """The same folders. Raises ValueError for one that is not there."""
-    folders = named_folders()
+    """The folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
+    named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
+    folders = tuple(dict.fromkeys(_place_of(each) for each in named if each))
     for folder in folders:
         if not _is_folder(folder):
             raise ValueError(f"workload_path={folder} is no folder; name one that holds NAME/spec.py")
@@ -80,29 +75,13 @@ def _is_folder(path: Path) -> bool:
 
 def import_spec(origin: Origin) -> ModuleType:
     """Import a workload's module `spec`. Raises whatever its code raises."""
-    if origin.folder is not None:
-        _make_importable(origin.top, Path(origin.folder))
+    make_importable(origin)
     return import_module(f"{origin.package}.spec")
 
 
-def forget(folders: Iterable[Path]) -> None:
-    """Let the next import of the workloads in these folders read their code anew.
-
-    Whatever else lies there stays: a home may hold Python itself, a project its environment.
-    """
+def forget_origins() -> None:
+    """Look for workloads anew the next time."""
     _origins.cache_clear()
-    inside = set(folders)
-    tops = {name for name, module in [*sys.modules.items()] if _is_workload_in(inside, name, module)}
-    for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
-        del sys.modules[name]
-
-
-def _is_workload_in(inside: Container[Path], name: str, module: ModuleType | None) -> bool:
-    told = getattr(module, "__dict__", {})  # of None there is none; torch.classes has attributes of any name
-    places = (Path(each) for each in told.get("__path__") or ())
-    return any(
-        each.name == name and each.parent in inside and (each / "spec.py").is_file() for each in places
-    )
 
 
 @cache
@@ -149,8 +128,11 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, Origin]]:
         yield package.name, Origin(package=package.name, folder=str(package))
 
 
-def _make_importable(name: str, folder: Path) -> None:
-    """Let the top-level package `name` be the one in `folder`, and nothing that lies beside it be found."""
+def make_importable(origin: Origin) -> None:
+    """Let its top-level package be the one in its folder, and nothing that lies beside that be found."""
+    if origin.folder is None:
+        return
+    name, folder = origin.top, Path(origin.folder)
     _refuse_another(name, folder)
     if find_spec(name) is not None:
         return

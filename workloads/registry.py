@@ -1,14 +1,19 @@
 """Which workloads there are, their knobs, and the spec that chosen knobs give; imports no framework."""
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, field, fields, make_dataclass
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
+from workloads.apart import ask, close
 from workloads.contract import spec_module, spec_of
 from workloads.names import unknown_name
-from workloads.origins import Origin, origins
+from workloads.origins import Origin, forget_origins, origins
+from workloads.plain import Knob, of_plain
 from workloads.shapes import shapes_of
 from workloads.spec import WorkloadSpec
+
+_KINDS: Mapping[str, type[Any]] = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def workload_names() -> tuple[str, ...]:
@@ -25,42 +30,93 @@ def origin_of(name: str) -> Origin:
 
 
 def options_class(name: str) -> type[Any]:
-    """The frozen dataclass of a workload's knobs, each with its default.
+    """The frozen dataclass of a workload's knobs, each with its default; of a user's workload its likeness.
 
     Raises:
         ValueError: unknown workload, or one whose `spec.py` is broken.
     """
-    options: type[Any] = spec_module(name, origin_of(name)).Options
-    hints = get_type_hints(options)
-    for option in fields(options):
-        if option.default is not MISSING:
-            _typed(hints[option.name], option.default, what=f"workload {name!r}, option {option.name!r}")
-    return options
+    origin = origin_of(name)
+    if origin.folder is None:
+        return options_here(name, origin)
+    given = _asked("options", name, origin)
+    knobs = of_plain(tuple[Knob, ...], given, path=f"workload {name!r}: Options")
+    return make_dataclass("Options", [_field_of(each, name) for each in knobs], frozen=True, kw_only=True)
 
 
 def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> WorkloadSpec:
     """Make a workload's spec, with options that are not named at their defaults.
 
     Args:
-        origin: where it is, for a process that cannot look for it.
+        origin: where it is, for a process that trains it: the code runs in this process, whoever wrote it.
 
     Raises:
         UnsuitableInputError: an input of a size that the network cannot take.
         ValueError: unknown workload or option, an option of the wrong type, a value that gives no network,
             or a workload that is broken.
     """
-    origin = origin or origin_of(name)
+    found = origin or origin_of(name)
+    if origin is not None or found.folder is None:
+        spec = spec_here(name, options, found)
+    else:
+        given = _asked("spec", name, found, options=dict(options))
+        spec = of_plain(WorkloadSpec, given, path=f"workload {name!r}: WorkloadSpec")
+    _require_shapes(spec)
+    return spec
+
+
+@cache
+def kept(
+    name: str, options: tuple[tuple[str, int | float | bool | str | tuple[Any, ...]], ...]
+) -> WorkloadSpec:
+    """The same as `workload`, made once until `forget`."""
+    return workload(name, dict(options))
+
+
+def forget() -> None:
+    """End what runs a user's code, and read all code of users anew when it is asked for next."""
+    kept.cache_clear()
+    forget_origins()
+    close()
+
+
+def options_here(name: str, origin: Origin) -> type[Any]:
+    """The same as `options_class`, from the workload's code in this process."""
+    options: type[Any] = spec_module(name, origin).Options
+    hints = get_type_hints(options)
+    for option in fields(options):
+        if option.default is not MISSING:
+            _typed(hints[option.name], option.default, what=_what(name, option.name))
+    return options
+
+
+def spec_here(name: str, options: Mapping[str, Any], origin: Origin) -> WorkloadSpec:
+    """The same as `workload`, from the workload's code in this process; the shapes are not looked at."""
     hints = get_type_hints(spec_module(name, origin).Options)
     for option in options:
         if option not in hints:
             raise unknown_name(f"option of workload {name!r},", option, known=hints)
     typed = {
-        option: _typed(hints[option], value, what=f"workload {name!r}, option {option!r}")
-        for option, value in options.items()
+        option: _typed(hints[option], value, what=_what(name, option)) for option, value in options.items()
     }
-    spec = spec_of(name, origin, typed)
-    _require_shapes(spec)
-    return spec
+    return spec_of(name, origin, typed)
+
+
+def _asked(what: str, name: str, origin: Origin, **more: Any) -> Any:
+    question = {"ask": what, "name": name, "origin": {"package": origin.package, "folder": origin.folder}}
+    return ask({**question, **more}, subject=f"workload {name!r}", folder=origin.folder)
+
+
+def _field_of(knob: Knob, name: str) -> tuple[str, Any, Any]:
+    kind: Any = _KINDS[knob.kind]
+    hint = tuple[kind, ...] if knob.is_tuple else kind
+    if knob.default is None:
+        return knob.name, hint, field()
+    _typed(hint, knob.default, what=_what(name, knob.name))
+    return knob.name, hint, field(default=knob.default)
+
+
+def _what(name: str, option: str) -> str:
+    return f"workload {name!r}, option {option!r}"
 
 
 def _require_shapes(spec: WorkloadSpec) -> None:

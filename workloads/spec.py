@@ -110,6 +110,8 @@ class WorkloadSpec:
     Attributes:
         version: raised when the code changes what is computed; part of every trial_id.
         noise: random arrays that the protocols need, one value of each for every sample.
+        epochs: passes over the full training set that a full training takes, all phases together; None where
+            nobody says. It changes nothing that is computed: `steps` says how long a trial trains.
     """
 
     name: str
@@ -119,6 +121,7 @@ class WorkloadSpec:
     data: DataNeed
     quality: Quality
     noise: tuple[Noise, ...] = ()
+    epochs: float | None = None
 
 
 def classifier(
@@ -129,9 +132,16 @@ def classifier(
     optimizer: Optimizer,
     data: DataNeed,
     quality: Quality,
+    epochs: float | None = None,
 ) -> WorkloadSpec:
     """The common case: one network that learns classes from labels."""
     phase = Phase(name="training", protocol=Supervised(), optimizers={"model": optimizer})
     return WorkloadSpec(
-        name=name, version=version, networks={"model": network}, phases=(phase,), data=data, quality=quality
+        name=name,
+        version=version,
+        networks={"model": network},
+        phases=(phase,),
+        data=data,
+        quality=quality,
+        epochs=epochs,
     )

@@ -33,10 +33,10 @@ def against_baseline(measured: Sequence[Measured], baseline: Baseline | None) ->
         return AgainstBaseline()
     training = [each for each in measured if each.trains]
     told, found = told_of(training), []
-    alone = {_name_of(each) for each in training if each.point not in baseline.points}
+    alone = {_name_of(each) for each in training if not is_base(each, baseline)}
     for group in alike(training, *factors):
-        others = [each for each in group if each.point not in baseline.points]
-        for base in (each for each in group if each.point in baseline.points):
+        others = [each for each in group if not is_base(each, baseline)]
+        for base in (each for each in group if is_base(each, baseline)):
             pairs = [(other, base) for other in others if same_host(other, base)]
             alone -= {_name_of(other) for other, _ in pairs}
             compared = [comparison_of(factors, pair, told=told) for pair in pairs]
@@ -44,5 +44,10 @@ def against_baseline(measured: Sequence[Measured], baseline: Baseline | None) ->
     return AgainstBaseline(compared=tuple(dict.fromkeys(found)), num_without=len(alone))
 
 
+def is_base(each: Measured, baseline: Baseline) -> bool:
+    """Whether a seed of it has the baseline's values."""
+    return any(point in baseline.points for point in each.points)
+
+
 def _name_of(each: Measured) -> tuple[str, str, str]:
-    return each.point, each.versions, each.variables
+    return each.setting_id, each.versions, each.variables

@@ -9,20 +9,13 @@ from typing import Literal
 from orchestrator.analysis.factors import Factor, alike, differ, factors_of, same_host
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import DETAILS, label_of, varying
+from orchestrator.analysis.student import t_95
 from orchestrator.analysis.wording import Spread
 
 Verdict = Literal["faster", "slower", "no difference shown", "too few repeats"]
 
 LEAST_REPEATS = 5
 """Of each side, for a verdict: with fewer the interval is so wide that it says little."""
-
-# fmt: off
-_T_95 = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)
-# fmt: on
-"""Student's t, two-sided 95%, of 1 to 30 degrees of freedom (NIST/SEMATECH e-Handbook, table 1.3.6.7.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +121,6 @@ def verdict_on(ratio: Spread, *, num_repeats: int) -> Verdict:
     if ratio.low > 1:
         return "faster"
     return "slower" if ratio.high < 1 else "no difference shown"
-
-
-def t_95(freedom: int) -> float:
-    """Student's t, two-sided 95%; beyond 30 degrees of freedom that of 30, which is at most 4% too large."""
-    return _T_95[min(freedom, len(_T_95)) - 1]
 
 
 def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:

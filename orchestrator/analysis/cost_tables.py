@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orchestrator.analysis.cost import (
     Bill,
@@ -18,7 +18,7 @@ from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, count, number
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.spec import TrialSpec, trial_id
+from orchestrator.core.spec import TrialSpec, representative, setting_id
 
 MARKS: Mapping[str, str] = {
     "hypothetical": "the host is not known to be the instance that is priced; prices.this_host says which "
@@ -30,9 +30,9 @@ MARKS: Mapping[str, str] = {
 
 _NOT_KEPT = "no price was kept; report prices=NAME takes one from conf/prices/NAME.yaml"
 _BILLED = (
-    "Node-seconds that are billed, of all repeats together: from the start of an attempt to its end, rounded "
-    "up to prices.billing_seconds, each second in one column. Attempts without a result are in failed s, and "
-    "time between trials is nowhere."
+    "Node-seconds that are billed, of all seeds and repeats together: from the start of an attempt to its "
+    "end, rounded up to prices.billing_seconds, each second in one column. Attempts without a result are in "
+    "failed s, and time between trials is nowhere."
 )
 _PARTS = {
     "launch_seconds": "launch s",
@@ -48,10 +48,10 @@ _DETAILS = ("launch_seconds", "warmup_seconds", "evaluation_seconds", "other_sec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the trials of one point cost, all repeats and their failed attempts together.
+    """What the trials of one setting cost, all seeds and repeats and their failed attempts together.
 
     Attributes:
-        trial: what the trials have in common, as repeat 0.
+        trial: what the trials have in common, as `representative`.
         num_trials, num_failed: trials that are billed, and attempts at them without a result.
         prices: what all these attempts are priced as.
     """
@@ -63,17 +63,17 @@ class Cost:
     prices: tuple[str, ...]
 
 
-def costs_by_point(attempts: Iterable[Sequence[TrialRecord]]) -> tuple[Cost, ...]:
-    """One cost per point, in order of appearance. A trial with an attempt that has no price is in none.
+def costs_by_setting(attempts: Iterable[Sequence[TrialRecord]]) -> tuple[Cost, ...]:
+    """One cost per setting, in order of appearance. A trial with an attempt that has no price is in none.
 
     Args:
         attempts: those that are billed for each trial.
     """
-    points: dict[str, list[Sequence[TrialRecord]]] = defaultdict(list)
+    settings: dict[str, list[Sequence[TrialRecord]]] = defaultdict(list)
     for of_trial in attempts:
         if bill_of_all(of_trial) is not None:
-            points[trial_id(replace(of_trial[0].spec, repeat=0))].append(of_trial)
-    return tuple(_cost_of(trials) for trials in points.values())
+            settings[setting_id(of_trial[0].spec)].append(of_trial)
+    return tuple(_cost_of(trials) for trials in settings.values())
 
 
 def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
@@ -81,7 +81,7 @@ def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
     bill = bill_of_all(attempts)
     assert bill is not None
     return Cost(
-        trial=replace(attempts[0].spec, repeat=0),
+        trial=representative(attempts[0].spec),
         num_trials=len(trials),
         num_failed=sum(each.failure is not None for each in attempts),
         bill=bill,
@@ -95,7 +95,7 @@ def total_of(costs: Iterable[Cost]) -> Bill:
 
 
 def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
-    """One row per point, and one for all; every billed second in one column."""
+    """One row per setting, and one for all; every billed second in one column."""
     prices = tuple(dict.fromkeys(price for each in costs for price in each.prices))
     rows = [(*_cost_cells(name_of(each.trial), [each]), "; ".join(each.prices)) for each in costs]
     if len(costs) > 1:

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from orchestrator.analysis.advice import Advice
 from orchestrator.analysis.compare import Comparison
 from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.recommendation.answer import Recommendation
 
 COMPARISON_COLUMNS = (
     "kind",
@@ -28,6 +28,11 @@ RECOMMENDATION_COLUMNS = (
     "quality_metric",
     "quality",
     "reason",
+    "state",
+    "provenance",
+    "chance",
+    "basis",
+    "next_command",
 )
 
 
@@ -40,16 +45,29 @@ def comparisons_frame(findings: Findings) -> pd.DataFrame:
 
 
 def recommendations_frame(findings: Findings) -> pd.DataFrame:
-    """One row per job: the setting that is recommended and what its training took, or why none is."""
-    rows = [(each.job.where, *_chosen_in(each), each.reason) for each in findings.advice]
+    """One row per workload and data: state of the answer, leading setting, what the job takes with it."""
+    rows = [_recommended(recommendation) for recommendation in findings.recommendations]
     return pd.DataFrame(rows, columns=list(RECOMMENDATION_COLUMNS))
 
 
-def _chosen_in(advice: Advice) -> tuple[object, ...]:
-    one, metric = advice.chosen, advice.job.aim and advice.job.aim.metric
-    if one is None:
-        return (None, None, None, None, metric, None)
-    return (one.label, one.seconds, one.cost_usd, one.cost_marks, metric, one.quality)
+def _recommended(recommendation: Recommendation) -> tuple[object, ...]:
+    winner, step = recommendation.winner, recommendation.next_step
+    metric = recommendation.aim.metric if recommendation.aim else None
+    return (
+        recommendation.job,
+        winner.setting if winner else None,
+        winner.seconds.median if winner else None,
+        winner.usd.median if winner and winner.usd else None,
+        winner.price_marks if winner else None,
+        metric,
+        winner.quality.estimate if winner and winner.quality else None,
+        "; ".join(recommendation.reasons),
+        recommendation.state,
+        winner.provenance if winner else None,
+        winner.chance if winner else None,
+        recommendation.basis,
+        step.command if step else None,
+    )
 
 
 def _row_of(kind: str, each: Comparison) -> tuple[object, ...]:
@@ -77,6 +95,16 @@ def csv_of(frame: pd.DataFrame) -> str:
     texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
     safe = frame.assign(**{name: frame[name].map(_inert) for name in texts})
     return safe.to_csv(index=False, lineterminator="\n")
+
+
+def storable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with floats in a column of whole numbers that needs more than 64 bits, as of old records."""
+    large = [
+        name
+        for name in frame.columns
+        if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"
+    ]
+    return frame.astype(dict.fromkeys(large, float))
 
 
 def _inert(value: object) -> object:

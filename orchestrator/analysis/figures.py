@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.analysis.anchors import names_for
-from orchestrator.analysis.choice import front_figures
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.plots import Figure, loss_figures, throughput_figures
+from orchestrator.analysis.recommendation.figure import recommendation_figures
 from orchestrator.analysis.setting import names_in
 from orchestrator.analysis.split_figures import split_figures
 from orchestrator.analysis.timeline_figure import timeline_figures
@@ -27,8 +27,8 @@ _LAYOUT = {
 def figures_of(findings: Findings) -> dict[str, Figure]:
     """Name -> figure, in reading order."""
     figures = (
+        *recommendation_figures(findings.recommendations),
         *throughput_figures(findings.measured),
-        *front_figures([each.job for each in findings.advice]),
         *step_cost_figures(findings.step_costs),
         *scaling_figures(findings.scaling),
         *split_figures(findings.splits),

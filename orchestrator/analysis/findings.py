@@ -5,20 +5,19 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from orchestrator.analysis.advice import Advice, advice_on
 from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
-from orchestrator.analysis.choice import choice_table
 from orchestrator.analysis.compare import Comparison, comparisons_of
 from orchestrator.analysis.compared import baseline_table, compared_table
 from orchestrator.analysis.cost import attempts_of
-from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_point, prices_table
+from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_setting, prices_table
 from orchestrator.analysis.frame import frame_of
 from orchestrator.analysis.hindsight import Hindsight, hindsight_table, hindsights_of
 from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.measured import Measured, measured_of
-from orchestrator.analysis.outlook import Outlook, outlook_table, outlooks_of
-from orchestrator.analysis.pareto import jobs_of
 from orchestrator.analysis.predicted import Predicted, predicted_of, predicted_table
+from orchestrator.analysis.recommendation.answer import Recommendation
+from orchestrator.analysis.recommendation.answers import recommendations_of
+from orchestrator.analysis.recommendation.tables import left_out_table, next_table, ranked_table
 from orchestrator.analysis.results import measured_table
 from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.setting import names_in
@@ -49,21 +48,20 @@ class Findings:
         wish: what is to be recommended.
         records: the record that stands of each trial of the plan that has one.
         frame: one row for each of these, `frame.COLUMNS`.
-        measured: results of the devices that were asked for, repeats together.
+        measured: results of the devices that were asked for, seeds and repeats together.
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
         scaling: over numbers of workers.
         splits: trials whose convolutions were split, and what the model of their time says.
         step_costs: over batch sizes.
-        advice: on every workload and data that something was trained with.
+        recommendations: the answer for every workload and data that something was measured or predicted of.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
         predicted: what is thought of devices that are not there, refusals too.
-        outlooks: that beside what was measured.
         hindsights: measurements with what would have been predicted without them.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
         attempts: those that are billed, of all trials of the plan.
-        costs: what they cost, by point.
+        costs: what they cost, by setting.
         num_measured: trials that the measured results come from.
         num_missing: trials of the plan without a record.
         num_others: trials that have a record and are not in the plan.
@@ -79,10 +77,9 @@ class Findings:
     scaling: tuple[Scaling, ...]
     splits: tuple[SplitFamily, ...]
     step_costs: tuple[StepCost, ...]
-    advice: tuple[Advice, ...]
+    recommendations: tuple[Recommendation, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     predicted: tuple[Predicted, ...]
-    outlooks: tuple[Outlook, ...]
     hindsights: tuple[Hindsight, ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
@@ -116,15 +113,14 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
         scaling=scaling_of(measured),
         splits=splits_of(measured, found),
         step_costs=step_costs_of(measured),
-        advice=tuple(advice_on(job, wish) for job in jobs_of(measured, plan.aims)),
+        recommendations=recommendations_of(found, plan, wish),
         compared=comparisons_of(measured),
         predicted=predicted,
-        outlooks=outlooks_of(measured, predicted),
         hindsights=hindsights_of(measured, plan.hindcasts),
         rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
         failed=tuple(each for each in found if each.failure is not None),
         attempts=tuple(each for of_trial in attempts.values() for each in of_trial),
-        costs=costs_by_point(attempts.values()),
+        costs=costs_by_setting(attempts.values()),
         num_measured=sum(each.num_repeats for each in measured),
         num_missing=len(asked) - len(found),
         num_others=len(standing.keys() - asked.keys()),
@@ -136,6 +132,8 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
     plan = findings.plan
     name_of = names_in(plan)
     tables = (
+        ranked_table(findings.recommendations),
+        next_table(findings.recommendations),
         measured_table(findings.measured),
         compared_table([each for group in findings.compared for each in group]),
         baseline_table(findings.against),
@@ -144,8 +142,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         split_table(findings.splits),
         paper_table(findings.splits),
         step_cost_table(findings.step_costs),
-        choice_table(findings.advice),
-        outlook_table(findings.outlooks),
+        left_out_table(findings.recommendations),
         predicted_table(findings.predicted),
         hindsight_table(findings.hindsights, plan.track_record),
         target_table(to_target_of(findings.records)),

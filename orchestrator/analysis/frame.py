@@ -11,20 +11,23 @@ from orchestrator.analysis.noise import noise_of
 from orchestrator.analysis.setting import Setting, plain_setting, setting_of
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
-from orchestrator.core.spec import trial_id
+from orchestrator.core.spec import setting_id, trial_id
 
 COLUMNS: tuple[str, ...] = (
     "trial_id",
-    "point",  # trial_id without the repeat: equal in all repeats of one point
+    "setting_id",  # trial_id without seed and repeat: equal in all trials that are repeats of one another
+    "point",  # trial_id without the repeat alone
     "provenance",
     "state",  # done, or the class of the failure
     *(each.name for each in fields(Setting)),
+    "seed",
     "repeat",
     "trains",
     "versions",
     "variables",
     "noise",
     "num_blocks",
+    "held_out_samples",
     *METRICS,
     *COSTS,
     "trial_usd",  # of the trial with all its failed attempts
@@ -62,22 +65,30 @@ def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, o
     numbers, bill = metrics_of(record), bill_of_all(attempts) if attempts else None
     return {
         "trial_id": record.trial_id,
+        "setting_id": setting_id(spec),
         "point": trial_id(replace(spec, repeat=0)),
         "provenance": record.provenance,
         "state": record.failure.kind if record.failure else "done",
         **plain_setting(setting_of(spec)),
+        "seed": spec.seed,
         "repeat": spec.repeat,
         "trains": record.placement.trains,
         "versions": _listed(versions_of(record)),
         "variables": _listed(variables_of(record)),
         "noise": noise_of(record) if is_measured else "",
         "num_blocks": _num_blocks_of(result),
+        **_held_out_in(result if is_measured else None),
         **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
         **({"trial_usd": bill.usd} if bill else {}),
         "price": price_label(record),
         "price_marks": ", ".join(marks_of(record.price)) if isinstance(record.price, Price) else "",
         **{f"{_QUALITY}{name}": value for name, value in quality.items()},
     }
+
+
+def _held_out_in(result: TrainResult | None) -> dict[str, int]:
+    count = result.held_out_samples if result else None
+    return {} if count is None else {"held_out_samples": count}
 
 
 def _listed(facts: Mapping[str, str]) -> str:

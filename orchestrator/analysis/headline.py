@@ -1,34 +1,26 @@
 """What a sweep says, in the sentences that a reader needs first."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from orchestrator.analysis.compare import Comparison
-from orchestrator.analysis.compared import in_words
 from orchestrator.analysis.cost import marks_in
 from orchestrator.analysis.cost_tables import total_of
-from orchestrator.analysis.decision import decisions_of
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.hindsight import hindsight_in_words
-from orchestrator.analysis.outlook_words import outlook_in_words
+from orchestrator.analysis.recommendation.summary import noise_banner, sentence_of
 from orchestrator.analysis.wording import counted, number
-
-_MOST_COMPARISONS = 6
 
 
 def headline_of(findings: Findings) -> tuple[str, ...]:
-    """Counts, what is recommended, what comparisons show, what it cost, what failed or is not measured."""
-    counts, *others = facts_of(findings)
-    return (counts, *(each.sentence for each in decisions_of(findings.advice, findings.wish)), *others)
+    """List the state of every answer, then counts, noise, bills, failures and what is not measured."""
+    return (*map(sentence_of, findings.recommendations), *facts_of(findings))
 
 
 def facts_of(findings: Findings) -> tuple[str, ...]:
-    """All of that but what is recommended; the counts come first."""
+    """List all of these sentences but the answers."""
     return (
         _counts_of(findings),
-        *_against(findings.against.compared),
-        *_compared(findings.compared),
-        *outlook_in_words(findings.outlooks, findings.wish),
+        *filter(None, [noise_banner(findings.recommendations)]),
         *hindsight_in_words(findings.hindsights, findings.plan.track_record),
         *_billed(findings),
         *_caveats(findings),
@@ -45,27 +37,6 @@ def _counts_of(findings: Findings) -> str:
     ]
     missing = [f"{findings.num_missing:,} not run yet"] if findings.num_missing else []
     return ", ".join([*counts, *missing]) + "."
-
-
-def _against(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Of each baseline, what is fastest against it."""
-    best: dict[tuple[str, str], Comparison] = {}
-    for each in comparisons:
-        best.setdefault((each.where, each.second), each)
-    for (where, base), each in list(best.items())[:_MOST_COMPARISONS]:
-        yield f"Against the baseline {base} on {where}: {each.first}: {in_words(each)}."
-    if len(best) > _MOST_COMPARISONS:
-        yield f"{counted(len(best) - _MOST_COMPARISONS, 'baseline')} more in the table of the baseline."
-
-
-def _compared(groups: Sequence[Sequence[Comparison]]) -> Iterator[str]:
-    """The two fastest of each group."""
-    for fastest, *_ in groups[:_MOST_COMPARISONS]:
-        sides = f"{fastest.first} against {fastest.second}"
-        yield f"By {fastest.factor} on {fastest.where}: {sides}: {in_words(fastest)}."
-    if len(groups) > _MOST_COMPARISONS:
-        more = counted(len(groups) - _MOST_COMPARISONS, "comparison")
-        yield f"{more} more in the table of comparisons."
 
 
 def _billed(findings: Findings) -> Iterator[str]:

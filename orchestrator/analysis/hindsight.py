@@ -25,11 +25,13 @@ class Hindsight:
 
     Attributes:
         predicted, measured: seconds of a step.
+        is_noisy: something else disturbed every repeat.
     """
 
     label: str
     predicted: Estimate
     measured: float
+    is_noisy: bool = False
 
     @property
     def is_inside(self) -> bool:
@@ -50,12 +52,18 @@ def hindsights_of(measured: Sequence[Measured], hindcasts: Mapping[str, Estimate
     return tuple(
         Hindsight(
             label=label_of(each.setting, own),
-            predicted=hindcasts[each.point],
+            predicted=predicted,
             measured=each.step_seconds.median,
+            is_noisy=each.num_noisy == each.num_repeats,
         )
         for each in training
-        if each.point in hindcasts
+        if (predicted := _hindcast_of(each, hindcasts)) is not None
     )
+
+
+def _hindcast_of(each: Measured, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
+    """The same for all seeds: of the first that has one."""
+    return next((hindcasts[point] for point in each.points if point in hindcasts), None)
 
 
 def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Table:
@@ -63,7 +71,7 @@ def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Tab
     numbers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
         title="Predicted, then measured",
-        note=" ".join((_NOTE, *_calibration_of(hindsights, so_far))),
+        note=" ".join((_NOTE, *_calibration_of(hindsights, so_far, num_here=len(hindsights)))),
         columns=(
             Column(header="of"),
             *(Column(header=each, is_number=True) for each in numbers),
@@ -85,23 +93,27 @@ def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Tab
 
 
 def hindsight_in_words(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Iterator[str]:
-    """Of a single measurement both numbers, of several how often the intervals held; then of all sweeps."""
-    if len(hindsights) == 1:
-        (only,) = hindsights
+    """Tell both numbers of a single measurement, of several how often the intervals held; then of all sweeps.
+
+    Measurements on a busy host tell nothing of predictions.
+    """
+    quiet = [one for one in hindsights if not one.is_noisy]
+    if len(quiet) == 1:
+        (only,) = quiet
         measured = f"measured {number(_MS * only.measured)}"
         yield f"{only.label}: predicted {_shown(only.predicted)} ms a step, {measured}."
-    if hindsights:
-        yield from _calibration_of(hindsights, so_far)
+    if quiet:
+        yield from _calibration_of(quiet, so_far, num_here=len(hindsights))
 
 
-def _calibration_of(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Iterator[str]:
+def _calibration_of(hindsights: Sequence[Hindsight], so_far: TrackRecord, *, num_here: int) -> Iterator[str]:
     if len(hindsights) > 1:
         errors = [abs(1 / each.ratio - 1) for each in hindsights]
         yield (
             f"{_held(sum(each.is_inside for each in hindsights), len(hindsights))}; the middle error is "
             f"{share(median(errors))}."
         )
-    if so_far.num_measured > len(hindsights):
+    if so_far.num_measured > num_here:
         yield f"In all sweeps, on these devices: {_held(so_far.num_inside, so_far.num_measured)}."
 
 

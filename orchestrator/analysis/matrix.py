@@ -1,8 +1,12 @@
 """Speed-ups of devices and precisions over one reference, for everything else alike. Pure."""
 
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
+from orchestrator.analysis.baseline import is_base
 from orchestrator.analysis.compare import Comparison, comparison_of, told_of
 from orchestrator.analysis.factors import DEVICE, PRECISION, alike, same_host
 from orchestrator.analysis.measured import Measured
@@ -32,19 +36,43 @@ class Matrix:
 def matrices_of(measured: Sequence[Measured], baseline: Baseline | None) -> tuple[Matrix, ...]:
     """A matrix for each set that differs in device and precision alone, where that is more than one.
 
-    The reference is the slowest of the baseline's measurements in it, or the slowest of all.
+    The reference is the slowest of the baseline's measurements in it. Without a baseline it is the same
+    device and precision in every matrix that has them: `_usual_reference`. Else it is the slowest of all.
     """
     training = [each for each in measured if each.trains]
     told = told_of(training)
+    groups = [group for group in alike(training, DEVICE, PRECISION) if len(group) > 1]
+    usual = _usual_reference(groups)
     matrices = []
-    for group in alike(training, DEVICE, PRECISION):
-        ranked = sorted(group, key=lambda each: each.samples_per_second.median)
-        named = [each for each in ranked if baseline and each.point in baseline.points]
-        reference = (named or ranked)[0]
+    for group in groups:
+        ranked = sorted(group, key=_rate_of)
+        named = [each for each in ranked if baseline and is_base(each, baseline)]
+        shared = [each for each in ranked if _cell_of(each) == usual]
+        reference = (named or shared or ranked)[0]
         near = [each for each in group if same_host(each, reference)]
         if len(near) > 1:
             matrices.append(_matrix_of(near, reference, told=told))
     return tuple(matrices)
+
+
+def _usual_reference(groups: Sequence[Sequence[Measured]]) -> tuple[str, str] | None:
+    """(device, precision) that most of the groups have; of several the slowest, by geometric mean."""
+    logs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for group in groups:
+        slowest: dict[tuple[str, str], float] = {}
+        for each in sorted(group, key=_rate_of):
+            slowest.setdefault(_cell_of(each), math.log(_rate_of(each)))
+        for cell, log in slowest.items():
+            logs[cell].append(log)
+    return min(logs, key=lambda cell: (-len(logs[cell]), fmean(logs[cell])), default=None)
+
+
+def _cell_of(each: Measured) -> tuple[str, str]:
+    return each.setting.device, each.setting.precision
+
+
+def _rate_of(each: Measured) -> float:
+    return each.samples_per_second.median
 
 
 def _matrix_of(group: Sequence[Measured], reference: Measured, *, told: Sequence[str]) -> Matrix:
@@ -70,8 +98,8 @@ def matrix_table(matrices: Sequence[Matrix]) -> Table:
     return Table(
         title="Speed-up by device and precision",
         note=(
-            "Samples/s over those of the reference, which is 1x, with the 95% interval over repeats. A star: "
-            f"too few repeats for a verdict. {UNKNOWN}: not measured."
+            "Samples/s over those of the reference, which is 1x, with the 95% interval over repeats of "
+            f"whatever seed. A star: too few repeats for a verdict. {UNKNOWN}: not measured."
         ),
         columns=(
             Column(header="where"),

@@ -1,4 +1,4 @@
-"""Repeats of one point -> one measurement with its spread. Other data, devices or versions are never one."""
+"""Seeds and repeats of one setting -> one measurement with its spread. Other versions are never one."""
 
 import math
 from collections import defaultdict
@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from orchestrator.analysis.frame import quality_columns
+from orchestrator.analysis.quality import Interval, quality_interval
 from orchestrator.analysis.setting import Setting
 from orchestrator.analysis.wording import Spread
 
@@ -37,14 +38,18 @@ RESUMED = (
 class Measured:
     """A setting's numbers: medians over its repeats with their range, or those of its only trial.
 
+    A repeat is a trial of the setting, with whatever seed.
+
     Attributes:
-        point: trial_id of the first repeat, whether that one was measured or not.
+        setting_id: equal in all its repeats: `core.spec.setting_id`.
+        seeds: of its repeats, each once, the smallest first.
+        points: of each seed, the trial_id of its first repeat, whether that one was measured or not.
         trains: whether anything was computed; where nothing was, the times compare with nobody's.
         versions, variables: of the workers, the same in all repeats.
         num_blocks: timed blocks of one trial; the least of them where they differ.
-        num_noisy: repeats that something else disturbed, as their records tell.
         num_resumed: repeats that went on from a checkpoint: `RESUMED`.
         rates: samples per second of each repeat.
+        quiet: of each repeat, whether nothing else disturbed it, as its record tells.
         samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
         job_seconds: from the request for workers to the end of the evaluation; `all_job_seconds` of each
             repeat.
@@ -54,18 +59,20 @@ class Measured:
         job_usd: of the attempt that gave the result, at that price, of repeats that were not resumed; NaN
             without one. `all_job_usd` of each of them; empty without a price.
         where_known: each of WHERE_KNOWN that a repeat has.
-        quality: metric -> value on held-out data.
+        quality: metric -> value on held-out data, with the interval of `quality_interval` over seeds.
     """
 
-    point: str
+    setting_id: str
+    seeds: tuple[int, ...]
+    points: tuple[str, ...]
     setting: Setting
     trains: bool
     versions: str
     variables: str
     num_blocks: int
-    num_noisy: int
     num_resumed: int
     rates: tuple[float, ...]
+    quiet: tuple[bool, ...]
     samples_per_second: Spread
     step_seconds: Spread
     first_step_seconds: Spread
@@ -79,20 +86,25 @@ class Measured:
     job_usd: Spread
     all_job_usd: tuple[float, ...]
     where_known: Mapping[str, Spread]
-    quality: Mapping[str, Spread]
+    quality: Mapping[str, Interval]
 
     @property
     def num_repeats(self) -> int:
         """Trials that these numbers come from."""
         return len(self.rates)
 
+    @property
+    def num_noisy(self) -> int:
+        """Repeats that something else disturbed."""
+        return self.quiet.count(False)
+
 
 def measured_of(frame: pd.DataFrame) -> tuple[Measured, ...]:
-    """Every point that was measured: what is alike together, and of that the fastest first."""
+    """Every setting that was measured: what is alike together, and of that the fastest first."""
     done = frame[(frame["provenance"] == "measured") & (frame["state"] == "done")]
     alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
     for row in done.to_dict("records"):  # groups of pandas take milliseconds each
-        alike[row["point"], row["versions"], row["variables"]].append(row)
+        alike[row["setting_id"], row["versions"], row["variables"]].append(row)
     found = _told_apart([_one_of(rows, quality_columns(frame)) for rows in alike.values()])
     return tuple(sorted(found, key=_order_of))
 
@@ -104,15 +116,17 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
     jobs = tuple(sum(row[each] for each in _JOB) for row in rows)
     return Measured(
-        point=first["point"],
+        setting_id=first["setting_id"],
+        seeds=tuple(sorted({row["seed"] for row in rows})),
+        points=tuple(dict.fromkeys(row["point"] for row in rows)),
         setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
         trains=first["trains"],
         versions=first["versions"],
         variables=first["variables"],
         num_blocks=min(row["num_blocks"] for row in rows),
-        num_noisy=sum(row["noise"] != "" for row in rows),
         num_resumed=len(rows) - len(whole),
         rates=tuple(row["steady_samples_per_second"] for row in rows),
+        quiet=tuple(row["noise"] == "" for row in rows),
         samples_per_second=samples_per_second,
         step_seconds=step_seconds,
         first_step_seconds=_over(rows, "first_step_seconds"),
@@ -126,7 +140,21 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
         job_usd=_over(whole, "attempt_usd") if price else _UNKNOWN,
         all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
         where_known={name: _over(rows, name) for name in WHERE_KNOWN if _known(rows, name)},
-        quality={name: _over(rows, column) for name, column in quality.items() if _known(rows, column)},
+        quality={
+            name: _quality_of(rows, name, column) for name, column in quality.items() if _known(rows, column)
+        },
+    )
+
+
+def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> Interval:
+    """Over seeds; repeats of a seed differ by next to nothing, so that their median counts once."""
+    seeds = dict.fromkeys(row["seed"] for row in rows)
+    of_seeds = [_known([row for row in rows if row["seed"] == seed], column) for seed in seeds]
+    counts = _known(rows, "held_out_samples")
+    return quality_interval(
+        [median(values) for values in of_seeds if values],
+        metric=metric,
+        held_out_samples=int(min(counts)) if counts else None,
     )
 
 

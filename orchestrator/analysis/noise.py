@@ -37,6 +37,8 @@ def noise_of(record: TrialRecord) -> str:
     result = record.result
     if result is None or not any(result.block_seconds) or not record.placement.trains:
         return ""
+    if not any(map(sum, result.block_seconds)):
+        return ""  # the clock saw no time pass
     cores = sum(each.cpus for each in record.placement.on_host(0))
     load, busy = max(result.load_average), _busy_cores_of(result)
     said = [f"load {number(load)} on {cores} cores"] if load > _MOST_LOAD * cores else []

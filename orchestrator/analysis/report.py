@@ -8,13 +8,20 @@ from functools import cache
 from importlib.resources import files
 
 from orchestrator.analysis.anchors import names_for
-from orchestrator.analysis.decision import Decision, decisions_of
 from orchestrator.analysis.figures import drawn, figures_of
 from orchestrator.analysis.findings import Findings, tables_of
 from orchestrator.analysis.headline import facts_of
 from orchestrator.analysis.markup import data_block, element, table_markup, text
 from orchestrator.analysis.method import STANDIN, environment_table, method_of, uses_standin
 from orchestrator.analysis.plots import Figure
+from orchestrator.analysis.recommendation.answer import Recommendation
+from orchestrator.analysis.recommendation.summary import (
+    Card,
+    answer_of,
+    cards_of,
+    noise_banner,
+)
+from orchestrator.analysis.recommendation.tables import NEXT, RANKED
 from orchestrator.analysis.results import MEASURED
 from orchestrator.analysis.tables import Table, cut
 from orchestrator.analysis.wording import counted, day_and_time
@@ -87,7 +94,7 @@ def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[
     """What was measured, its figures, all other tables, and how it was done."""
     tables = [cut(each, most_rows=_MOST_ROWS) for each in tables_of(findings)]
     parts = [Section(title=each.title, note=each.note, table=each) for each in tables]
-    shown_first = sum(each.title == MEASURED for each in tables)
+    shown_first = sum(each.title in (RANKED, NEXT, MEASURED) for each in tables)
     yield from parts[:shown_first]
     if figures:
         yield Section(title="Figures", figures=figures)
@@ -125,21 +132,34 @@ def _period_of(records: Sequence[TrialRecord]) -> str:
 
 
 def _decided(findings: Findings) -> Iterator[str]:
-    """What is recommended, then the facts that it stands on."""
-    yield from map(_decision, decisions_of(findings.advice, findings.wish))
-    yield element("ul", *(element("li", text(each)) for each in facts_of(findings)), class_="headline")
+    """Show the state of every answer, then the facts that it stands on."""
+    yield from map(_answer, findings.recommendations)
+    noise = noise_banner(findings.recommendations)
+    if noise:
+        yield element("p", text(noise), class_="notice")
+    facts = (fact for fact in facts_of(findings) if fact != noise)
+    yield element("ul", *(element("li", text(fact)) for fact in facts), class_="headline")
     if uses_standin(findings):
         yield element("p", text(STANDIN), class_="notice")
 
 
-def _decision(each: Decision) -> str:
+def _answer(recommendation: Recommendation) -> str:
+    """Show one job: the question, the state of the answer, and its parts side by side."""
     return element(
         "div",
-        element("p", text(f"Recommended on {each.asked}"), class_="faint"),
-        element("p", text(each.answer or "nothing"), class_="answer"),
-        element("p", text(f"{each.facts}.")),
-        element("p", text(each.standing)) if each.standing else "",
-        class_="decision",
+        element("p", text(f"{recommendation.job}: {recommendation.asked}"), class_="faint"),
+        element("p", text(answer_of(recommendation)), class_="answer"),
+        element("div", *map(_card, cards_of(recommendation)), class_="cards"),
+        class_=f"decision {recommendation.state.replace(' ', '-')}",
+    )
+
+
+def _card(card: Card) -> str:
+    return element(
+        "div",
+        element("p", text(card.title), class_="faint"),
+        *(element("p", text(sentence)) for sentence in card.sentences),
+        element("pre", element("code", text(card.command))) if card.command else "",
     )
 
 

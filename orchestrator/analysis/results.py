@@ -1,11 +1,13 @@
 """Measurements as a table; units stand in its headers only."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.analysis.cost import COSTS
 from orchestrator.analysis.measured import RESUMED, WHERE_KNOWN, Measured
 from orchestrator.analysis.metrics import METRICS
 from orchestrator.analysis.noise import NOISY
+from orchestrator.analysis.quality import quality_words
 from orchestrator.analysis.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import (
@@ -37,7 +39,7 @@ _IF_VARYING = {"workload": "workload", **DETAILS}
 
 
 def measured_table(measured: Sequence[Measured]) -> Table:
-    """One row per point; what is the same in all of them is told once, in the note."""
+    """One row per setting; what is the same in all of them is told once, in the note."""
     settings = [each.setting for each in measured]
     others = varying(settings, _IF_VARYING)
     named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
@@ -78,6 +80,11 @@ def _measured_notes(measured: Sequence[Measured], *, same: str) -> Iterator[str]
         "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
         "several repeats."
     )
+    if any(math.isfinite(one.high) for each in measured for one in each.quality.values()):
+        yield (
+            "Those of a quality are 95% intervals: of an accuracy over held-out samples and seeds, of others "
+            "over seeds. Its value is the mean over seeds."
+        )
     if any(each.num_noisy for each in measured):
         yield f"Noisy: {NOISY}."
     if any(each.num_resumed for each in measured):
@@ -114,18 +121,19 @@ def _measured_row(
         spread(each.final_loss),
         *(number(each.where_known[name].median) if name in each.where_known else UNKNOWN for name in known),
         *(spread(each.usd_per_million_samples), each.price or UNKNOWN)[: min(len(prices), 2)],
-        *(spread(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
+        *(quality_words(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
         _basis_of(each),
     )
 
 
 def _basis_of(each: Measured) -> str:
-    """What the numbers come from: `3 repeats, 1 noisy`, `15 blocks`."""
+    """What the numbers come from: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
     if each.num_repeats == 1:
         marked = marks(is_noisy=bool(each.num_noisy), is_resumed=bool(each.num_resumed))
         return counted(each.num_blocks, "block") + marked
     marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
-    return counted(each.num_repeats, "repeat") + marked
+    seeds = f" of {counted(len(each.seeds), 'seed')}" if len(each.seeds) > 1 else ""
+    return counted(each.num_repeats, "repeat") + seeds + marked
 
 
 def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What tells a trial from the others, its repeat apart, and how that is said."""
+"""What tells a trial from the others, seed and repeat apart, and how that is said."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,6 @@ DETAILS: Mapping[str, str] = {
     "replicas": "replicas",
     "global_batch_size": "batch",
     "steps": "steps",
-    "seed": "seed",
     "workload_options": "workload options",
     "trainer_options": "trainer options",
     "process_model": "processes",
@@ -37,7 +36,6 @@ _FIRST = ("workload", "device", "trainer", "precision")
 _USUAL: Mapping[str, object] = {
     "num_workers": 1,
     "num_hosts": "",
-    "seed": 0,
     "workload_options": "",
     "trainer_options": "",
 }
@@ -46,7 +44,7 @@ _USUAL: Mapping[str, object] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Every field of a `TrialSpec`, its repeat apart, as it is shown; text is empty where nothing is to say.
+    """Every field of a `TrialSpec` but seed and repeat, as it is shown; text is empty if nothing is to say.
 
     Attributes:
         device: names of all workers' where they are not alike: `t4+cpu`.
@@ -66,7 +64,6 @@ class Setting:
     replicas: str
     global_batch_size: int
     steps: int
-    seed: int
     workload_options: str
     trainer_options: str
     process_model: str
@@ -79,7 +76,7 @@ class Setting:
 
 
 def setting_of(spec: TrialSpec) -> Setting:
-    """The setting of a trial: equal in all its repeats, and in nothing else."""
+    """The setting of a trial: equal in all its seeds and repeats, and in nothing else."""
     return Setting(
         workload=spec.workload,
         device=spec.device_label,
@@ -90,11 +87,10 @@ def setting_of(spec: TrialSpec) -> Setting:
         replicas="" if spec.replicas == spec.num_workers else str(spec.replicas),
         global_batch_size=spec.global_batch_size,
         steps=spec.steps,
-        seed=spec.seed,
         workload_options=_options_of("workload", spec.workload_options),
         trainer_options=_options_of("trainer", spec.trainer_options),
         process_model=spec.process_model,
-        timing=_options_of("measure", _timing_of(spec.timing)),
+        timing=_options_of("measure", timing_options(spec.timing)),
         data=spec.data,
         host=spec.host_cpu or "",
         workload_version=spec.workload_version,
@@ -161,8 +157,8 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
     def name_of(trial: TrialSpec) -> str:
         setting = setting_of(trial)
         said = [name for name in told if getattr(setting, name) != _USUAL.get(name, "")]
-        repeat = [f"repeat {trial.repeat}"] if trial.repeat else []
-        return " ".join([*(words_of(setting, name) for name in said), *repeat])
+        apart = [f"{name} {value}" for name in ("seed", "repeat") if (value := getattr(trial, name))]
+        return " ".join([*(words_of(setting, name) for name in said), *apart])
 
     return name_of
 
@@ -171,8 +167,8 @@ def _options_of(group: str, options: Mapping[str, Option]) -> str:
     return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options))
 
 
-def _timing_of(timing: TimingSpec) -> dict[str, Option]:
-    """What differs from the protocol that is usual."""
+def timing_options(timing: TimingSpec) -> dict[str, Option]:
+    """Name what differs from the usual protocol, with its value."""
     return {
         each.name: getattr(timing, each.name)
         for each in fields(TimingSpec)

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from statistics import fmean, harmonic_mean
 
@@ -15,7 +15,7 @@ from orchestrator.analysis.wording import counted
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.kernel_share import KernelLink, KernelShare
 from orchestrator.core.result import DeviceFacts, TrialRecord
-from orchestrator.core.spec import Option, trial_id
+from orchestrator.core.spec import Option, setting_id
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.registry import trainers
 from workloads.layers import DepthwiseConv2d
@@ -58,7 +58,7 @@ class SplitTrial:
     """What one measurement tells.
 
     Attributes:
-        point: trial_id of its first repeat.
+        setting_id: equal in all its seeds and repeats.
         threads: of each worker.
         is_noisy: something else ran beside it.
         workers: ranks.
@@ -69,7 +69,7 @@ class SplitTrial:
         held: kernels of each rank in the convolution with the most work.
     """
 
-    point: str
+    setting_id: str
     threads: int
     is_noisy: bool
     workers: int
@@ -173,7 +173,7 @@ def trial_of(record: TrialRecord) -> SplitTrial:
     layers = () if isinstance(found, Refusal) else found
     largest = max(layers, key=lambda each: each.flops, default=None)
     return SplitTrial(
-        point=trial_id(replace(spec, repeat=0)),
+        setting_id=setting_id(spec),
         threads=record.placement.threads,
         is_noisy=bool(noise_of(record)),
         workers=len(devices),

@@ -149,7 +149,7 @@ def splits_of(measured: Sequence[Measured], records: Iterable[TrialRecord]) -> t
         return ()
     several: dict[str, list[tuple[Measured, Measured | None]]] = defaultdict(list)
     for each, baseline in _with_baselines(measured):
-        several[each.point].append((each, baseline))
+        several[each.setting_id].append((each, baseline))
     return tuple(_family(machine, found, several) for machine, found in families.items())
 
 
@@ -200,7 +200,7 @@ def _with_baselines(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Me
     for group in alike(usual, WORKERS, TRAINER):
         alone = [each for each in group if each.setting.num_workers == 1]
         for each in group:
-            ran = (each.point, each.versions, each.variables)
+            ran = (each.setting_id, each.versions, each.variables)
             if _is_split(each) and each.setting.num_workers > 1 and ran not in seen:
                 seen.add(ran)
                 yield each, max(alone, key=partial(_nearness, each), default=None)
@@ -226,16 +226,16 @@ def _family(
     several: Mapping[str, Sequence[tuple[Measured, Measured | None]]],
 ) -> SplitFamily:
     trials = [trial_of(each) for each in records]
-    specs = {trial.point: each.spec for trial, each in zip(trials, records, strict=True)}
+    specs = {trial.setting_id: each.spec for trial, each in zip(trials, records, strict=True)}
     found = []
-    for point in (each for each in specs if each in several):
-        work = _work_of(specs[point])
-        others = calibrations_of(each for each in trials if each.point != point)
+    for setting in (each for each in specs if each in several):
+        work = _work_of(specs[setting])
+        others = calibrations_of(each for each in trials if each.setting_id != setting)
         model = model_of(work, machine, others)
-        held = next(each.held for each in trials if each.point == point)
+        held = next(each.held for each in trials if each.setting_id == setting)
         found += [
             Split(measured=measured, work=work, held=held, baseline=baseline, model=model)
-            for measured, baseline in several[point]
+            for measured, baseline in several[setting]
         ]
     return SplitFamily(
         machine=machine,

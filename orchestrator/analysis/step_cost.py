@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.compare import t_95, told_of
+from orchestrator.analysis.compare import told_of
 from orchestrator.analysis.factors import BATCH, alike
 from orchestrator.analysis.measured import Measured
 from orchestrator.analysis.setting import label_of
+from orchestrator.analysis.student import t_95
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Spread, share, spread
 

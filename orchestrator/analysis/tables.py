@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from orchestrator.analysis.noise import WAITS, waits_for_data
 from orchestrator.analysis.setting import DETAILS, Namer, label_of, setting_of, varying
 from orchestrator.analysis.wording import UNKNOWN, count
+from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Cached, Skipped
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.spec import representative
+from orchestrator.plan.answers import OWN_DOING
 
 _MOST_NAMES = 6
 
@@ -88,16 +91,33 @@ def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ..
     return workload, spec.device_label, spec.trainer, outcome, substitutions
 
 
-def failed_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
-    """One row per trial whose last attempt failed."""
+def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
+    """One row per trial whose last attempt failed, with what runs it again."""
+    needs_flag = any(each.failure and each.failure.kind in OWN_DOING for each in records)
     return Table(
         title="Failed",
-        note="Logs lie beside this page. The same command runs these trials again.",
+        note=_FAILED + (_OWN if needs_flag else ""),
         columns=tuple(
-            Column(header=each) for each in ("trial", "provenance", "attempt", "class", "cause", "log")
+            Column(header=each)
+            for each in ("trial", "provenance", "attempt", "class", "cause", "to run it again", "log")
         ),
         rows=tuple(_failed_row(each, name_of) for each in records),
     )
+
+
+_FAILED = "Logs lie beside this page. The same command is the one that ran this sweep."
+_OWN = (
+    " It leaves out a trial that failed by its own doing while the code and the versions are the same; "
+    "--rerun-failed runs all of them again."
+)
+
+
+def _again(record: TrialRecord, kind: FailureKind) -> str:
+    if kind in OWN_DOING:
+        return f"the same command with --rerun {record.trial_id}"
+    if kind == "budget":
+        return "the same command with a higher cap: the cause names it"
+    return "the same command"
 
 
 def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
@@ -108,6 +128,7 @@ def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
         str(record.attempt),
         record.failure.kind,
         record.failure.message,
+        _again(record, record.failure.kind),
         record.log_path or UNKNOWN,
     )
 
@@ -125,7 +146,7 @@ def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
     by_change: dict[str, list[str]] = defaultdict(list)
     for each in cached:
         if each.stale is not None:
-            by_change[each.stale].append(name_of(each.trial))
+            by_change[each.stale].append(name_of(representative(each.trial)))
     return _grouped("trials", by_change, title="Stale", note="Results that were made with other versions.")
 
 
@@ -133,10 +154,11 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """What a reader of the results must know, one row per warning."""
     by_warning: dict[str, list[str]] = defaultdict(list)
     for each in records:
+        name = name_of(representative(each.spec))
         for warning in each.placement.warnings:
-            by_warning[warning].append(name_of(each.spec))
+            by_warning[warning].append(name)
         if waits_for_data(each):
-            by_warning[WAITS].append(name_of(each.spec))
+            by_warning[WAITS].append(name)
     return _grouped("trials", by_warning, title="Warnings", note="What to know of these trials.")
 
 
@@ -154,6 +176,8 @@ def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title:
     )
 
 
-def _some(names: Sequence[str]) -> str:
-    more = [f"and {len(names) - _MOST_NAMES:,} more"] if len(names) > _MOST_NAMES else []
-    return "; ".join([*names[:_MOST_NAMES], *more])
+def _some(names: Iterable[str]) -> str:
+    """Each once, and how many more there are."""
+    known = list(dict.fromkeys(names))
+    more = [f"and {len(known) - _MOST_NAMES:,} more"] if len(known) > _MOST_NAMES else []
+    return "; ".join([*known[:_MOST_NAMES], *more])

@@ -1,4 +1,4 @@
-"""Trainings to a target -> how long each setting took, over its seeds and repeats."""
+"""Trainings to a target -> how long each setting took, over its seeds and repeats, and each seed."""
 
 import math
 from collections import defaultdict
@@ -22,6 +22,7 @@ from orchestrator.analysis.wording import (
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
 from orchestrator.core.target import Pursuit, Target
 
+_NOT_REACHED = "not reached"
 _NAMED = {"workload": "workload", "device": "device", "trainer": "trainer", "precision": "precision"}
 
 
@@ -30,17 +31,17 @@ class ToTarget:
     """The trainings of one setting to one target.
 
     Attributes:
-        setting: what they share; its seed says nothing.
-        seeds: how many different ones.
+        setting: what they share.
         pursuits: of each training.
+        seeds: of each training.
         num_noisy: trainings that something else disturbed, as their records tell.
         num_resumed: trainings that went on from a checkpoint.
     """
 
     setting: Setting
     target: Target
-    seeds: int
     pursuits: tuple[Pursuit, ...]
+    seeds: tuple[int, ...]
     num_noisy: int
     num_resumed: int
 
@@ -52,7 +53,15 @@ class ToTarget:
     @property
     def seconds(self) -> Spread:
         """Training seconds to the target: median and range; infinite for a training that did not reach it."""
-        return _over(each.reached.training_seconds if each.reached else math.inf for each in self.pursuits)
+        return _seconds_of(self.pursuits)
+
+    @property
+    def seconds_by_seed(self) -> dict[int, Spread]:
+        """Likewise of the trainings of each seed, the smallest seed first."""
+        return {
+            seed: _seconds_of(one for one, own in zip(self.pursuits, self.seeds, strict=True) if own == seed)
+            for seed in sorted(set(self.seeds))
+        }
 
     @property
     def steps(self) -> Spread:
@@ -75,7 +84,7 @@ def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
 
 def _identity_of(record: TrialRecord) -> tuple[object, ...]:
     return (
-        replace(setting_of(record.spec), seed=0),
+        setting_of(record.spec),
         *(tuple(each(record).items()) for each in (versions_of, variables_of)),
     )
 
@@ -85,10 +94,10 @@ def _one_of(found: Sequence[tuple[TrialRecord, Pursuit]]) -> ToTarget:
     facts = {**versions_of(first), **variables_of(first)}
     ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
     return ToTarget(
-        setting=replace(setting_of(first.spec), seed=0, ran_with=ran_with),
+        setting=replace(setting_of(first.spec), ran_with=ran_with),
         target=pursuit.target,
-        seeds=len({record.spec.seed for record, _ in found}),
         pursuits=tuple(each for _, each in found),
+        seeds=tuple(record.spec.seed for record, _ in found),
         num_noisy=sum(noise_of(record) != "" for record, _ in found),
         num_resumed=sum(bool(each.result and each.result.resumed_from_step) for each, _ in found),
     )
@@ -104,6 +113,7 @@ def target_table(found: Sequence[ToTarget]) -> Table:
     settings = [each.setting for each in found]
     details = [name for name in DETAILS if name != "ran_with" or _only_versions_tell(settings)]
     named = {**_NAMED, **{name: DETAILS[name] for name in varying(settings, details)}}
+    by_seed = any(len(each.seconds_by_seed) > 1 for each in found)
     headers = ("target", "reached", "training s", "steps to target", "best quality", "evaluation s")
     return Table(
         title="Time to target",
@@ -116,9 +126,18 @@ def target_table(found: Sequence[ToTarget]) -> Table:
         columns=(
             *(Column(header=header) for header in named.values()),
             *(Column(header=each, is_number=True, is_detail=each in headers[4:]) for each in headers),
+            *([Column(header="training s by seed", is_detail=True)] if by_seed else []),
             Column(header="over"),
         ),
-        rows=tuple((*(_shown(each.setting, name) for name in named), *_cells(each)) for each in found),
+        rows=tuple(
+            (
+                *(_shown(each.setting, name) for name in named),
+                *_cells(each),
+                *([_by_seed(each)] if by_seed else []),
+                _basis_of(each),
+            )
+            for each in found
+        ),
     )
 
 
@@ -144,8 +163,19 @@ def _cells(each: ToTarget) -> Iterator[str]:
     yield _until(each.steps, said="{:,.0f}".format) or UNKNOWN
     yield spread(best)
     yield spread(_over(one.evaluation_seconds for one in each.pursuits))
+
+
+def _by_seed(each: ToTarget) -> str:
+    """`1: 3.650; 2: not reached`."""
+    return "; ".join(
+        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in each.seconds_by_seed.items()
+    )
+
+
+def _basis_of(each: ToTarget) -> str:
     marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
-    yield counted(len(each.pursuits), "training") + f", {counted(each.seeds, 'seed')}" + marked
+    seeds = counted(len(each.seconds_by_seed), "seed")
+    return f"{counted(len(each.pursuits), 'training')}, {seeds}{marked}"
 
 
 def _best_of(each: ToTarget) -> str:
@@ -160,8 +190,12 @@ def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
         return ""
     if value.low == value.high:
         return Number(said(value.median), value.median)
-    slowest = "not reached" if math.isinf(value.high) else said(value.high)
+    slowest = _NOT_REACHED if math.isinf(value.high) else said(value.high)
     return Number(f"{said(value.median)} [{said(value.low)}, {slowest}]", value.median)
+
+
+def _seconds_of(pursuits: Iterable[Pursuit]) -> Spread:
+    return _over(each.reached.training_seconds if each.reached else math.inf for each in pursuits)
 
 
 def _over(values: Iterable[float]) -> Spread:

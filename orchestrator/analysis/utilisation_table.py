@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from statistics import median
 
 from orchestrator.analysis.metrics import metrics_of
@@ -10,6 +9,7 @@ from orchestrator.analysis.setting import Namer
 from orchestrator.analysis.tables import Column, Table
 from orchestrator.analysis.wording import UNKNOWN, Spread, spread
 from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
+from orchestrator.core.spec import representative
 
 _Numbers = Mapping[str, float]
 
@@ -19,7 +19,7 @@ def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     alike: dict[tuple[str, str, str], list[_Numbers]] = defaultdict(list)
     for record in records:
         name, ran_with = (
-            name_of(replace(record.spec, repeat=0)),
+            name_of(representative(record.spec)),
             {**versions_of(record), **variables_of(record)},
         )
         for source, numbers in _kinds_of(record):

@@ -9,6 +9,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.config_source import ConfigResult
 
 from orchestrator.core.errors import ConfigError
+from workloads.data.files import require_regular
 
 MOST_BYTES = 250_000
 """The reader is slow: a list of that size takes ten seconds, and ours take milliseconds."""
@@ -27,15 +28,19 @@ class CheckedFiles(ConfigRepository):
         self._folders = tuple(folders)
 
     def load_config(self, config_path: str) -> ConfigResult | None:
-        """Read one. Raises ConfigError for one that is too large."""
+        """Read one. Raises ConfigError for one that is too large, or no regular file."""
         for folder in self._folders:
             file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
-            if file.is_file():
+            if file.exists():
                 _check(file, name=f"conf/{config_path}.yaml")
         return super().load_config(config_path)
 
 
 def _check(file: Path, *, name: str) -> None:
+    try:
+        require_regular(file)
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
     size = file.stat().st_size
     if size > MOST_BYTES:
         raise ConfigError(

@@ -1,14 +1,16 @@
 """Combinations of options and values -> points; each part that points share is converted once."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from omegaconf import DictConfig
 
+from orchestrator.config.faults import shown
 from orchestrator.config.schema import DEVICES, POINT_GROUPS, POINT_KEYS
 from orchestrator.config.used import Options
-from orchestrator.config.values import assign, defaults_of, knows, plain_of
+from orchestrator.config.values import assign, defaults_of, knows, plain_of, value_of
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
@@ -135,7 +137,7 @@ class PointMaker:
     def _typed(self, key: str, value: Any) -> Any:
         if (key, value) not in self._scalars:
             assign(self._base, key, value)
-            self._scalars[key, value] = self._base[key]
+            self._scalars[key, value] = value_of(self._base, key)
         return self._scalars[key, value]
 
 
@@ -174,16 +176,39 @@ def _settings_of(plain: Mapping[str, Any]) -> TrainerSettings:
 
 
 def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
-    """Raises ConfigError unless it is named like its file, with chips, replicas and counts above 0."""
+    """Raises ConfigError unless it is named like its file, and every figure and count is one above 0."""
+    file = f"conf/device/{file_name}.yaml"
     if plain["name"] != file_name:
-        raise ConfigError(
-            f"conf/device/{file_name}.yaml: device.name={plain['name']!r} must be {file_name!r}"
-        )
+        raise ConfigError(f"{file}: device.name={plain['name']!r} must be {file_name!r}")
     for key in ("chips", "replicas"):
-        require_positive(f"conf/device/{file_name}.yaml: device.{key}", plain[key])
-    for count in plain["instances"]:
-        require_positive(f"conf/device/{file_name}.yaml: a count in device.instances", count)
+        require_positive(f"{file}: device.{key}", plain[key])
+    for key in ("instances", "cpus"):
+        for count in plain[key]:
+            require_positive(f"{file}: a count in device.{key}", count)
+    for count, instance in plain["instances"].items():
+        if not isinstance(instance, str):
+            raise ConfigError(f"{file}: device.instances.{count}={shown(instance)} must be a text")
+    for key, figure in _figures_of(plain):
+        _require_figure(f"{file}: device.{key}", figure)
     return Device(**plain)
+
+
+def _figures_of(plain: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a device's file says in numbers, where it says it."""
+    for key in ("memory_bytes_per_second", "link_bytes_per_second", "tdp_watts"):
+        if plain[key] is not None:
+            yield key, plain[key]
+    for key in ("peak_flops_per_second", "cpus"):
+        for name, figure in plain[key].items():
+            yield f"{key}.{name}", figure
+
+
+def _require_figure(name: str, value: Any) -> None:
+    """OmegaConf checks no lists in the place of a mapping's values."""
+    if not isinstance(value, (int, float)):
+        raise ConfigError(f"{name}={shown(value)} must be a number")
+    if not 0 < value < math.inf:
+        raise ConfigError(f"{name}={value} must be above 0 and finite")
 
 
 _CONVERTED: Mapping[str, Callable[[Mapping[str, Any], DictConfig, str], Any]] = {

@@ -12,7 +12,7 @@ from orchestrator.config.prices import price_list_of
 from orchestrator.config.values import assign, plain_of
 from orchestrator.config.words import Word, read
 from orchestrator.core.device import Device
-from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.pool import Catalogue, Cluster, Pool
 
 _USUAL = {"pools": "local", "prices": "gcp"}
@@ -39,13 +39,14 @@ def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[
     for word in words:
         if word.key not in _USUAL:
             assign(config, word.key, word.value())
-    return cluster_of(config.pools, catalogue.devices, option=str(picks["pools"])), catalogue
+    option = str(picks["pools"])
+    return cluster_of(_plain_of(config.pools, option=option), catalogue.devices, option=option), catalogue
 
 
-def cluster_of(config: DictConfig, devices: Mapping[str, Device], *, option: str) -> Cluster:
+def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: str) -> Cluster:
     """Convert a pools file. Raises ConfigError for values that no cluster can have."""
-    plain = plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
-    pools = tuple(_pool_of(name, each, devices) for name, each in plain.pop("nodes").items())
+    file = f"conf/pools/{option}.yaml"
+    pools = tuple(_pool_of(name, each, devices, file=file) for name, each in plain.pop("nodes").items())
     head = _device(plain.pop("head"), devices, key="pools.head")
     return Cluster(name=option, pools=pools, head=head, **plain)
 
@@ -59,10 +60,15 @@ def _checked(word: Word) -> Word:
 
 def declared(config: DictConfig, composer: Composer, *, option: str) -> Cluster | None:
     """The cluster of a pools file that a command has chosen; None where it declares none."""
-    if not config.nodes:
+    plain = _plain_of(config, option=option)
+    if not plain["nodes"]:
         return None
     nodes = composer.nodes({"device": composer.options("device")})
-    return cluster_of(config, _devices_of(nodes), option=option)
+    return cluster_of(plain, _devices_of(nodes), option=option)
+
+
+def _plain_of(config: DictConfig, *, option: str) -> dict[str, Any]:
+    return plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
 
 
 def _devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
@@ -80,9 +86,12 @@ def _catalogue_of(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -
     )
 
 
-def _pool_of(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device]) -> Pool:
+def _pool_of(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device], *, file: str) -> Pool:
     device = _device(plain["device"], devices, key=f"pools.nodes.{name}.device")
-    return Pool(name=name, **{**plain, "device": device})
+    try:
+        return Pool(name=name, **{**plain, "device": device})
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from error
 
 
 def _device(name: str, devices: Mapping[str, Device], *, key: str) -> Device:

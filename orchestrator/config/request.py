@@ -14,7 +14,7 @@ from orchestrator.config.schema import (
     RootConf,
 )
 from orchestrator.config.words import Word
-from orchestrator.config.workload_path import KEY as WORKLOAD_PATH
+from orchestrator.config.workload_words import VARIABLES as WORKLOAD_WORDS
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _GRID = "sweep.grid."
@@ -134,6 +134,6 @@ def _check_settable(key: str) -> None:
             f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
             f"prices=NAME"
         )
-    known = [*(each.name for each in fields(RootConf)), WORKLOAD_PATH]
+    known = [*(each.name for each in fields(RootConf)), *WORKLOAD_WORDS]
     if top not in known:
         raise UnknownNameError("key", key, known=known)

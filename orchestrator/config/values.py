@@ -11,6 +11,9 @@ from omegaconf.errors import OmegaConfBaseException
 from orchestrator.config.faults import explained, in_one_line
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
+MOST = 2**63 - 1
+"""The largest whole number: tables and tracking servers hold 64 bits."""
+
 _REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
 
 _SWITCH = {"False": "off", "True": "on"}
@@ -37,9 +40,11 @@ def assign(config: DictConfig, key: str, value: Any) -> None:
 
 
 def value_of(config: DictConfig, key: str) -> Any:
-    """The value of a top-level key, resolved."""
+    """The value of a top-level key, resolved. Raises ConfigError for a whole number of more than 64 bits."""
     with in_one_line():
-        return config[key]
+        value = config[key]
+    _require_64_bits(key, value)
+    return value
 
 
 def known_keys(config: DictConfig, key: str) -> list[str]:
@@ -71,9 +76,12 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
         file: where the option is written, for messages.
 
     Raises:
-        ConfigError: a missing value, an interpolation that leads nowhere, or a value that is no choice.
+        ConfigError: a missing value, an interpolation that leads nowhere, a value that is no choice, or a
+            whole number of more than 64 bits.
     """
     plain = {str(key): frozen(each) for key, each in resolved(config, file=file).items()}
+    for key, value in plain.items():
+        _require_64_bits(f"{group}.{key}", value)
     kind: Any = OmegaConf.get_type(config)
     for each in dataclasses.fields(kind):
         choices = each.metadata.get("choices")
@@ -102,6 +110,29 @@ def defaults_of(config: DictConfig) -> dict[str, Any]:
 def frozen(value: Any) -> Any:
     """Tuples for lists, at any depth."""
     return tuple(frozen(each) for each in value) if isinstance(value, list) else value
+
+
+def _require_64_bits(key: str, value: Any) -> None:
+    """Raises ConfigError for a whole number that is larger or smaller, at any depth."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _require_64_bits(f"a key of {key}", name)
+            _require_64_bits(f"{key}.{name}", inner)
+    elif isinstance(value, tuple):
+        for inner in value:
+            _require_64_bits(key, inner)
+    elif isinstance(value, int) and not -MOST - 1 <= value <= MOST:
+        too, most = ("large", f"most {MOST}") if value > 0 else ("small", f"least {-MOST - 1}")
+        raise ConfigError(f"{key}={_shortened(value)} is too {too}; a whole number is at {most}")
+
+
+def _shortened(value: int) -> str:
+    """Its digits, or the first of many; in hexadecimal where Python writes no decimal ones."""
+    try:
+        digits = str(value)
+    except ValueError:
+        digits = hex(value)
+    return digits if len(digits) < 40 else f"{digits[:20]}…"
 
 
 def references(config: DictConfig) -> set[str]:

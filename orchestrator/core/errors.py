@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from orchestrator.core.printable import one_line
+from orchestrator.core.printable import one_line, printable
 
 FailureKind = Literal[
     "oom",
@@ -38,6 +38,11 @@ class OrchestratorError(Exception):
     def __str__(self) -> str:
         """One line, whatever a user's value put into it."""
         return one_line(super().__str__())
+
+    @property
+    def whole(self) -> str:
+        """All that was said, with its lines, and with escapes for what cannot be shown."""
+        return printable(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows of it: a traceback would tell of our code, and not of the mistake."""

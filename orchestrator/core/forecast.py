@@ -1,4 +1,4 @@
-"""What is thought of trials whose device is not at hand, and how such thoughts fared, as a plan keeps it."""
+"""What a plan keeps of predictions: step times of absent devices, and the errors such predictions have."""
 
 from dataclasses import dataclass
 
@@ -24,6 +24,53 @@ class Forecast:
     step: Estimate | Refusal
     price: Price | Unpriced
     num_phases: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPrior:
+    """The step time of a setting as predicted before its workload was measured: a normal logarithm.
+
+    Attributes:
+        hardware: equal for settings that differ in the batch size alone.
+        batch_size: samples of a step, all replicas together.
+        log_seconds: mean.
+        device: deviation of the error that the hardware adds to every network.
+        network: deviation of the error of this network on that hardware.
+    """
+
+    hardware: str
+    batch_size: int
+    log_seconds: float
+    device: float
+    network: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCorrelation:
+    """How alike the prediction errors of one network are in several settings, in published measurements.
+
+    Attributes:
+        devices: correlation of its errors on two devices at one batch size.
+        doublings: doublings of the batch size after which the correlation on one device has fallen to 1/e.
+    """
+
+    devices: float
+    doublings: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorModel:
+    """The errors of step predictions.
+
+    Attributes:
+        correlation: between settings of one job.
+        repeat: deviation of the logarithms of repeats of one trial.
+        quantile: deviations to both sides that hold 90 of 100 measurements.
+    """
+
+    correlation: ErrorCorrelation
+    repeat: float
+    quantile: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from typing import Literal
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import Estimate
-from orchestrator.core.forecast import Forecast, TrackRecord
+from orchestrator.core.forecast import ErrorModel, Forecast, StepPrior, TrackRecord
 from orchestrator.core.spec import TrialSpec
+from orchestrator.core.training import FullTraining
 
 Provenance = Literal["measured", "rehearsed"]
 StartMethod = Literal["fork", "spawn"]
@@ -183,10 +184,14 @@ class Plan:
         baseline: None where the sweep names none.
         failed: not run again unless that is asked for.
         aims: of every workload that has a trial.
+        trainings: likewise, what a full training of it is.
         forecasts: of the trials whose device is not at hand.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
             predicted if they had not been.
         track_record: of all that was measured so far.
+        step_priors: trial_id of a first repeat -> its step as predicted without own records of its workload,
+            of all trials that are asked for or lack their device.
+        error_model: of these predictions; None in plans that were stored without one.
     """
 
     sweep: str
@@ -196,9 +201,12 @@ class Plan:
     failed: tuple[Failed, ...] = ()
     baseline: Baseline | None = None
     aims: Mapping[str, Aim] = field(default_factory=dict)
+    trainings: Mapping[str, FullTraining] = field(default_factory=dict)
     forecasts: tuple[Forecast, ...] = ()
     hindcasts: Mapping[str, Estimate] = field(default_factory=dict)
     track_record: TrackRecord = field(default_factory=TrackRecord)
+    step_priors: Mapping[str, StepPrior] = field(default_factory=dict)
+    error_model: ErrorModel | None = None
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

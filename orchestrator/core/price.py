@@ -77,7 +77,7 @@ class PriceList:
                 raise UnknownNameError(f"instance in prices={self.name}:", instance, known=instances)
         for region, rows in self.rows.items():
             for instance, row in rows.items():
-                self._check(row, instance, where=f"prices={self.name}: {instance} in {region}")
+                self._check(row, instance, where=f"conf/prices/{self.name}.yaml: {instance} in {region}")
 
     def _check(self, row: PriceRow, instance: str, *, where: str) -> None:
         on_demand, spot = row.on_demand_usd_per_hour, row.spot_usd_per_hour

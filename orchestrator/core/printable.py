@@ -4,12 +4,28 @@ MOST_CHARACTERS = 2000
 """Of one line: what is longer is cut in its middle."""
 
 
+MOST_OF_AN_ERROR = 300
+"""Characters of an error's line in a terminal, unless the name of a file takes more."""
+
+
 def one_line(text: str) -> str:
     """The text on one line that is not too long, with escapes for what cannot be shown."""
     if len(text) > MOST_CHARACTERS:
         half = MOST_CHARACTERS // 2
         text = f"{text[:half]} … {text[-half:]}"
     return _escaped(text)
+
+
+def cut(text: str, *, rest: str) -> str:
+    """The text, or as much of it as an error's line has room for, and where all of it is.
+
+    Args:
+        rest: `all of it: FILE`.
+    """
+    if len(text) <= MOST_OF_AN_ERROR:
+        return text
+    end = f" … ({rest})"
+    return f"{text[: max(0, MOST_OF_AN_ERROR - len(end))]}{end}"
 
 
 def printable(text: str) -> str:

@@ -79,6 +79,8 @@ class TrainResult:
         losses: (step, loss) pairs, read outside the timed part; of several networks their sum.
         network_losses: the same for each network.
         quality: metric -> value on held-out data, after the last step.
+        held_out_samples: that it was computed over; None in records of before this was kept, in rehearsals,
+            and where nothing is evaluated.
         evaluation_seconds: time of that evaluation, the last one.
         flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
         bytes_per_step: likewise, memory traffic without fusion (`workloads/traffic.py`).
@@ -139,6 +141,7 @@ class TrainResult:
     pursuit: Pursuit | None = None
     calibration: Calibration | None = None
     train_samples: int | None = None
+    held_out_samples: int | None = None
     resumed_from_step: int = 0
     resumed_seconds: float = 0.0
     checkpoint_seconds: float = 0.0

@@ -198,6 +198,16 @@ def trial_id(trial: TrialSpec) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def representative(trial: TrialSpec) -> TrialSpec:
+    """The trial that stands for its setting: the first repeat of seed 0, whether that was ever asked for."""
+    return dataclasses.replace(trial, seed=0, repeat=0)
+
+
+def setting_id(trial: TrialSpec) -> str:
+    """Name a setting: equal in all seeds and repeats of a trial, and in nothing else."""
+    return trial_id(representative(trial))
+
+
 def _differing(value: object) -> dict[str, object]:
     """The fields of a dataclass that have no default or differ from it, nested ones likewise."""
     assert dataclasses.is_dataclass(value)

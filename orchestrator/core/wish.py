@@ -9,16 +9,22 @@ from orchestrator.core.errors import ConfigError
 Goal = Literal["fastest", "cheapest", "best", "balanced"]
 
 
+MOST_SAMPLES = 10**15
+"""Of one job: at a million samples a second they take thirty years."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """Which setting is to be recommended.
 
     Attributes:
-        goal: `best` has the best quality on held-out data; `balanced` the least weighted sum of shortfalls.
+        goal: `best` has the best quality on held-out data; `balanced` weighs time, cost and quality.
         deadline_hours: the longest that the training may take; None is any time.
         budget_usd: the most that it may cost; None is any price.
         quality: what the workload's quality has to reach; None is any.
         weight_time, weight_cost, weight_quality: of `balanced`, in any unit.
+        samples: that the job trains on, all epochs together; None is what its workload declares.
+        epochs: of the job, instead of `samples`.
     """
 
     goal: Goal = "fastest"
@@ -28,12 +34,23 @@ class Wish:
     weight_time: float = 1.0
     weight_cost: float = 1.0
     weight_quality: float = 1.0
+    samples: int | None = None
+    epochs: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("deadline_hours", "budget_usd"):
+        for name in ("deadline_hours", "budget_usd", "epochs"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ConfigError(f"report.{name}={value} must be above 0 and finite")
+        if self.samples is not None and not 1 <= self.samples <= MOST_SAMPLES:
+            raise ConfigError(
+                f"report.samples={self.samples} must be a whole number from 1 to {MOST_SAMPLES:,}"
+            )
+        if self.samples is not None and self.epochs is not None:
+            raise ConfigError(
+                f"report.samples={self.samples} and report.epochs={self.epochs} are two lengths of one job; "
+                "give one"
+            )
         if self.quality is not None and not math.isfinite(self.quality):
             raise ConfigError(f"report.quality={self.quality} must be finite")
         weights = ("weight_time", "weight_cost", "weight_quality")

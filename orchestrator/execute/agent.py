@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from orchestrator.train.variables import without_hidden_settings
 OWN_PYTHON = ""
 """Stands for the one that the host names for a trainer, or else that of the agent itself."""
 
+_READY = b"ready\n"
 _ANSWER_SECONDS = 5.0  # a nursery forks in milliseconds; a busy host may take longer
 _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
 
@@ -147,9 +149,15 @@ def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds
     assert process.stdout is not None
     process.stdin.write(address.token + "\n")
     process.stdin.flush()
-    if not select.select([process.stdout], [], [], seconds)[0]:
-        raise TimeoutError(f"not ready after {seconds:.3g} s")
-    if process.stdout.readline() != "ready\n":
+    until, said = time.monotonic() + seconds, b""
+    while len(said) < len(_READY):
+        if not select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+            raise TimeoutError(f"not ready after {seconds:.3g} s")
+        piece = os.read(process.stdout.fileno(), len(_READY) - len(said))
+        if not piece:
+            break
+        said += piece
+    if said != _READY:
         raise ConnectionError("it ended at once")
 
 
@@ -168,6 +176,6 @@ def _answers(address: NurseryAddress, *, seconds: float) -> bool:
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:
-    """End a nursery that does not listen. Its workers die with it."""
-    process.kill()
+    """End a nursery that does not listen, and all of its group. Its workers die with it."""
+    os.killpg(process.pid, signal.SIGKILL)  # until it is reaped no other process can have its id
     child.end(process, seconds=_END_SECONDS)

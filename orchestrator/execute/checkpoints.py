@@ -3,12 +3,14 @@
 import logging
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from fsspec.core import url_to_fs
+from fsspec import get_filesystem_class
+from fsspec.core import split_protocol, url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from orchestrator.core.errors import ConfigError, RecordError, TrialError
@@ -37,7 +39,7 @@ class Checkpoints:
         self._url = url
         try:
             self._files, self._root = url_to_fs(url)
-        except (ImportError, ValueError) as error:
+        except (ImportError, OSError, ValueError) as error:  # ftp is asked at once
             raise ConfigError(f"checkpoint.path={url} cannot be used: {error}") from error
 
     def keep(self, folder: Path) -> None:
@@ -125,6 +127,43 @@ class Checkpoints:
             yield
         except Exception as error:
             raise RecordError(f"checkpoints in {self._url}: {line_of(error)}") from error
+
+
+def require_place(url: str) -> None:
+    """Refuse a place that can never keep a checkpoint. Nothing is made, and no server is asked.
+
+    Raises:
+        ConfigError: there is no such kind of place, or it is a folder that cannot be made or written.
+    """
+    try:
+        protocol, path = split_protocol(url.rpartition("::")[2])
+        kind = get_filesystem_class(protocol or "file")
+        if issubclass(kind, LocalFileSystem):
+            _require_folder(Path(path))
+    except (ImportError, OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"checkpoint.path={url} cannot be used: {cause}") from error
+
+
+def _require_folder(folder: Path) -> None:
+    """Of a folder that is not there, the one that it would be made in counts."""
+    there = next(each for each in (folder, *folder.parents) if _is_there(each))
+    if not there.is_dir():
+        raise ValueError(f"{str(there)!r} is no folder")
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise ValueError(f"nothing can be written in {str(there)!r}: {error.strerror}") from error
+
+
+def _is_there(path: Path) -> bool:
+    """Also a link that leads nowhere is."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal, cast, get_args
 
+from orchestrator.core.errors import RecordError
+from workloads.data.files import require_regular, written_whole
+
 Halt = Literal["pause", "cancel"]
 """`pause`: nothing more is started, and what runs comes to its end. `cancel`: what runs leaves too, with a
 checkpoint where it makes any."""
@@ -26,10 +29,14 @@ def unwished() -> Halt | None:
 
 
 def request(folder: Path, halt: Halt) -> None:
-    """Leave the wish for whoever drives the sweep of that folder."""
-    made = folder / f".{FILE_NAME}"
-    made.write_text(halt)
-    made.replace(folder / FILE_NAME)
+    """Leave the wish for whoever drives the sweep of that folder. Raises RecordError if it cannot be left."""
+    try:
+        with written_whole(folder / FILE_NAME) as made:
+            made.write_text(halt)
+    except OSError as error:
+        raise RecordError(
+            f"{str(folder / FILE_NAME)!r} cannot be written: {error.strerror or error}"
+        ) from error
 
 
 class Halts:
@@ -56,12 +63,22 @@ class Halts:
 
     @contextlib.contextmanager
     def received(self) -> Iterator[None]:
-        """Within it the wishes of other terminals are for this command, and none before or after it."""
-        self._path.unlink(missing_ok=True)
+        """Within it the wishes of other terminals are for this command, and none before or after it.
+
+        Raises:
+            RecordError: what lies in the place of an earlier wish cannot be removed.
+        """
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise RecordError(
+                f"{str(self._path)!r} cannot be removed: {error.strerror}; remove it by hand"
+            ) from error
         try:
             yield
         finally:
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the next command says why
+                self._path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def heard(self) -> Iterator[None]:
@@ -82,6 +99,7 @@ class Halts:
 
     def _written(self) -> Halt | None:
         with contextlib.suppress(OSError):
+            require_regular(self._path)
             written = self._path.read_bytes().decode(errors="replace")
             if written in get_args(Halt):
                 return cast(Halt, written)

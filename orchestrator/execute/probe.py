@@ -2,6 +2,8 @@
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,15 +51,44 @@ def _judged(info: TrainerInfo, python: str, *, versions: dict[str, str]) -> Trai
 
 
 def _ask(python: str, packages: tuple[str, ...]) -> dict[str, str]:
+    """Raises OSError, ValueError or CalledProcessError where there is no answer in time."""
     with tempfile.TemporaryDirectory() as folder:
         link_code(Path(folder) / "code")
-        answer = subprocess.run(
-            [python, "-P", "-c", _QUESTION, *packages],
-            env={**os.environ, "PYTHONPATH": str(Path(folder) / "code")},
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_SECONDS,
-            check=True,
-        )
-    versions: dict[str, str] = json.loads(answer.stdout)
+        command = [python, "-P", "-c", _QUESTION, *packages]
+        answer = _answer_of(command, {**os.environ, "PYTHONPATH": str(Path(folder) / "code")})
+    versions: dict[str, str] = json.loads(answer)
     return versions
+
+
+def _answer_of(command: list[str], variables: dict[str, str]) -> bytes:
+    """What a command says in time; whatever else it started is ended with it.
+
+    It says less than a pipe holds: one that says more waits for a reader, and does not answer in time.
+    """
+    with subprocess.Popen(
+        command,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # so that it leads a group
+    ) as process:
+        assert process.stdout is not None
+        try:
+            _wait_for_end(process.pid)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # until it is reaped no other process can have its id
+        if code := process.wait():
+            raise subprocess.CalledProcessError(code, command)
+        os.set_blocking(process.stdout.fileno(), False)  # a process that left the group may hold its end
+        return process.stdout.read() or b""
+
+
+def _wait_for_end(pid: int) -> None:
+    """Until a child has ended; it is not reaped. Raises TimeoutError."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        if not select.select([descriptor], [], [], _PROBE_SECONDS)[0]:
+            raise TimeoutError
+    finally:
+        os.close(descriptor)

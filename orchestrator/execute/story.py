@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.core import codec
-from orchestrator.core.errors import FailureKind, TrialError
+from orchestrator.core.errors import FAILURE_KINDS, FailureKind, TrialError
 from orchestrator.core.settings import Deadlines
 from orchestrator.train.channel import Message
 from orchestrator.train.report import WorkerReport
@@ -66,7 +66,7 @@ class Story:
 
     def hear(self, rank: int, message: Message, *, now: float) -> Message | None:
         """Take note of one message; the answer, if there is one, is for all ranks."""
-        match message["event"]:
+        match message.get("event"):
             case "meet":
                 return self._count_vote(rank, vote=message["vote"])
             case "training":
@@ -74,7 +74,7 @@ class Story:
             case "report":
                 self._reports[rank] = codec.from_plain(WorkerReport, message["report"])
             case "failed":
-                self._fail(TrialError(message["kind"], message["message"]), now=now)
+                self._fail(_failure_in(message), now=now)
             case "exited":
                 self._bury(rank, code=message["code"], now=now)
         return None
@@ -133,3 +133,10 @@ class Story:
         self._errors.append(error)
         is_consequence = self.num_hosts > 1 and error.kind in _CONSEQUENCES
         self.until = min(self.until, now + (_LOST_HOST_SECONDS if is_consequence else _CAUSE_SECONDS))
+
+
+def _failure_in(message: Message) -> TrialError:
+    """What a worker says of its end; code of a user's may have written that."""
+    kind, told = message.get("kind"), message.get("message")
+    known: FailureKind = kind if kind in FAILURE_KINDS else "error"
+    return TrialError(known, str(told))

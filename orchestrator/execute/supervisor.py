@@ -145,7 +145,7 @@ def _take_turn(
             story.time_out()
         return
     rank, message = event
-    if message["event"] == "checkpoint":
+    if message.get("event") == "checkpoint":
         story.notes += hosts[rank].take(Path(message["folder"]))
         return
     answer = story.hear(rank, message, now=time.monotonic())

@@ -123,7 +123,7 @@ class WorkerGroup:
         self._pids[job.rank] = reply["pid"]
 
     def _heard(self, rank: int, message: Message) -> tuple[int, Message]:
-        if message["event"] == "exited":
+        if message.get("event") == "exited":
             self._channels.pop(rank).close()
         return rank, message
 

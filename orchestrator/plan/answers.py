@@ -12,7 +12,7 @@ from orchestrator.core.trainer import TrainerEnvironment
 Answers = Mapping[tuple[str, Provenance], TrialRecord]
 """(trial_id, provenance) -> the newest record that has a result, or of those that have none."""
 
-_OWN_DOING = ("oom", *UNSOUND)
+OWN_DOING = ("oom", *UNSOUND)
 """Kinds that the same trial would come to again; the others are the host's doing."""
 
 
@@ -67,7 +67,7 @@ def _taken_over(record: TrialRecord, *, sweep: str) -> TrialRecord:
 
 def would_fail_again(record: TrialRecord, environment: TrainerEnvironment, *, code_sha256: str) -> bool:
     """Whether a failure was the trial's own doing, and neither the code nor a version has changed since."""
-    if record.failure is None or record.failure.kind not in _OWN_DOING:
+    if record.failure is None or record.failure.kind not in OWN_DOING:
         return False
     return record.environment.get("code_sha256") == code_sha256 and stale(record, environment) is None
 

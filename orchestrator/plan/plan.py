@@ -11,11 +11,12 @@ from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
 from orchestrator.core.spec import trial_id
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
+from orchestrator.core.training import FullTraining
 from orchestrator.plan.answers import Answers, answers_of, failures_of, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.place import Asked, in_order, place
 from orchestrator.plan.sites import berths_of, host_cpu_of, hosts_of
-from orchestrator.plan.trials import DataIds, trial_of, unsuitable, workload_of
+from orchestrator.plan.trials import DataIds, TrainSamples, trial_of, unsuitable, workload_of
 
 Outcome = Placement | Cached | Failed | Skipped
 
@@ -44,6 +45,7 @@ def plan(
     environments: Mapping[str, TrainerEnvironment],
     start_methods: Mapping[str, StartMethodChoice],
     data_ids: DataIds,
+    train_samples: TrainSamples,
     records: Sequence[TrialRecord],
     code_sha256: str,
     missing_device: MissingDevice,
@@ -54,7 +56,7 @@ def plan(
     Args:
         environments: of every trainer in the sweep, as probed now.
         start_methods: of every trainer in the sweep, as the user wants them.
-        data_ids: has every key that `data_needed(sweep)` names.
+        data_ids, train_samples: have every key that `data_needed(sweep)` names.
         records: of this sweep and of all others.
         code_sha256: of our code and the user's, as it is now.
         rerun: which trials are run whatever the records say.
@@ -87,6 +89,7 @@ def plan(
         failed=tuple(each for each in outcomes if isinstance(each, Failed)),
         baseline=_baseline(sweep, known=known),
         aims=_aims_of(sweep.points),
+        trainings=_trainings_of(sweep.points, train_samples),
     )
 
 
@@ -113,6 +116,19 @@ def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
             quality = workload_of(point).quality
             aims[point.workload] = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
     return aims
+
+
+def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
+    """Workload -> its full training, as the first of its points that can be declares it."""
+    trainings: dict[str, FullTraining] = {}
+    for point in points:
+        if point.workload not in trainings and unsuitable(point) is None:
+            spec = workload_of(point)
+            trainings[point.workload] = FullTraining(
+                epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
+                train_samples=train_samples[spec.data.data_set, point.data_source],
+            )
+    return trainings
 
 
 def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:

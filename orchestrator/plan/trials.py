@@ -2,22 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.spec import Option, TimingSpec, TrialSpec
+from orchestrator.core.spec import TimingSpec, TrialSpec
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
-from workloads.registry import workload
+from workloads.registry import kept
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import WorkloadSpec, phase_steps
 
 DataIds = Mapping[tuple[str, str], str]
 """(data set, source as it was asked for) -> id of what it was resolved to."""
 
+TrainSamples = Mapping[tuple[str, str], int | None]
+"""The same -> samples of its full training set; None where nobody knows."""
+
 
 def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
-    """The keys of `DataIds` that the sweep's trials need, each once."""
+    """The keys of `DataIds` and `TrainSamples` that the sweep's trials need, each once."""
     possible = (each for each in sweep.points if unsuitable(each) is None)
     return tuple(dict.fromkeys((workload_of(each).data.data_set, each.data_source) for each in possible))
 
@@ -39,7 +41,7 @@ def workload_of(point: Point) -> WorkloadSpec:
         ConfigError: unknown workload, or knobs that give no network.
     """
     try:
-        return _workload(point.workload, tuple(sorted(point.workload_options.items())))
+        return kept(point.workload, tuple(sorted(point.workload_options.items())))
     except UnsuitableInputError:
         raise
     except ValueError as error:
@@ -102,8 +104,3 @@ def _require_steps(spec: WorkloadSpec, point: Point) -> None:
             f"steps={point.steps} leave {timed} to phase {spec.phases[-1].name!r} of workload {spec.name!r}, "
             f"below the {point.timing.least_steps} that the measurement protocol needs"
         )
-
-
-@cache
-def _workload(name: str, options: tuple[tuple[str, Option], ...]) -> WorkloadSpec:
-    return workload(name, dict(options))

@@ -6,8 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from orchestrator.core import codec
+from orchestrator.core.forecast import ErrorCorrelation
 from orchestrator.predict.analytic import Analytic
-from orchestrator.predict.belief import Kinship
 from orchestrator.predict.condense import condensed
 from orchestrator.predict.latency import LatencyTable
 from orchestrator.predict.prior import Prior
@@ -38,7 +38,7 @@ class DefaultModels:
     made_by: str
     precision: str
     prior: Prior
-    kinship: Kinship
+    kinship: ErrorCorrelation
     devices: Mapping[str, Analytic]
     any_gpu: Analytic
     rated: tuple[RatedStep, ...]

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.forecast import ErrorCorrelation
 from orchestrator.predict.analytic import Measured
-from orchestrator.predict.belief import Kinship
 from orchestrator.predict.fit_analytic import held_out_logs
 
 Errors = Sequence[tuple[Measured, float]]
@@ -29,7 +29,7 @@ def errors_by_device(measured: Sequence[Measured]) -> Errors:
     return found
 
 
-def fit_kinship(errors: Errors) -> Kinship:
+def fit_kinship(errors: Errors) -> ErrorCorrelation:
     """Correlations about 0, as an estimate is not known to be too low or too high.
 
     Raises:
@@ -50,7 +50,7 @@ def fit_kinship(errors: Errors) -> Kinship:
                 along[abs(math.log2(one[1] / other[1]))].append(product)
     if not across or not along:
         raise ConfigError("networks are needed at one batch size on two devices, and at two sizes on one")
-    return Kinship(devices=float(np.clip(np.mean(across), 0.0, _MOST)), doublings=_doublings(along))
+    return ErrorCorrelation(devices=float(np.clip(np.mean(across), 0.0, _MOST)), doublings=_doublings(along))
 
 
 def deviations_of(errors: Errors) -> dict[str, float]:

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from statistics import median
 
+from orchestrator.analysis.recommendation.settings_of_records import is_run
 from orchestrator.core.estimate import Estimate
 from orchestrator.core.forecast import Forecast, TrackRecord
 from orchestrator.core.placement import Plan
@@ -12,7 +13,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec, trial_id
 from orchestrator.plan.prices import Market
 from orchestrator.predict.estimator import Estimator
-from orchestrator.predict.own import Own, is_measurement
+from orchestrator.predict.own import Own
 from orchestrator.predict.shape import Shape, shape_of
 from orchestrator.train.registry import trainers
 from workloads.registry import workload
@@ -44,7 +45,7 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
         estimate: knows nothing of the workloads of these records.
     """
     asked = {*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements)}
-    measured = [each for each in records if each.trial_id in asked and is_measurement(each)]
+    measured = [each for each in records if each.trial_id in asked and is_run(each)]
     points = {trial_id(first): first for first in (replace(each.spec, repeat=0) for each in measured)}
     found = {point: estimate(trial) for point, trial in points.items()}
     return {point: step for point, step in found.items() if isinstance(step, Estimate)}

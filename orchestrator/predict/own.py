@@ -2,11 +2,13 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
+from typing import TypeVar
 
 from orchestrator.analysis.noise import noise_of
+from orchestrator.analysis.recommendation.settings_of_records import is_run
 from orchestrator.analysis.timing import step_seconds_of
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.spec import TrialSpec
@@ -36,11 +38,6 @@ class Own:
         return math.log(self.step_seconds)
 
 
-def is_measurement(record: TrialRecord) -> bool:
-    """Something was trained on the device that was asked for."""
-    return record.provenance == "measured" and record.result is not None and record.placement.trains
-
-
 def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[Own, ...]:
     """Each measurement on these devices once, however many ledgers have it.
 
@@ -49,7 +46,7 @@ def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[
     distinct = {
         (each.trial_id, each.attempt, each.started_at): each
         for each in records
-        if is_measurement(each) and each.spec.device in devices and not each.spec.other_devices
+        if is_run(each) and each.spec.device in devices and not each.spec.other_devices
     }
     return tuple(own for each in distinct.values() for own in _own(each))
 
@@ -63,34 +60,22 @@ def fastest_of(own: Iterable[Own]) -> tuple[Own, ...]:
     return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
 
 
-def of_source(own: Sequence[Own], source: str) -> tuple[Own, ...]:
-    """Those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
+_Item = TypeVar("_Item")
+
+
+def of_source(
+    found: Sequence[_Item], source: str, *, spec_of: Callable[[_Item], TrialSpec]
+) -> tuple[_Item, ...]:
+    """Keep those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
     kinds = ("real", "standin", "synthetic") if source == "auto" else (source,)
-    found = (tuple(each for each in own if each.trial.data.startswith(f"{kind}:")) for kind in kinds)
-    return next(filter(None, found), ())
+    of_kinds = (tuple(one for one in found if spec_of(one).data.startswith(f"{kind}:")) for kind in kinds)
+    return next(filter(None, of_kinds), ())
 
 
 def repeated(own: Sequence[Own], prior: Prior) -> Learned:
     """What repeats of one step, at least one, say of the logarithm of its seconds."""
     logs = [each.log_seconds for each in own]
     return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
-
-
-def besides_seconds_of(records: Iterable[TrialRecord]) -> float | None:
-    """What an attempt takes beside its steps, the middle of all measurements; None: there is none.
-
-    Of a training in phases the steps of the last alone are timed, so it tells nothing.
-    """
-    found = [
-        max(0.0, each.seconds - each.result.steps * steady.median)
-        for each in records
-        if is_measurement(each)
-        and each.result
-        and not each.result.resumed_from_step
-        and len(each.result.phase_seconds) == 1
-        and (steady := step_seconds_of(each.result))
-    ]
-    return median(found) if found else None
 
 
 def _own(record: TrialRecord) -> Iterator[Own]:

@@ -11,6 +11,7 @@ from orchestrator.predict.latency import LatencyTable
 from orchestrator.predict.published import is_published, read_published
 from orchestrator.predict.schema import is_documented, read_documented
 from orchestrator.predict.units import check_units, without_twins
+from workloads.data.files import require_regular
 
 _DECLARED_APART = 2000.0  # a CPU and a large accelerator may differ by hundreds
 _UNDECLARED_APART = 50.0  # 10 in the published data, all of them GPUs
@@ -52,10 +53,13 @@ def _files_of(path: Path) -> list[Path]:
 
 def _read(file: Path) -> _Part:
     try:
+        require_regular(file)
         _refuse_twins(list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0]), file=file)
         table = pd.read_csv(file)
     except ConfigError:
         raise
+    except OSError as error:
+        raise ConfigError(f"cannot read {str(file)!r} as CSV: {error.strerror or error}") from error
     except Exception as error:  # a broken file raises almost anything
         told = str(error).partition("\n")[0]
         raise ConfigError(f"cannot read {str(file)!r} as CSV: {told}") from error

@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.lines import Lines, bytes_of, lines_of
 from orchestrator.record.lock import exclusive, holder_of
-from orchestrator.record.synced import sync_folder, write_synced
+from orchestrator.record.synced import content_of, sync_folder, write_synced
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class Ledger:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 held.enter_context(exclusive(self._lock_path, sweep=self.sweep))
                 self._prepare()
-                held.callback(self._reserve.unlink, missing_ok=True)
+                held.callback(self._give_up_reserve)
                 write_synced(self._reserve, os.urandom(_RESERVE_BYTES), mode="wb")  # zeros may take no room
             yield
 
@@ -92,9 +92,13 @@ class Ledger:
     def _lock_path(self) -> Path:
         return self.path.with_name("driver.lock")
 
+    def _give_up_reserve(self) -> None:
+        with suppress(OSError):  # a folder in its place was refused before
+            self._reserve.unlink()
+
     def _lines(self) -> Lines:
         try:
-            return lines_of(self.path.read_bytes() if self.path.exists() else b"")
+            return lines_of(content_of(self.path))
         except OSError as error:
             raise RecordError(f"{self.path} cannot be read: {error.strerror or error}") from error
         except RecordError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from orchestrator.core.errors import RecordError
+from workloads.data.files import require_regular
 
 _BETWEEN_LOOKS_SECONDS = 0.2
 
@@ -21,7 +22,7 @@ def exclusive(path: Path, *, sweep: str) -> Iterator[None]:
         RecordError: another process holds it.
         OSError: the file cannot be written.
     """
-    with path.open("a+") as file:
+    with _opened(path) as file:
         if not _took(file):
             holder = path.read_text() or "that has just begun"
             raise RecordError(f"sweep {sweep!r} is being run by process {holder}; wait for it or end it")
@@ -32,6 +33,7 @@ def exclusive(path: Path, *, sweep: str) -> Iterator[None]:
 def holder_of(path: Path) -> str | None:
     """Who holds `path`, a lock that `exclusive` takes: `process 4711`; None if nobody does."""
     try:
+        require_regular(path)
         file = path.open()
     except OSError:  # nobody ever took it
         return None
@@ -58,7 +60,7 @@ def own_turn(
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
+        file = _opened(path)
     except OSError as error:
         raise RecordError(f"lock {str(path)!r} cannot be had: {error.strerror}") from error
     with file:
@@ -72,6 +74,12 @@ def own_turn(
         if is_held:
             _sign(file, f"sweep {sweep!r}, run by process {os.getpid()}")
         yield is_held
+
+
+def _opened(path: Path) -> TextIO:
+    if path.exists():
+        require_regular(path)
+    return path.open("a+")
 
 
 def _took(file: TextIO) -> bool:

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 _SQLITE = "sqlite:///"
-_LOUD = ("mlflow", "alembic", "urllib3.connectionpool")  # the store tells their failures, in one line
+POSSIBLE = f"possible: {_SQLITE}<file>, http://…, https://…, or none: tracking=none"
+"""What `tracking.uri` may be, for errors."""
+
+_LOUD = {  # the store tells their failures, in one line
+    "mlflow": logging.ERROR,
+    "mlflow.store.db.utils": logging.CRITICAL,  # it logs the traceback of an error that it raises
+    "alembic": logging.ERROR,
+    "urllib3.connectionpool": logging.ERROR,
+}
 _SETTINGS = {  # what the user sets wins
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
@@ -31,9 +39,7 @@ def absolute(uri: str) -> str:
         return f"{_SQLITE}{Path(uri.removeprefix(_SQLITE)).resolve()}"
     if uri.startswith(("http://", "https://")):
         return uri
-    raise RecordError(
-        f"tracking.uri={without_secrets(uri)!r} is not understood; possible: {_SQLITE}<file>, http://…, https://…"
-    )
+    raise RecordError(f"tracking.uri={without_secrets(uri)!r} is not understood; {POSSIBLE}")
 
 
 def load() -> None:
@@ -46,8 +52,8 @@ def load() -> None:
         raise RecordError(
             f"tracking=mlflow needs MLflow: {error}; pip install 'mlflow>=3.17,<4', or say tracking=none"
         ) from error
-    for name in _LOUD:
-        logging.getLogger(name).setLevel(logging.ERROR)
+    for name, level in _LOUD.items():
+        logging.getLogger(name).setLevel(level)
 
 
 def client_of(uri: str) -> "MlflowClient":

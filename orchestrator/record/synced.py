@@ -4,17 +4,29 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from workloads.data.files import require_regular
+
 
 def write_synced(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> None:
     """Append to a file, or write it anew.
 
     Raises:
-        OSError: it cannot be, or not all of it.
+        OSError: it cannot be, or not all of it, or what is there is no regular file.
     """
+    if path.exists():
+        require_regular(path)
     with path.open(mode) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def content_of(path: Path) -> bytes:
+    """All of a file; nothing where there is none. Raises OSError for what is no regular file."""
+    if not path.exists():
+        return b""
+    require_regular(path)
+    return path.read_bytes()
 
 
 def sync_folder(folder: Path) -> None:

@@ -35,15 +35,17 @@ def shown(path: Path) -> str:
 def print_table(console: Console, table: Table) -> None:
     """A table with its title above, and below it the sentence on how to read it."""
     slim = fitted(table, width=console.width)
-    drawn = RichTable(title=Text(slim.title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    drawn = RichTable(
+        title=Text(printable(slim.title), style="bold"), title_justify="left", box=None, pad_edge=False
+    )
     for column, width in zip(slim.columns, widths_of(slim, width=console.width), strict=True):
         justify: JustifyMethod = "right" if column.is_number else "left"
-        drawn.add_column(column.header, justify=justify, overflow="fold", width=width)
+        drawn.add_column(Text(printable(column.header)), justify=justify, overflow="fold", width=width)
     for row in slim.rows:
         drawn.add_row(*(Text(printable(cell)) for cell in row))
     console.print(drawn)
     if slim.note:
-        console.print(Text(slim.note, style="dim"))
+        console.print(Text(printable(slim.note), style="dim"))
     console.print()
 
 

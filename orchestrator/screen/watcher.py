@@ -12,10 +12,11 @@ from rich.text import Text
 from orchestrator.analysis.metrics import metrics_of
 from orchestrator.analysis.setting import namer
 from orchestrator.core.placement import Placement
-from orchestrator.core.printable import printable
+from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.stage import Stage
 from orchestrator.execute.base import Attempt, Watcher
+from orchestrator.screen.printing import say
 from orchestrator.screen.progress import Progress, state_of
 
 _ENDED_ROWS = 12  # ended attempts that the live table keeps in sight
@@ -26,8 +27,9 @@ _OTHER_LINES = 2  # the line of progress, and the one that the cursor is in
 class PlainWatcher:
     """One line when an attempt ends: what a log file wants."""
 
-    def __init__(self, console: Console, placements: Sequence[Placement]) -> None:
+    def __init__(self, console: Console, placements: Sequence[Placement], *, ledger: str) -> None:
         self._console = console
+        self._ledger = ledger
         self._progress = Progress(placements)
         self._name_of = namer(each.trial for each in placements)
 
@@ -45,10 +47,11 @@ class PlainWatcher:
     def ended(self, record: TrialRecord) -> None:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
-        line = (
-            f"{state_of(record):<9}  {self._name_of(record.spec)}  {_told(record)}  [{self._progress.line()}]"
+        told = cut(printable(_told(record)), rest=f"all of it: {self._ledger}")
+        say(
+            self._console,
+            f"{state_of(record):<9}  {self._name_of(record.spec)}  {told}  [{self._progress.line()}]",
         )
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 class LiveWatcher:
@@ -112,10 +115,14 @@ def _add_row(table: Table, *cells: str) -> None:
 
 
 @contextmanager
-def watching(console: Console, placements: Sequence[Placement]) -> Iterator[Watcher]:
-    """The live table where somebody watches, lines where nobody does."""
+def watching(console: Console, placements: Sequence[Placement], *, ledger: str) -> Iterator[Watcher]:
+    """The live table where somebody watches, lines where nobody does.
+
+    Args:
+        ledger: the file with all that a line has no room for.
+    """
     if not console.is_terminal or not placements:
-        yield PlainWatcher(console, placements)
+        yield PlainWatcher(console, placements, ledger=ledger)
         return
     with Live(console=console, auto_refresh=False) as live:
         yield LiveWatcher(live, placements)

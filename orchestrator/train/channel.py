@@ -7,6 +7,9 @@ from typing import Any
 
 Message = dict[str, Any]
 
+MOST_BYTES = 2**28
+"""Of one object: a report of a long training has some millions."""
+
 
 class ChannelClosedError(ConnectionError):
     """The other end is gone."""
@@ -40,12 +43,13 @@ class Channel:
         return message
 
     def take(self) -> Message | None:
-        """The next object that is here already, or None. What a sender left unfinished is passed over."""
+        """The next object that is here already, or None. What is no whole object is passed over."""
         while b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
-            with contextlib.suppress(ValueError):
-                message: Message = json.loads(line)
-                return message
+            with contextlib.suppress(ValueError, RecursionError):
+                message: Any = json.loads(line)
+                if isinstance(message, dict):
+                    return message
         return None
 
     def read(self) -> None:
@@ -57,6 +61,8 @@ class Channel:
         if not chunk:
             raise ChannelClosedError("the other end closed")
         self._buffer += chunk
+        if len(self._buffer) > MOST_BYTES:
+            raise ChannelClosedError(f"the other end said more than {MOST_BYTES:,} bytes at once")
 
     def fall_silent(self) -> None:
         """Say no more: the other end reads the end of the stream, and may still answer."""

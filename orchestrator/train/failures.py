@@ -1,6 +1,7 @@
 """(an exception that ended a trial) -> the class of its failure, and its cause in one line. Pure."""
 
 from orchestrator.core.errors import FailureKind, TrialError
+from workloads.lines import text_of
 
 _OUT_OF_MEMORY = (
     "out of memory",  # torch on an accelerator; the CUDA driver
@@ -10,21 +11,25 @@ _OUT_OF_MEMORY = (
 )
 
 
-def kind_of(error: Exception) -> FailureKind:
+def kind_of(error: BaseException) -> FailureKind:
     """Classify by type where there is one, and by the framework's words where it raises a RuntimeError."""
     if isinstance(error, TrialError):
         return error.kind
     if isinstance(error, ImportError):
         return "environment"
-    said = f"{type(error).__name__}: {error}".lower()
-    if isinstance(error, MemoryError) or any(words in said for words in _OUT_OF_MEMORY):
+    said = f"{type(error).__name__}: {text_of(error)}".lower()
+    if (
+        isinstance(error, MemoryError)
+        or isinstance(error.__cause__, MemoryError)
+        or any(words in said for words in _OUT_OF_MEMORY)
+    ):
         return "oom"
     return "error"
 
 
-def line_of(error: Exception) -> str:
+def line_of(error: BaseException) -> str:
     """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    first = next((line.strip() for line in text_of(error).splitlines() if line.strip()), "")
     if isinstance(error, TrialError):
         return first
     return ": ".join(part for part in (type(error).__name__, first) if part)[:500]

@@ -7,6 +7,7 @@ status is the last message. When the nursery's owner dies, its standard input en
 """
 
 import contextlib
+import faulthandler
 import importlib
 import json
 import os
@@ -29,6 +30,7 @@ _REQUEST_SECONDS = 5.0  # a peer that connects and says nothing is dropped after
 
 def main(path: str, modules: list[str]) -> int:
     """Import `modules`, listen at `path`, say `ready` on standard output, serve until standard input ends."""
+    faulthandler.enable()  # a worker that crashes leaves the line of its code in its log
     token = sys.stdin.readline().strip()
     ready = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a framework prints when it is imported belongs in the log
@@ -178,7 +180,16 @@ def _spawn(request: Message, connection: socket.socket) -> int:
     descriptor = connection.fileno()
     with Path(request["log"]).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "orchestrator.train.worker", str(descriptor), str(os.getpid())],
+            [
+                sys.executable,
+                "-P",
+                "-X",
+                "faulthandler",
+                "-m",
+                "orchestrator.train.worker",
+                str(descriptor),
+                str(os.getpid()),
+            ],
             env={**os.environ, **request["variables"]},
             stdin=subprocess.DEVNULL,
             stdout=log,

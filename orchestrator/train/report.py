@@ -28,6 +28,7 @@ class WorkerReport:
     samples: int
     train_samples: int
     quality: Mapping[str, float]
+    held_out_samples: int | None
     evaluation_seconds: float
     flops_per_step: float
     bytes_per_step: float
@@ -66,6 +67,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         losses=first.times.losses,
         network_losses=first.times.network_losses,
         quality=first.quality,
+        held_out_samples=first.held_out_samples,
         evaluation_seconds=max(report.evaluation_seconds for report in reports),
         flops_per_step=first.flops_per_step,
         bytes_per_step=first.bytes_per_step,

@@ -33,6 +33,7 @@ from orchestrator.train.variables import telling
 from orchestrator.train.worker_checkpoints import WorkerCheckpoints
 from workloads.data import batches
 from workloads.flops import train_step_flops
+from workloads.lines import place_of
 from workloads.registry import workload
 from workloads.spec import Quality
 from workloads.traffic import train_step_bytes
@@ -49,9 +50,11 @@ def main(connection: socket.socket) -> int:
     os.environ.update(job.variables)
     try:
         report = _report_of(job, channel)
-    except Exception as error:  # the border of the process: every error of a trial is data from here on
+    except BaseException as error:
         logger.exception("rank %d of trial failed", job.rank)
-        channel.send({"event": "failed", "kind": kind_of(error), "message": line_of(error)})
+        place = place_of(error, folder=job.origin.folder) if job.origin and job.origin.folder else ""
+        told = f"{place}{line_of(error)}"
+        channel.send({"event": "failed", "kind": kind_of(error), "message": told})
         return 1
     channel.send({"event": "report", "report": codec.to_plain(report)})
     return 0
@@ -117,6 +120,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         samples=samples,
         train_samples=len(data.train),
         quality=quality,
+        held_out_samples=data.num_held_out if quality and not job.rehearsal else None,
         evaluation_seconds=evaluation_seconds,
         flops_per_step=train_step_flops(spec, batch_size),
         bytes_per_step=train_step_bytes(spec, batch_size, value_bytes=PRECISIONS[job.precision].value_bytes),

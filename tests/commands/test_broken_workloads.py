@@ -60,6 +60,14 @@ BROKEN = {
     (LAST, "Dense(unit=0)"): "HERE/spec.py, line 11: TypeError: Dense.__init__() got an unexpected keyword",
     (LAST, "10"): "10 is no layer; a layer of one's own is a Custom",
     ("Sgd(learning_rate=0.1)", "0.1"): "0.1 is no optimizer; it may be Sgd or Adam",
+    ("version=VERSION", "version=VERSION, epochs=0"): "epochs=0 must be a number above 0, or None",
+    ("version=VERSION", "version=VERSION, epochs=1e999"): "epochs=inf must be a number above 0, or None",
+    (
+        "version=VERSION",
+        "version=VERSION, epochs=10**400",
+    ): "OverflowError: int too large to convert to float",
+    ("version=VERSION", "version=VERSION, epochs=True"): "epochs=True must be a number above 0, or None",
+    ("version=VERSION", "version=VERSION, epochs='3'"): "epochs='3' must be a number above 0, or None",
     ("metric=", 'network="mdl", metric='): (
         "unknown network of its quality 'mdl'; did you mean 'model'? known: model"
     ),
@@ -107,6 +115,23 @@ def test_a_broken_one_is_told_in_one_line(own: Path, change: tuple[str, str], me
 def test_a_layer_that_only_a_framework_can_import_is_no_fault(own: Path) -> None:
     write(own, {"mine/spec.py": SPEC.replace(LAST, CUSTOM.format("mine.layers:Twin"))})
     assert workload("mine", {}).name == "mine"
+
+
+def test_the_epochs_of_a_full_training_need_not_be_declared(own: Path) -> None:
+    write(own, {"mine/spec.py": SPEC})
+    assert workload("mine", {}).epochs is None
+
+
+def test_a_number_of_training_samples_that_is_none_is_refused(own: Path) -> None:
+    data = (
+        "from dataclasses import replace\nfrom workloads.data.mnist import MNIST\n"
+        "MINE = replace(MNIST, train_samples=0.5)"
+    )
+    write(own, {"mine/data.py": data, "mine/spec.py": SPEC.replace(DATA, "mine.data:MINE")})
+    expected = r": ValueError: data set 'mnist' train_samples=0\.5 must be a whole number from 1 on, or None$"
+    with pytest.raises(ValueError, match=expected) as raised:
+        workload("mine", {})
+    assert "\n" not in str(raised.value)
 
 
 def test_a_default_of_the_wrong_type_is_refused(own: Path) -> None:

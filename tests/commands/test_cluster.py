@@ -110,7 +110,10 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
         (["cluster", "pools=gpc"], "unknown pools 'gpc'; did you mean 'gcp'? known: fake, gcp, gke, local"),
         (["cluster", "pools=gcp"], "pools.project='' is no project id; give one, of 6 to 30 lower-case"),
         ([*GCP, "pools.zone=mars-a"], "pools.zone='mars-a': no pool is there; pools are in: us-central1-a, "),
-        ([*GCP, "pools.nodes.t4.count=3"], "pool t4: count=3 of t4 is not sold; possible: 1, 2, 4"),
+        (
+            [*GCP, "pools.nodes.t4.count=3"],
+            "conf/pools/gcp.yaml: pool t4: count=3 of t4 is not sold; possible: 1, 2, 4",
+        ),
         ([*GCP, "pools.nodes.t4.max_nodes=many"], "pools.nodes.t4.max_nodes='many' must be a whole number"),
         (
             ["cluster", "pools=gke", PROJECT, "pools.nodes.tpu-v5e-8.device=tpu_v2_8"],

@@ -213,9 +213,20 @@ def test_a_wish_for_the_report_is_said_on_the_command_line():
     )
 
 
+def test_the_length_of_the_job_is_said_on_the_command_line():
+    assert loaded(SMOKE, "report.samples=200000").wish == Wish(samples=200_000)
+    assert loaded(SMOKE, "report.epochs=3").wish == Wish(epochs=3.0)
+    assert loaded(SMOKE, "report.samples=null", "report.epochs=0.5").wish == Wish(epochs=0.5)
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
+        ("report.samples=many", "report.samples='many' must be a whole number"),
+        ("report.samples=0.5", "report.samples=0.5 must be a whole number"),
+        ("report.samples=-1", "report.samples=-1 must be a whole number from 1 to"),
+        ("report.epochs=long", "report.epochs='long' must be a number"),
+        ("report.epochs=nan", "report.epochs=nan must be above 0 and finite"),
         ("report.goal=chepest", "unknown report.goal 'chepest'; did you mean 'cheapest'?"),
         ("report.deadline=2", "unknown key 'report.deadline'; did you mean 'report.deadline_hours'?"),
         ("report.deadline_hours=soon", "report.deadline_hours='soon' must be a number"),

@@ -1,20 +1,19 @@
 """Where a user's own workloads are found, and what is sent to a worker and kept of them."""
 
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from own_workloads import SPEC, searched, write
 
 from orchestrator.config.load import load
-from orchestrator.config.workload_path import taken_out
+from orchestrator.config.workload_words import taken_out
 from orchestrator.core.errors import ConfigError
 from orchestrator.record.environment import code_sha256
-from workloads.origins import PATH_VARIABLE, Origin, forget
-from workloads.registry import origin_of, workload, workload_names
+from workloads.apart import GIGABYTES_VARIABLE, SECONDS_VARIABLE
+from workloads.origins import PATH_VARIABLE, Origin
+from workloads.registry import forget, origin_of, workload, workload_names
 
 WORDS = ("+sweep=smoke", "workload=mine", "trainer=noop", "precision=fp32", "sweep.include=[]")
 
@@ -38,35 +37,6 @@ def test_a_folder_with_a_spec_is_a_workload_and_needs_no_yaml(own: Path, tmp_pat
     assert (point.workload, dict(point.workload_options)) == ("mine", {"units": 9})
 
 
-def test_code_is_forgotten_beside_modules_that_answer_to_any_name(
-    own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class AnyName(ModuleType):  # as torch.classes is
-        def __getattr__(self, name: str) -> object:
-            return object()
-
-    monkeypatch.setitem(sys.modules, "any_name", AnyName("any_name"))
-    assert workload("mine", {}).version == 3
-    assert "mine.spec" in sys.modules
-    forget([own])
-    assert "mine.spec" not in sys.modules
-
-
-def test_modules_that_lie_beside_it_are_not_forgotten(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {"libraries/things/__init__.py": "", "libraries/things/spec.py": "", "beside.py": ""}
-    write(own, {**files, "mine/inner.py": ""})
-    for folder in (own, own / "libraries"):  # as a home holds an environment
-        monkeypatch.syspath_prepend(folder)
-    theirs = [import_module(name) for name in ("things.spec", "beside")]
-    assert workload("mine", {}).version == 3
-    import_module("mine.inner")
-    forget([own])
-    assert [sys.modules.get(name) for name in ("things.spec", "beside")] == theirs
-    assert not {"mine", "mine.inner", "mine.spec"} & set(sys.modules)
-    for name in ("things", "things.spec", "beside"):
-        del sys.modules[name]
-
-
 def test_a_conf_folder_beside_it_is_searched(own: Path, tmp_path: Path) -> None:
     write(own, {"conf/workload/mine.yaml": "defaults: [mine_schema, _self_]\nname: mine\nunits: 8\n"})
     [point] = load(WORDS, working_directory=tmp_path).sweep.points
@@ -80,21 +50,18 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     files = {"things/__init__.py": "", "things/inner/spec.py": SPEC}
     write(tmp_path, {**files, "things-1.0.dist-info/entry_points.txt": told})
     monkeypatch.syspath_prepend(tmp_path)
-    forget([tmp_path])
+    forget()
     assert origin_of("mine") == Origin(package="things.inner", folder=str(tmp_path / "things"))
     assert workload("mine", {}).name == "mine"
     (tmp_path / "things/inner/spec.py").unlink()
-    forget([tmp_path])
+    forget()
     expected = (
         r"^entry point 'mine' of group 'orchestrator\.workloads' names 'things\.inner', "
         r"expected an installed package that has a spec\.py$"
     )
     with pytest.raises(ValueError, match=expected):
         workload_names()
-    monkeypatch.undo()
-    forget([])
-    for name in [name for name in sys.modules if name.partition(".")[0] == "things"]:
-        del sys.modules[name]
+    forget()
 
 
 def test_with_its_origin_it_is_found_without_looking_and_nothing_beside_it_is(
@@ -113,8 +80,8 @@ def test_a_package_that_fails_is_imported_anew_the_next_time(own: Path) -> None:
     write(own, {"mine/__init__.py": "1 / 0"})
     with pytest.raises(ValueError, match=r"^workload 'mine': .*__init__\.py, line 1: ZeroDivisionError: "):
         workload("mine", {})
-    assert "mine" not in sys.modules
     (own / "mine/__init__.py").unlink()
+    forget()
     assert workload("mine", {}).name == "mine"
 
 
@@ -128,18 +95,19 @@ def test_the_hash_of_the_code_covers_a_users_package_wherever_it_lies(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("words", "folders"),
+    ("words", "variables"),
     [
-        ((), ()),
-        (("workload_path=a",), ("a",)),
-        (("+workload_path=~/my own (1)",), ("~/my own (1)",)),
-        (("workload_path=a,b",), ("a", "b")),
-        (("workload_path=[a, 'b']",), ("a", "b")),
-        (("workload_path=a", "workload_path=b"), ("b",)),
+        ((), {}),
+        (("workload_path=a",), {PATH_VARIABLE: "a"}),
+        (("+workload_path=~/my own (1)",), {PATH_VARIABLE: "~/my own (1)"}),
+        (("workload_path=a,b",), {PATH_VARIABLE: "a:b"}),
+        (("workload_path=[a, 'b']",), {PATH_VARIABLE: "a:b"}),
+        (("workload_path=a", "workload_path=b"), {PATH_VARIABLE: "b"}),
+        (("workload_seconds=5", "+workload_gigabytes=2"), {SECONDS_VARIABLE: "5", GIGABYTES_VARIABLE: "2"}),
     ],
 )
-def test_the_word_is_taken_out_of_a_command_line(words: tuple[str, ...], folders: tuple[str, ...]) -> None:
-    assert taken_out(["plan", *words, "steps=3"]) == (["plan", "steps=3"], folders)
+def test_the_words_are_taken_out_of_a_command_line(words: tuple[str, ...], variables: dict[str, str]) -> None:
+    assert taken_out(["plan", *words, "steps=3"]) == (["plan", "steps=3"], variables)
 
 
 def test_a_word_without_a_folder_is_refused() -> None:

@@ -124,12 +124,12 @@ def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
         ("region: here\nregions: {mars: {}}", "unknown prices.region 'here'; known: mars"),
         (
             "region: here\nregions: {here: {instances: {box: {on_demand: 1}}}}",
-            "prices=mine: box in here: as_of='' must be a day, as in 2026-08-20",
+            "conf/prices/mine.yaml: box in here: as_of='' must be a day, as in 2026-08-20",
         ),
         (
             "region: here\nas_of: 2026-08-20\nsource: x\n"
             "regions: {here: {instances: {box: {on_demand: 1, spot: 0.9}}}}",
-            "prices=mine: box in here: spot=0.9 is above 0.75 x on_demand=1.0, which looks like a cat",
+            "conf/prices/mine.yaml: box in here: spot=0.9 is above 0.75 x on_demand=1.0, which look",
         ),
     ],
 )

@@ -260,8 +260,17 @@ def test_a_framework_that_is_not_installed_fails_the_trial_with_the_way_to_get_i
     )
 
 
-def test_a_framework_that_is_never_loaded_fails_the_trial_at_the_start_deadline(tmp_path):
-    python = python_with(tmp_path / "hanging", "import signal; signal.pause()")
+@pytest.mark.parametrize(
+    "before",
+    [
+        "import os",
+        "import subprocess; subprocess.Popen(['sleep', '600'])",
+        "import os; os.write(1, b'rea')",
+    ],
+    ids=["alone", "with a child", "half said"],
+)
+def test_a_framework_that_is_never_loaded_fails_the_trial_at_the_start_deadline(tmp_path, before):
+    python = python_with(tmp_path / "hanging", f"{before}; import signal; signal.pause()")
     deadlines = Deadlines(resources_seconds=20.0, start_seconds=1.0, run_seconds=20.0)
     (record,) = run(mission(tmp_path, pythons={"noop": python}, deadlines=deadlines), noop())
     assert record.failure.kind == "environment"

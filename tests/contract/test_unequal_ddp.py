@@ -1,6 +1,7 @@
 """Real trials whose batches are dealt out by speed: they pass every gate, learn, and record the shares."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from small_trials import STEPS, records_of, small_trial
@@ -15,11 +16,12 @@ TRIALS = {
     "two workers": small_trial("unequal_ddp", 2),
     "four workers in bf16": small_trial("unequal_ddp", 4, precision="bf16"),
 }
+REHEARSAL = {"a rehearsal": replace(small_trial("unequal_ddp", 1, seed=1), provenance="rehearsed")}
 
 
 @pytest.fixture(scope="module")
 def records(request: pytest.FixtureRequest) -> Mapping[str, TrialRecord]:
-    return records_of(TRIALS, request)
+    return records_of({**TRIALS, **REHEARSAL}, request)
 
 
 @pytest.fixture(params=TRIALS)
@@ -32,8 +34,15 @@ def result(request: pytest.FixtureRequest, records: Mapping[str, TrialRecord]) -
 def test_a_dealt_trial_passes_every_gate_and_learns(result: TrainResult) -> None:
     assert (result.steps, result.samples) == (STEPS, STEPS * 64)
     assert result.quality["accuracy"] > 0.5  # a guess is right in 0.1 of the cases
+    assert result.held_out_samples == 1000  # of the synthetic digits
     assert result.unmoved == ()
     assert len(result.exchange_seconds) == (len(result.devices) if len(result.devices) > 1 else 0)
+
+
+@pytest.mark.parametrize("result", REHEARSAL, indirect=True)
+def test_a_rehearsal_does_not_say_of_how_many_samples_its_quality_is(result: TrainResult) -> None:
+    assert result.quality["accuracy"] >= 0
+    assert result.held_out_samples is None
 
 
 def test_a_record_tells_the_share_of_each_rank_and_what_it_follows(result: TrainResult) -> None:

@@ -64,6 +64,7 @@ def data_set(site: Site, tmp_path: Path) -> DataSet:
         real=(published("100", place=tmp_path / "usual", url=f"{site.url}/first.txt"),),
         standin=published("50", place=tmp_path / "standin"),
         synthetic=Synthetic(description="synthetic numbers", version=7, make=lambda _: numbers(0)),
+        train_samples=20,
     )
 
 
@@ -98,6 +99,13 @@ def test_a_real_file_in_its_usual_place_is_taken_without_a_download(
     assert ref.id == f"real:numbers-v3:{hashlib.sha256(b'100').hexdigest()}"
     assert (first_of(ref), ref.description, site.asked) == (100, "numbers from 100", [])
     assert ref.path.name == f"numbers-v3-real-{hashlib.sha256(b'100').hexdigest()}.npz"
+
+
+def test_every_source_tells_the_size_of_the_full_training_set(data_set: DataSet, means: Means) -> None:
+    data_set = replace(data_set, train_samples=60_000)
+    refs = [prepare(data_set, source, means) for source in ("real", "standin", "synthetic", "auto")]
+    assert [each.train_samples for each in refs] == [60_000] * 4
+    assert prepare(replace(data_set, train_samples=None), "real", means).train_samples is None
 
 
 def test_a_download_is_kept_told_and_not_repeated(data_set: DataSet, means: Means, site: Site) -> None:

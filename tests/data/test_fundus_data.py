@@ -61,6 +61,14 @@ def test_a_fifth_of_aptos_photographs_is_for_testing_whatever_the_order_of_the_t
     assert turned.id != first.id
 
 
+def test_the_full_training_set_is_the_users_folder_where_there_is_one(means: Means, tmp_path: Path) -> None:
+    aptos_folder(tmp_path / "folder", count=60, side=8)
+    ref = prepare(FUNDUS, "auto", means)
+    assert ref.train_samples == len(batches(ref, image_size=8).train)
+    assert 30 <= ref.train_samples < 60
+    assert prepare(FUNDUS, "auto", means) == ref
+
+
 def test_the_id_holds_for_the_same_files_elsewhere_and_changes_with_a_size(
     means: Means, tmp_path: Path
 ) -> None:

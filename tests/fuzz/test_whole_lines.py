@@ -64,6 +64,7 @@ KEYS = (
         "checkpoint.every_seconds",
     ),
     *("report.goal", "report.deadline_hours", "report.budget_usd", "report.images", "report.source"),
+    *("report.samples", "report.epochs"),
     *(
         "+hydra.callbacks.x._target_",
         "hydra.searchpath",

@@ -1,5 +1,6 @@
 """Bad workloads of a user: whatever their code gives, one line tells what is wrong."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from nasty import damaged, many, outcome, plain, texts
 from own_workloads import SPEC, searched
 
-from workloads.registry import options_class, workload, workload_names
+from workloads.plain import of_plain, to_plain
+from workloads.registry import options_here, origin_of, workload, workload_names
+from workloads.spec import WorkloadSpec
 
 VALUES = st.one_of(plain, texts)
 PLACES = {
@@ -32,8 +35,10 @@ def refused_or_read(factory: pytest.TempPathFactory, spec: str, knobs: dict[str,
     (folder / "mine" / "spec.py").write_bytes(spec.encode(errors="replace"))
     with searched(folder), outcome(ValueError):
         assert "mine" in workload_names()
-        options_class("mine")
-        workload("mine", knobs)
+        origin = origin_of("mine")
+        options_here("mine", origin)  # in this process, for a process of its own takes its time
+        spec = workload("mine", knobs, origin=origin)
+        of_plain(WorkloadSpec, json.loads(json.dumps(to_plain(spec, path="spec"))), path="spec")
 
 
 @many(150)
@@ -55,3 +60,20 @@ def test_a_workload_may_give_anything(
 @given(knobs=st.dictionaries(st.sampled_from(("units", "filters", "x")) | texts, VALUES, max_size=2))
 def test_a_knob_may_be_anything(tmp_path_factory: pytest.TempPathFactory, knobs: dict[str, Any]) -> None:
     refused_or_read(tmp_path_factory, SPEC, knobs)
+
+
+WHOLE = json.dumps(to_plain(workload("mnist_gan", {}), path="spec")).encode()
+
+
+@many(500)
+@given(content=damaged(WHOLE))
+def test_any_answer_of_a_users_process_is_a_spec_or_refused(content: bytes) -> None:
+    with outcome(ValueError, RecursionError):
+        of_plain(WorkloadSpec, json.loads(content), path="spec")
+
+
+@many(200)
+@given(value=plain)
+def test_any_value_is_a_spec_or_refused(value: Any) -> None:
+    with outcome(ValueError):
+        of_plain(WorkloadSpec, value, path="spec")

@@ -29,7 +29,7 @@ sys.meta_path[:] = [Hide if each is importlib.machinery.PathFinder else each for
 def test_every_figure_is_an_image_of_its_size_and_not_blank(case, tmp_path):
     files = write_report(tmp_path, *case(), FASTEST, images=True).files
     images = [each for each in files if each.suffix == ".png"]
-    assert len(images) == 4
+    assert len(images) == 6
     for path in images:
         assert path.parent == tmp_path / "figures"
         with Image.open(path) as image:

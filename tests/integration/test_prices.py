@@ -65,7 +65,7 @@ def test_a_price_that_looks_like_an_error_stops_the_command(tmp_path: Path) -> N
     told = ask(*NOOP, "prices=mine", cwd=tmp_path)
     assert told.code == 2
     assert told.err.startswith(
-        "error: prices=mine: n2-standard-8 in us-central1: spot=0.12701 is above 0.75 x on_demand=0.16"
+        "error: conf/prices/mine.yaml: n2-standard-8 in us-central1: spot=0.12701 is above 0.75 x on_dem"
     )
     assert not (tmp_path / "outputs").exists()
     said("plan", *NOOP, "prices=mine", "prices.confirm_spot=[n2-standard-8]", cwd=tmp_path)

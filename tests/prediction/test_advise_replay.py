@@ -14,7 +14,7 @@ KIND = "time x cost: device"
 @pytest.fixture(scope="module")
 def cases():
     """Where the answer is not always the same device."""
-    return [each for each in cases_of(*read_jobs(DATA), is_new=False) if each.kind == KIND]
+    return [case for case in cases_of(*read_jobs(DATA), is_new=False) if case.kind == KIND]
 
 
 def test_advice_is_better_than_simple_rules_at_a_quarter_of_the_cost(cases):

@@ -6,113 +6,140 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from builders import trial_spec
-from plan_values import point
 from price_values import price_list
 
+from orchestrator.analysis.recommendation.acquisition import (
+    Assessment,
+    Probe,
+    ScalarObjective,
+    assess,
+    best_next,
+    measurement_plan,
+    probes_of,
+)
+from orchestrator.analysis.recommendation.candidate import CandidateSetting, Job, Run
+from orchestrator.analysis.recommendation.criteria import Criteria
+from orchestrator.analysis.recommendation.model import ONE_RUN_DEVIATION, model_of
+from orchestrator.analysis.recommendation.posterior import GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.recommend import recommend
+from orchestrator.analysis.recommendation.summary import sentence_of
+from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.price import Unpriced
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.forecast import ErrorCorrelation, ErrorModel, StepPrior
 from orchestrator.core.wish import Wish
-from orchestrator.predict.advice_table import sentence_of, tables_of
-from orchestrator.predict.advise import Judgement, Probe, Question, agenda, judge, next_of
 from orchestrator.predict.analytic import Measured
-from orchestrator.predict.belief import Belief, Kinship, Thought, belief_of
-from orchestrator.predict.contenders import Contender, belief_in
-from orchestrator.predict.defaults import default_models
 from orchestrator.predict.demand import Demand
 from orchestrator.predict.fit_kinship import fit_kinship
-from orchestrator.predict.job_advice import advice_of
-from orchestrator.predict.own import Own
-from orchestrator.predict.prior import learned_from
-from orchestrator.predict.terms import Terms
 
-KINSHIP = Kinship(devices=0.5, doublings=4.0)
+CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
 REPEAT = 0.02
 WITHIN = math.log(1.05)
 
 
-def belief(means, deviations):
-    """Settings that know nothing of each other."""
-    return Belief(mean=np.log(means), covariance=np.diag(np.square(deviations)))
+def posterior(means, deviations):
+    """Settings that tell nothing about each other."""
+    return GaussianPosterior(mean=np.log(means), covariance=np.diag(np.square(deviations)))
 
 
-def fastest(count=2, *, most=math.inf):
-    return Question(exponent=1.0, unit=np.zeros(count), most=np.full(count, most))
-
-
-def thought(**changes):
-    base = Thought(hardware="v100", batch_size=64, log_seconds=0.0, device=0.3, network=0.4)
+def fastest(count=2, **changes):
+    """Least time of a step."""
+    base = ScalarObjective(
+        time=1.0,
+        cost=0.0,
+        log_fixed=np.full(count, -math.inf),
+        log_steps=np.zeros(count),
+        log_usd=np.zeros(count),
+        quality_loss=np.zeros(count),
+    )
     return replace(base, **changes)
 
 
-def advised(thoughts, costs, *, left=math.inf, confidence=0.9, question=None):
-    question = question or fastest(len(costs))
-    found = agenda(
-        thoughts,
-        question,
+def prior(**changes):
+    base = StepPrior(hardware="v100", batch_size=64, log_seconds=0.0, device=0.3, network=0.4)
+    return replace(base, **changes)
+
+
+def advised(steps, costs, *, left=math.inf, confidence=0.9, objective=None):
+    objective = objective or fastest(len(costs))
+    planned = measurement_plan(
+        steps,
+        objective,
         np.array(costs),
-        judgement=judge(thoughts, question, repeat=REPEAT),
+        assessment=assess(steps, objective),
         left=left,
         confidence=confidence,
         repeat=REPEAT,
     )
-    return [each.setting for each, _ in found]
+    return [proposal.setting for proposal, _ in planned]
+
+
+def assessed(*chances):
+    """An assessment with these chances, of which the first is the leader's."""
+    none = np.zeros((1, len(chances)))
+    return Assessment(chances=np.array(chances), leader=0, value=none, log_seconds=none)
 
 
 def test_the_chance_of_a_setting_is_that_of_a_normal_difference():
-    found = judge(belief((1.0, 1.2), (0.2, 0.2)), fastest(), repeat=REPEAT)
+    found = assess(posterior((1.0, 1.2), (0.2, 0.2)), fastest())
     by_hand = NormalDist().cdf((math.log(1.2) + WITHIN) / math.hypot(0.2, 0.2))
-    assert found.winner == 0
+    assert found.leader == 0
     assert found.chance == pytest.approx(by_hand, abs=0.02)
 
 
 def test_a_measurement_gains_what_was_lost_by_not_knowing():
-    found = judge(belief((1.0, 1.0), (1e-6, 0.2)), fastest(), repeat=1e-6)
+    found = assess(posterior((1.0, 1.0), (1e-6, 0.2)), fastest())
     by_hand = 1 - NormalDist().cdf(WITHIN / 0.2)
-    gains = {each.settings: each.gain for each in found.probes}
+    gains = {probe.settings: probe.gain for probe in probes_of(found, (0, 1), repeat=1e-6)}
     assert gains[0,] == pytest.approx(0.0, abs=0.03)
     assert gains[1,] == pytest.approx(by_hand, abs=0.03)
 
 
+def test_of_nearly_equal_chances_the_better_median_leads():
+    """1.00 and 1.02 lie within 5%, so both are good in every draw."""
+    for means, leader in (((1.0, 1.02), 0), ((1.02, 1.0), 1)):
+        found = assess(posterior(means, (1e-6, 1e-6)), fastest())
+        assert (found.chances.tolist(), found.leader) == ([1.0, 1.0], leader)
+
+
 def test_what_cannot_change_the_choice_is_not_measured():
-    assert advised(belief((1.0, 10.0), (0.1, 0.1)), (1.0, 1.0), confidence=0.999999) == []
+    assert advised(posterior((1.0, 10.0), (0.1, 0.1)), (1.0, 1.0), confidence=0.999999) == []
 
 
-def test_it_stops_where_the_winner_is_clear_enough():
-    unsure = belief((1.0, 1.3), (0.2, 0.2))
-    chance = judge(unsure, fastest(), repeat=REPEAT).chance
+def test_it_stops_where_the_leader_is_clear_enough():
+    unsure = posterior((1.0, 1.3), (0.2, 0.2))
+    chance = assess(unsure, fastest()).chance
     assert advised(unsure, (1.0, 1.0), confidence=chance - 0.01) == []
     assert advised(unsure, (1.0, 1.0), confidence=chance + 0.01)
 
 
-def test_an_agenda_begins_with_the_judgement_that_is_shown():
-    clear = Judgement(chances=np.array((0.99, 0.0)), probes=())
-    known = {"judgement": clear, "left": math.inf, "confidence": 0.9, "repeat": REPEAT}
-    assert not list(agenda(belief((1.0, 1.0), (0.2, 0.2)), fastest(), np.ones(2), **known))
+def test_a_plan_begins_with_the_assessment_that_is_shown():
+    known = {"assessment": assessed(0.99, 0.0), "left": math.inf, "confidence": 0.9, "repeat": REPEAT}
+    assert not list(measurement_plan(posterior((1.0, 1.0), (0.2, 0.2)), fastest(), np.ones(2), **known))
 
 
 def test_of_two_that_tell_as_much_the_cheaper_is_measured_and_a_costly_one_not_at_all():
-    three = belief((1.0, 1.1, 1.1), (0.05, 0.2, 0.2))
+    three = posterior((1.0, 1.1, 1.1), (0.05, 0.2, 0.2))
     assert advised(three, (1.0, 5.0, 4.0), confidence=0.99)[0] == 2
     assert advised(three, (9.0, 9.0, 9.0), left=8.0) == []
 
 
 def test_a_cheap_measurement_leaves_enough_for_the_one_that_tells_most():
-    probes = tuple(Probe(settings=(each,), gain=gain) for each, gain in enumerate((0.02, 0.2, 0.0)))
-    judgement = Judgement(chances=np.array((0.5, 0.3, 0.2)), probes=probes)
+    probes = tuple(Probe(settings=(index,), gain=gain) for index, gain in enumerate((0.02, 0.2, 0.0)))
+    assessment = assessed(0.5, 0.3, 0.2)
 
     def chosen(left):
-        found = next_of(judgement, np.array((0.1, 2.0, 0.1)), left=left)
-        return found and found.setting
+        proposal = best_next(assessment, probes, np.array((0.1, 2.0, 0.1)), left=left)
+        return proposal and proposal.setting
 
     assert [chosen(left) for left in (2.0, 2.2, 1.0, 0.05)] == [1, 0, 0, None]
 
 
 def test_two_that_err_alike_are_both_measured_though_one_of_them_tells_nothing():
-    alike = Belief(mean=np.zeros(2), covariance=0.09 * np.array(((1.0, 0.9), (0.9, 1.0))))
-    gains = {each.settings: each.gain for each in judge(alike, fastest(), repeat=REPEAT).probes}
-    pair = max(gains, key=lambda each: gains[each])
+    alike = GaussianPosterior(mean=np.zeros(2), covariance=0.09 * np.array(((1.0, 0.9), (0.9, 1.0))))
+    probes = probes_of(assess(alike, fastest()), (0, 1), repeat=REPEAT)
+    gains = {probe.settings: probe.gain for probe in probes}
+    pair = max(gains, key=lambda settings: gains[settings])
     assert len(pair) == 2
     assert gains[pair] > 2 * max(gains[0,], gains[1,])
     assert sorted(advised(alike, (1.0, 2.0), confidence=0.9)) == [0, 1]
@@ -120,21 +147,37 @@ def test_two_that_err_alike_are_both_measured_though_one_of_them_tells_nothing()
 
 
 def test_what_breaks_a_limit_is_not_good_however_cheap():
-    question = Question(exponent=1.0, unit=np.log((1.0, 0.1)), most=np.log((2.0, 2.0)))
+    """The second costs a tenth a second; steps may take 2 s."""
+    objective = fastest(time=0.0, cost=1.0, log_usd=np.log((1.0, 0.1)), log_most_seconds=math.log(2.0))
     sure = (1e-6, 1e-6)
-    assert judge(belief((1.0, 1.5), sure), question, repeat=REPEAT).winner == 1
-    assert judge(belief((1.0, 2.5), sure), question, repeat=REPEAT).winner == 0
-    assert judge(belief((3.0, 3.5), sure), question, repeat=REPEAT).chance == 0.0
+    assert assess(posterior((1.0, 1.5), sure), objective).leader == 1
+    assert assess(posterior((1.0, 2.5), sure), objective).leader == 0
+    assert assess(posterior((3.0, 3.5), sure), objective).chance == 0.0
+
+
+def test_what_costs_more_than_the_limit_is_not_good_however_fast():
+    """Of 1.0 and 1.5 s the first costs 3.0, the second 1.5; a step may cost 2."""
+    objective = fastest(log_usd=np.log((3.0, 1.0)), log_most_usd=math.log(2.0))
+    assert assess(posterior((1.0, 1.5), (1e-6, 1e-6)), objective).leader == 1
+
+
+def test_a_weighted_objective_worked_out_by_hand():
+    """10 + 5 x 2 = 20 s at 3 a second: ln 20 / 4 + 3/4 ln 60, and the shortfall of 0.5."""
+    objective = fastest(
+        1,
+        time=0.25,
+        cost=0.75,
+        log_fixed=np.log([10.0]),
+        log_steps=np.log([5.0]),
+        log_usd=np.log([3.0]),
+        quality_loss=np.array([0.5]),
+    )
+    assert objective.value(np.log([2.0])) == pytest.approx([math.log(20) / 4 + math.log(60) * 3 / 4 + 0.5])
 
 
 def test_a_measurement_moves_most_what_is_most_alike():
-    thoughts = (
-        thought(),
-        thought(batch_size=128),
-        thought(hardware="t4"),
-        thought(hardware="t4", network=0.0),
-    )
-    before = belief_of(thoughts, KINSHIP)
+    priors = (prior(), prior(batch_size=128), prior(hardware="t4"), prior(hardware="t4", network=0.0))
+    before = posterior_of(priors, CORRELATION)
     after = before.given({0: math.log(2.0)}, deviation=REPEAT)
     own, doubled, elsewhere, unlike = np.exp(after.mean)
     assert own == pytest.approx(2.0, rel=0.01)
@@ -146,113 +189,149 @@ def test_a_measurement_moves_most_what_is_most_alike():
 
 
 def test_nothing_measured_changes_nothing():
-    before = belief_of((thought(), thought(hardware="t4")), KINSHIP)
+    before = posterior_of((prior(), prior(hardware="t4")), CORRELATION)
     after = before.given({}, deviation=())
     assert np.array_equal(before.mean, after.mean)
     assert np.array_equal(before.covariance, after.covariance)
 
 
+ERRORS = ErrorModel(correlation=CORRELATION, repeat=REPEAT, quantile=1.7)
 NO_CPU = Refusal(reason="no CPU was measured", to_measure="it")
 
 
-def contender(*seconds, step=NO_CPU, is_noisy=False, **changes):
-    """A setting with repeats that took so long a step, of which others tell nothing."""
-    repeats = (
-        Own(trial=trial_spec(repeat=number), step_seconds=each, sweep="mine", is_noisy=is_noisy)
-        for number, each in enumerate(seconds)
+def candidate(*step_seconds, num_noisy=0, label="cpu, fp32", **changes):
+    """A setting with runs whose steps took so long; the first of them were disturbed."""
+    runs = tuple(
+        Run(
+            fixed_seconds=0.0,
+            step_seconds=seconds,
+            samples=7680,
+            seconds_to_target=None,
+            samples_to_target=None,
+            quality=None,
+            held_out_samples=None,
+            seed=0,
+            trial_seconds=150.0,
+            is_noisy=index < num_noisy,
+        )
+        for index, seconds in enumerate(step_seconds)
     )
-    return Contender(
-        point=point(**changes),
-        hardware=tuple(changes.items()),
-        network=0.3,
-        step=step,
-        measured=tuple(repeats),
-        price=Unpriced(reason="none"),
+    base = CandidateSetting(label=label, precision="fp32", batch_size=64, steps=120, runs=runs)
+    return replace(base, **changes)
+
+
+def job(*candidates):
+    """A job of a hundred steps."""
+    return Job(
+        where="a job",
+        sweep="example",
+        aim=None,
+        target=None,
+        samples=6400,
+        length="6,400 samples",
+        candidates=candidates,
     )
 
 
-def advice_on(*contenders):
-    terms = Terms(wish=Wish(), confidence=0.9, budget_usd=None)
-    known = {"prior": default_models().prior, "kinship": KINSHIP, "besides_seconds": None}
-    return advice_of("a job", contenders, terms, **known)
+def answer(*candidates, wish=None, confidence=0.9):
+    return recommend(job(*candidates), Criteria(wish=wish or Wish(), confidence=confidence), ERRORS)
 
 
-def test_a_job_of_too_many_settings_is_refused():
-    one = contender()
-    assert advice_on(one).winner is None
-    with pytest.raises(ConfigError, match="a job has 501 settings; advice is given on 500 at most"):
-        advice_on(*[one] * 501)
+def test_of_very_many_settings_the_most_promising_are_judged():
+    several = [candidate(1.0 + 0.01 * index, label=f"setting {index}") for index in range(520)]
+    found = answer(*reversed(several))
+    assert (len(found.standings), found.winner.setting) == (500, "setting 0")
+    assert {one.setting for one in found.left_out} == {f"setting {index}" for index in range(500, 520)}
+    assert found.left_out[0].reason == "not among the 500 most promising of 520 settings"
+    assert not any(one.may_be_best for one in found.left_out)
 
 
-def test_a_winner_is_as_sure_as_its_repeats_lie_close():
-    def advice(*factors):
-        return advice_on(contender(*factors), contender(*(1.1 * each for each in factors), precision="bf16"))
+def test_an_answer_is_as_sure_as_its_repeats_lie_close():
+    def of(*factors):
+        slower = (1.1 * factor for factor in factors)
+        return answer(candidate(*factors), candidate(*slower, label="cpu, bf16"))
 
-    close, apart = advice(1.0, 1.01, 0.99), advice(1.0, 1.5, 0.67)
-    assert [close.is_clear, apart.is_clear] == [True, False]
-    assert sentence_of(apart).endswith(
-        "below 90%: no setting that was not measured would tell much more, repeats may."
-    )
+    close, apart = of(1.0, 1.01, 0.99), of(1.0, 1.5, 0.67)
+    assert [(close.state, close.is_clear), (apart.state, apart.is_clear)] == [
+        ("settled", True),
+        ("tie", False),
+    ]
+    assert "Next: measure 6 repeats of the tied settings, about 15 min: " in sentence_of(apart)
 
 
 def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
-    prior = default_models().prior
-    (alone,), (often,) = (advice_on(contender(*[1.0] * count)).standings for count in (1, 20))
-    assert math.log(alone.high) == pytest.approx(prior.quantile * prior.repeat * math.sqrt(2))
-    learned = learned_from([0.0] * 20, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
-    assert math.log(often.high) == pytest.approx(prior.quantile * learned.deviation)
-    predicted = Estimate(low=0.5, likely=1.0, high=2.0, source="a guess")
-    (standing,) = advice_on(contender(step=predicted)).standings
-    assert standing.high == pytest.approx(2.0, rel=0.01)
+    """Of n equal runs the mean deviates by r / sqrt(n) and the next run by r; one run alone by 0.15.
+
+    A prediction whose brackets reach from half to twice the step deviates by ln 2 / 1.7, a run of it by 0.02.
+    """
+    (alone,), (often,) = (answer(candidate(*[1.0] * count)).standings for count in (1, 20))
+    assert math.log(alone.high) == pytest.approx(1.7 * math.hypot(ONE_RUN_DEVIATION, ONE_RUN_DEVIATION))
+    assert math.log(often.high) == pytest.approx(1.7 * math.hypot(REPEAT / math.sqrt(20), REPEAT))
+    deviation = math.log(2.0) / 1.7
+    (standing,) = answer(candidate(prior=prior(device=deviation, network=0.0))).standings
+    assert math.log(standing.high) == pytest.approx(1.7 * math.hypot(deviation, REPEAT))
+    assert standing.low * standing.high == pytest.approx(standing.likely**2)
 
 
-@pytest.mark.parametrize("step", [NO_CPU, Estimate(low=1e-6, likely=1.0, high=1e6, source="a guess")])
-def test_a_measurement_counts_once_whether_others_tell_of_its_setting_or_not(step):
-    prior, (one,) = default_models().prior, (contender(2.0, step=step),)
-    found = belief_in([one], prior, KINSHIP)
-    assert math.exp(found.mean[0]) == pytest.approx(2.0, rel=0.01)
-    assert found.deviation[0] == pytest.approx(prior.repeat, rel=0.01)
+@pytest.mark.parametrize("known", [None, prior(device=8.0), prior(log_seconds=-3.0)])
+def test_a_measurement_counts_once_whether_others_tell_about_its_setting_or_not(known):
+    one = candidate(2.0, prior=known)
+    model = model_of([one], job(one), Criteria(wish=Wish()), ERRORS)
+    assert math.exp(model.steps.mean[0]) == pytest.approx(200.0)  # a hundred steps of 2 s
+    assert model.steps.deviation[0] == pytest.approx(ONE_RUN_DEVIATION)
 
 
-def test_what_was_measured_beside_something_else_says_so():
-    advice = advice_on(contender(1.0, 1.0, is_noisy=True), contender(2.0, precision="bf16"))
-    assert "fp32, batch 64, measured, 2 noisy, is clear" in sentence_of(advice)
-    (table,) = tables_of(advice)
-    assert [row[1] for row in table.rows] == ["measured, 2 noisy", "measured"]
+def test_a_measured_step_corrects_the_prediction_of_another_device():
+    """The V100 takes twice the predicted step; half of the error of the network is common to both devices."""
+    measured = candidate(2.0, 2.0, label="v100", prior=prior())
+    unmeasured = candidate(label="t4", prior=prior(hardware="t4"))
+    model = model_of([measured, unmeasured], job(measured, unmeasured), Criteria(wish=Wish()), ERRORS)
+    by_hand = math.log(2.0) * 0.5 * 0.4**2 / (0.3**2 + 0.4**2 + REPEAT**2 / 2)
+    assert model.steps.mean[1] == pytest.approx(by_hand)
+
+
+def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
+    noisy = candidate(9.0, 9.0, 1.0, 1.0, num_noisy=2)
+    found = answer(noisy, candidate(2.0, 2.0, label="cpu, bf16"))
+    assert (found.state, found.chosen, found.num_noisy) == ("settled", "cpu, fp32", 2)
+    (table,) = tables_of([found])
+    assert [row[2] for row in table.rows] == ["measured, 2 noisy", "measured"]
     assert "Noisy: the host's load average" in table.note
 
 
 @pytest.mark.parametrize(
     ("wish", "budget_usd", "message"),
     [
-        ({"goal": "best"}, None, "no quality is predicted: report.goal is fastest, cheapest or balanced"),
-        ({"quality": 0.9}, None, "no quality is predicted"),
-        ({"goal": "balanced", "weight_time": 0, "weight_cost": 0}, None, "weight_cost are both 0"),
         ({}, 5.0, "budget.usd needs prices, and prices=example has none"),
         ({"goal": "cheapest"}, None, "report.goal=cheapest needs prices"),
+        ({"goal": "balanced"}, None, "report.goal=balanced needs prices"),
         ({"budget_usd": 5.0}, None, "report.budget_usd needs prices"),
     ],
 )
-def test_what_no_prediction_can_answer_is_refused(wish, budget_usd, message):
-    terms = Terms(wish=Wish(**wish), confidence=0.9, budget_usd=budget_usd)
+def test_what_needs_prices_is_refused_where_there_are_none(wish, budget_usd, message):
+    criteria = Criteria(wish=Wish(**wish), budget_usd=budget_usd)
     with pytest.raises(ConfigError, match=message):
-        terms.check(price_list(rows={}, region=None))
+        criteria.check(price_list(rows={}, region=None))
+    criteria.check(price_list())
+
+
+def test_what_needs_no_prices_is_not_refused():
+    for wish in (Wish(), Wish(goal="best"), Wish(goal="balanced", weight_cost=0.0)):
+        Criteria(wish=wish).check(price_list(rows={}, region=None))
 
 
 def test_weights_are_in_any_unit():
     found = {
-        Terms(
-            wish=Wish(goal="balanced", weight_time=3 * unit, weight_cost=unit),
-            confidence=0.9,
-            budget_usd=None,
+        Criteria(
+            wish=Wish(goal="balanced", weight_time=3 * unit, weight_cost=unit, weight_quality=4 * unit)
         ).weights
         for unit in (0.5, 1.0, 64.0)
     }
-    assert found == {(0.75, 0.25)}
+    assert found == {(0.375, 0.125, 0.5)}
 
 
 def errors(of):
-    """Eight networks on two devices at three batch sizes, each with an error that `of` tells."""
+    """Make eight networks on two devices at three batch sizes, with the errors that `of` tells."""
     demand = Demand(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
     return [
         (

@@ -57,8 +57,9 @@ def test_a_report_has_frames_sentences_and_its_page(tmp_path, monkeypatch):
     assert len(told.results) == 34
     assert set(told.comparisons["kind"]) == {"baseline", "pair"}
     [advised] = told.recommendations.to_dict("records")
-    chosen = findings_of(records, plan).advice[0].chosen
-    assert (advised["setting"], advised["seconds"]) == (chosen.label, chosen.seconds)
+    [found] = findings_of(records, plan).recommendations
+    assert (advised["state"], advised["setting"]) == (found.state, found.winner.setting)
+    assert advised["seconds"] == found.winner.seconds.median
     assert advised["quality_metric"] == "accuracy"
     assert repr(told).splitlines() == [*told.headline, "report: outputs/example/report.html"]
     assert '<a href="outputs/example/report.html">' in told._repr_html_()

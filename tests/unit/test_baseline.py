@@ -6,7 +6,6 @@ from report_cases import baseline_of, measured, plan_of, repeats
 from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.measured import measured_of
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
@@ -61,7 +60,7 @@ def test_a_ratio_is_that_of_the_setting_over_the_baseline():
     "changes",
     [
         {"data": f"real:{'ab' * 32}"},
-        {"seed": 1},
+        {"steps": 400},
         {"global_batch_size": 128},
         {"trainer": "tensorflow"},
         {"host_cpu": "Another CPU x8"},
@@ -75,8 +74,8 @@ def test_what_differs_in_anything_else_has_no_baseline(changes):
 
 
 def test_a_key_that_is_no_factor_chooses_the_baseline_and_is_the_same_on_both_sides():
-    records = [measured(seed=seed, precision=each) for seed in (0, 1) for each in ("fp32", "bf16")]
-    found = against(records, seed=0, precision="fp32")
+    records = [measured(steps=steps, precision=each) for steps in (300, 400) for each in ("fp32", "bf16")]
+    found = against(records, steps=300, precision="fp32")
     assert (len(found.compared), found.num_without) == (1, 2)
 
 
@@ -105,17 +104,13 @@ def test_without_a_baseline_nothing_is_compared_with_it():
     assert against_baseline(measured_of(frame_of([measured()])), None) == AgainstBaseline()
 
 
-def test_the_table_and_the_headline_tell_it_and_what_has_no_baseline():
+def test_the_table_tells_it_and_what_has_no_baseline():
     records = [
         *repeats(rates=SLOW),
         *repeats(rates=FAST, precision="bf16"),
-        *repeats(rates=FAST, seed=1, precision="bf16"),
+        *repeats(rates=FAST, steps=400, precision="bf16"),
     ]
     plan = plan_of(records, baseline=baseline_of(records, precision="fp32"))
-    findings = findings_of(records, plan)
-    table = {each.title: each for each in tables_of(findings)}["Against the baseline"]
-    assert table.rows == (("mnist_cnn, seed 0", "bf16", "fp32", "1.30x [1.29, 1.31]", "faster"),)
+    table = {one.title: one for one in tables_of(findings_of(records, plan))}["Against the baseline"]
+    assert table.rows == (("mnist_cnn, 300 steps", "bf16", "fp32", "1.30x [1.29, 1.31]", "faster"),)
     assert table.note.endswith("The baseline of 1 setting was not measured.")
-    assert headline_of(findings)[2] == (
-        "Against the baseline fp32 on mnist_cnn, seed 0: bf16: 1.30x [1.29, 1.31] faster."
-    )

@@ -85,3 +85,15 @@ def test_a_peer_that_says_nothing_in_time_counts_as_gone(ends):
 
 def test_a_channel_can_be_polled_as_its_socket(ends):
     assert Channel(ends[0]).fileno() == ends[0].fileno()
+
+
+def test_what_is_no_object_is_passed_over(ends):
+    ends[0].sendall(b'5\n[]\nnull\n"text"\n' + b"[" * 10**5 + b'\n{"a": 1}\n')
+    assert Channel(ends[1]).receive() == {"a": 1}
+
+
+def test_an_end_that_never_ends_its_object_is_given_up(ends, monkeypatch):
+    monkeypatch.setattr("orchestrator.train.channel.MOST_BYTES", 1000)
+    ends[0].sendall(b"x" * 2000)
+    with pytest.raises(ChannelClosedError, match=r"^the other end said more than 1,000 bytes at once$"):
+        Channel(ends[1]).receive()

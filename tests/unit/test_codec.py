@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from orchestrator.core.placement import Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult, TrialRecord
 from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
+from orchestrator.core.training import FullTraining
 
 _TPU = Device(
     name="tpu_v3_8",
@@ -41,6 +43,10 @@ _PLAN = Plan(
     forecasts=(forecast(), forecast(step_seconds=None, price=Unpriced(reason="no prices"))),
     hindcasts={"0" * 16: forecast().step},
     track_record=TrackRecord(num_inside=3, num_measured=4),
+    trainings={
+        "mnist_cnn": FullTraining(epochs=12.5, train_samples=60_000),
+        "mine": FullTraining(epochs=None, train_samples=None),
+    },
 )
 _VALUES = (
     trial_spec(workload_options={"filters": (8, 16), "bias": True, "rate": 0.5, "note": None}),
@@ -242,3 +248,9 @@ def test_what_no_reader_of_json_can_take_is_refused(text, message):
 def test_a_whole_number_that_is_no_float_is_refused():
     with pytest.raises(RecordError, match=r"started_at: expected float, found a number that is too large"):
         from_plain(TrialRecord, _changed(record(), "started_at", 10**400))
+
+
+def test_a_plan_of_before_full_trainings_were_told_is_read():
+    plain = to_plain(_PLAN)
+    del plain["trainings"]
+    assert from_plain(Plan, plain) == replace(_PLAN, trainings={})

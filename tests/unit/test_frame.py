@@ -116,7 +116,7 @@ def test_a_quality_called_precision_is_not_the_precision_of_the_arithmetic():
     frame = frame_of([record(result=train_result(quality={"precision": 0.8}))])
     assert list(frame["precision"]) == ["fp32"]
     (only,) = measured_of(frame)
-    assert (only.setting.precision, only.quality["precision"].median) == ("fp32", 0.8)
+    assert (only.setting.precision, only.quality["precision"].estimate) == ("fp32", 0.8)
 
 
 def test_a_trial_without_loss_or_quality_is_measured_all_the_same():

@@ -37,6 +37,7 @@ from report_cases import baseline_of, plan_of
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
+from orchestrator.core.wish import Wish
 
 SPENT = {"launch_seconds": 0.6, "evaluation_seconds": 0.1}
 CPU, T4 = price(node_usd_per_hour=0.36), price(node_usd_per_hour=1.80, instance="t4-box")
@@ -102,19 +103,62 @@ def test_what_the_trials_cost(findings):
     assert "4 trials cost $0.004800 for 24.00 node-seconds." in headline_of(findings)
 
 
-def test_what_is_recommended_and_how_far_it_is_ahead(findings):
-    """Whole trainings: medians (8.7 + 7.1) / 2 = 7.9 s and (2.7 + 2.3) / 2 = 2.5 s.
+def test_what_is_recommended_and_how_far_it_is_ahead():
+    """64,000 samples are 1,000 steps of 64. Fixed: launch, and the first step of 0.2 s beyond a steady one.
 
-    sqrt(8.7 x 7.1) / sqrt(2.7 x 2.3) = 7.85939 / 2.49199 = 3.15386. Logarithms differ by 0.20323 and 0.16034:
-    variances 0.020651 and 0.012855, over two values 0.010325 and 0.0064273, together 0.016753 with the root
-    0.12943. Degrees of freedom 0.016753^2 / (0.010325^2 + 0.0064273^2) = 1.897, rounded down 1: t = 12.706,
-    half width 1.64457, so from 3.1539 / 5.1788 = 0.6090 to 3.15386 x 5.17880 = 16.3332.
+                     fixed                        1,000 steps   job
+        cpu fp32 r0  0.6 + 0.2 - 0.080 = 0.720    80 s          80.720 s
+        cpu fp32 r1  0.6 + 0.2 - 0.064 = 0.736    64 s          64.736 s
+        t4  fp32 r0  0.6 + 0.2 - 0.020 = 0.780    20 s          20.780 s
+        t4  fp32 r1  0.6 + 0.2 - 0.016 = 0.784    16 s          16.784 s
+
+    Geometric means: sqrt(80.72 x 64.736) = 72.288 and sqrt(20.78 x 16.784) = 18.675 s; at 0.0001 and 0.0005 a
+    second 0.0072288 and 0.0093377 USD.
+
+    Logarithms differ by ln(80.72 / 64.736) = 0.22067 and ln(20.78 / 16.784) = 0.21356. With one degree of
+    freedom t = 12.706, and half an interval is 12.706 x difference / sqrt(2) / sqrt(2): 1.40191 and 1.35677.
+    So the CPU takes from 72.288 / e^1.40191 = 17.792 to 293.70 s, the T4 from 4.8087 to 72.529 s.
+
+    The CPU takes 72.288 / 18.675 = 3.8707 times as long, whose logarithm is 1.35344. Normal deviations with
+    those intervals are 1.40191 / 1.95996 = 0.71527 and 0.69224, together 0.99540: the half interval is
+    1.95095, from 3.8707 / 7.0354 = 0.5502 to 27.232. The T4 is within 5% of the best with the chance of a
+    normal number below (1.35344 + ln 1.05) / 0.99540 = 1.4087: 92.0%. The CPU is faster with that of one
+    below -1.35344 / 0.99540 = -1.3597: 8.7%, above 2.5%, so it is a tie. The quotient of the costs is
+    0.0093377 / 0.0072288 = 1.2917, its logarithm 0.25599: the CPU is cheaper with the chance of a normal
+    number below 0.25599 / 0.99540 = 0.2572: 60%, which shows nothing.
+
+    Five repeats take three more of each: 3 x (10.0 + 7.5) / 2 = 26.25 s and 3 x (3.0 + 2.5) / 2 = 8.25 s,
+    34.5 s in all. They are billed as 3 x 9 = 27 s and 3 x 3 = 9 s: 27 x 0.0001 + 9 x 0.0005 = 0.0072 USD.
     """
-    assert headline_of(findings)[1] == (
-        "Recommended on mnist_cnn (fastest): t4, torch_ddp, fp32: 2.500 s, $0.001500, accuracy 0.9700. "
-        "Against the runner-up cpu, torch_ddp, fp32 (7.900 s): 3.15x [0.61, 16.33], too few repeats, over "
-        "2 repeats each of the whole training."
+    found = records()
+    findings = findings_of(found, plan_of(found), Wish(samples=64_000))
+    (answer,) = findings.recommendations
+    t4, cpu = answer.standings
+    assert (t4.setting, cpu.setting) == ("t4, torch_ddp, fp32", "cpu, torch_ddp, fp32")
+    assert (answer.state, answer.chosen, answer.chosen_by) == ("tie", t4.setting, "")
+    assert bounds(cpu.seconds) == pytest.approx((17.792, 72.288, 293.70), rel=1e-4)
+    assert bounds(t4.seconds) == pytest.approx((4.8087, 18.675, 72.529), rel=1e-4)
+    assert (cpu.usd.median, t4.usd.median) == pytest.approx((0.0072288, 0.0093377), rel=1e-4)
+    assert bounds(answer.ahead) == pytest.approx((0.5502, 3.8707, 27.232), rel=1e-3)
+    assert t4.chance == pytest.approx(0.920, abs=0.02)
+    assert (answer.next_step.usd, answer.next_step.hours) == pytest.approx((0.0072, 34.5 / 3600))
+    told = headline_of(findings)[0]
+    assert told.startswith(
+        "Tie: t4, torch_ddp, fp32, for mnist_cnn (fastest). The measurements do not separate it from cpu, "
+        "torch_ddp, fp32. Nothing else separates them; its mean is the best. It takes "
+        "18.68 s [4.809, 72.53], $0.009338, accuracy 0.9700 after 6,400 samples, for 64,000 samples, as "
+        "`report.samples` asks. "
+        "Against cpu, torch_ddp, fp32: 3."
     )
+    assert (
+        "], no difference shown. Next: measure 5 repeats of the tied settings, about $0.0072 and 34 s: "
+        in told
+    )
+    assert told.endswith("sweep.repeats=5")
+
+
+def bounds(spread):
+    return (spread.low, spread.median, spread.high)
 
 
 def test_dollars_to_the_target():

@@ -83,3 +83,14 @@ def test_without_a_prediction_there_is_neither_table_nor_sentence():
     findings = found([measured()])
     assert not [each for each in tables_of(findings) if each.title == "Predicted, then measured"]
     assert not [each for each in headline_of(findings) if "predicted" in each]
+
+
+def test_what_a_busy_host_slowed_down_judges_no_prediction_in_the_headline():
+    busy = {"load_average": (9.0, 9.0)}
+    records = [measured(step_seconds=0.002), measured("tensorflow", step_seconds=0.005, recorded=busy)]
+    findings = found(records, torch_ddp=0.0019, tensorflow=0.0019)
+    assert "1 of 2 measurements in the interval" in table_of(findings).note
+    told = [line for line in headline_of(findings) if "predicted" in line and line.startswith("mnist_cnn, ")]
+    assert told == [
+        "mnist_cnn, cpu, torch_ddp, fp32: predicted 1.900 [0.950, 3.800] ms a step, measured 2.000."
+    ]

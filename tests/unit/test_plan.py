@@ -4,10 +4,12 @@ import pytest
 from builders import record
 from plan_values import T4, environment, held, here, planned, point
 
+from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.placement import Aim, Failed
+from orchestrator.core.placement import Aim, Failed, Plan
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Rerun
+from orchestrator.core.training import FullTraining
 
 
 def finished(placement, **changes):
@@ -225,3 +227,21 @@ def test_a_plan_knows_which_quality_counts_of_each_workload():
     found = planned(point(), point(workload="mnist_gan"), repeats=1)
     assert found.aims["mnist_cnn"] == Aim(metric="accuracy", higher_is_better=True)
     assert found.aims["mnist_gan"] == Aim(metric="frechet_distance", higher_is_better=False)
+
+
+def test_a_plan_knows_the_full_training_of_each_workload():
+    needed = {("workloads.data.mnist:MNIST", "auto"): 60_000, ("workloads.data.imdb:IMDB", "auto"): None}
+    found = planned(
+        point(steps=500), point(workload="mnist_gan"), point(workload="imdb_bigru"), train_samples=needed
+    )
+    assert found.trainings == {
+        "mnist_cnn": FullTraining(epochs=15, train_samples=60_000),
+        "mnist_gan": FullTraining(epochs=30, train_samples=60_000),
+        "imdb_bigru": FullTraining(epochs=4, train_samples=None),
+    }
+    assert to_json(from_json(Plan, to_json(found))) == to_json(found)
+
+
+def test_a_workload_that_has_no_trial_has_no_full_training():
+    found = planned(point(workload="lenet5", workload_options={"image_size": 8}))
+    assert (len(found.skipped), found.trainings) == (1, {})

@@ -1,5 +1,7 @@
 """Forecasts as a reader meets them: marked, apart from what was measured, and beside it."""
 
+import re
+
 import pytest
 from price_values import price
 from report_cases import forecast, measured, plan_of, repeats
@@ -7,6 +9,7 @@ from report_cases import forecast, measured, plan_of, repeats
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.headline import headline_of
 from orchestrator.analysis.predicted import predicted_of, predicted_table
+from orchestrator.analysis.recommendation.tables import RANKED as SETTINGS
 from orchestrator.analysis.wording import UNKNOWN
 from orchestrator.core.price import Unpriced
 from orchestrator.core.spec import TimingSpec
@@ -29,9 +32,9 @@ def table(records, forecasts, title):
     return one
 
 
-def told(records, forecasts, goal="fastest"):
-    (sentence,) = [each for each in headline_of(found(records, forecasts, goal)) if "Predicted" in each]
-    return sentence
+def answered(records, forecasts, goal="fastest"):
+    """Give the first sentence of the headline."""
+    return headline_of(found(records, forecasts, goal))[0]
 
 
 def test_a_row_has_step_hours_and_dollars_of_a_trial_and_what_they_stand_on():
@@ -83,73 +86,97 @@ def test_of_a_training_in_phases_a_step_of_the_last_is_told_and_no_hours():
     assert (total["workload"], total["trials"]) == ("all with hours", "2")
 
 
-def test_what_is_predicted_stands_after_what_was_measured_and_each_says_which_it_is():
+def test_what_is_predicted_stands_beside_what_was_measured_and_each_says_which_it_is():
+    """900,000 samples are 14,062.5 steps of 2 ms, 28.1 s, and 0.6 + (0.2 - 0.01) s as on the CPU."""
     records = [
         measured(step_seconds=0.01, price=price()),
         measured("noop", step_seconds=0.001, placed={"trains": False}),
     ]
-    rows = rows_of(table(records, [forecast(), TPU], "Measured and predicted"))
-    assert [(each["setting"], each["known by"]) for each in rows] == [
-        ("cpu, torch_ddp, fp32", "measured"),
-        ("t4, fp32", "predicted"),
-    ]
-    assert rows[1]["samples/s"] == "32,000 [16,000, 64,000]"
-    assert rows[1]["$/M samples"] == "0.03125 [0.01562, 0.06250] hypothetical"
-    assert {each.title for each in tables_of(found(records, [TPU]))} == {
+    predicted, known = rows_of(table(records, [forecast(), TPU], SETTINGS))
+    assert (predicted["setting"], predicted["known by"]) == ("t4, fp32", "predicted")
+    assert (known["setting"], known["known by"]) == ("cpu, torch_ddp, fp32", "measured")
+    assert predicted["time"].value == pytest.approx(28.9, rel=0.05)
+    assert re.fullmatch(r"2\d\.\d s \[1[456]\.\d, 5[678]\.\d\]", predicted["time"])
+    assert predicted["cost $"].value == pytest.approx(0.0289, rel=0.05)
+    assert predicted["cost $"].endswith("] hypothetical")
+    (refused,) = rows_of(table(records, [forecast(), TPU], "Not judged"))
+    assert (refused["setting"], refused["why"]) == ("tpu_v3_8, fp32", "no TPU was measured")
+    assert {one.title for one in tables_of(found(records, [TPU]))} == {
         "Measured",
+        "Not judged",
         "Predicted",
         "Prices",
         "Cost",
     }
 
 
-def test_a_sentence_says_that_the_fastest_was_only_predicted():
-    assert told([measured(step_seconds=0.01)], [forecast(step_seconds=0.02, device="v100"), forecast()]) == (
-        "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is likely the "
-        "fastest, with 2.000 [1.000, 4.000] ms a step: 5.00x [2.49, 10.06] faster than cpu, torch_ddp, fp32, "
-        "the fastest measured."
-    )
-    assert "0.77x [0.38, 1.55], perhaps not faster than" in told(repeats(rates=(41_600.0,)), [forecast()])
-    assert "0.20x [0.10, 0.40], not faster than" in told([measured(step_seconds=0.0004)], [forecast()])
-    assert told([], [forecast()]).endswith("is likely the fastest, with 2.000 [1.000, 4.000] ms a step.")
+def test_the_first_sentence_says_that_the_fastest_was_only_predicted():
+    slower = forecast(step_seconds=0.02, device="v100")
+    told = answered([measured(step_seconds=0.01)], [slower, forecast()])
+    assert told.startswith("Not settled, for mnist_cnn (fastest). ")
+    assert "Predicted, not measured, and with this chance as good as the best: t4, fp32 (>99%)." in told
+    assert "v100" not in told
+    assert "Predicted, not measured" in answered([], [forecast()])
+    assert "redicted" not in answered([measured(step_seconds=0.0004)], [forecast()])
 
 
-def test_a_ratio_to_what_was_measured_is_as_wide_as_both_and_says_what_was_noisy():
-    noisy = {"load_average": (9.0, 9.0)}
-    records = [
-        measured(step_seconds=seconds, repeat=repeat, recorded=noisy)
-        for repeat, seconds in enumerate((0.005, 0.010, 0.020))
-    ]
-    assert told(records, [forecast()]).endswith(
-        "5.00x [1.25, 20.00] faster than cpu, torch_ddp, fp32, the fastest measured, 3 noisy."
-    )
-    first, _ = rows_of(table(records, [forecast()], "Measured and predicted"))
-    assert first["known by"] == "measured, 3 noisy"
+def test_a_chance_comes_from_both_intervals():
+    """The CPU takes 0.80 + 21.63 = 22.43 s, the T4 likely 0.80 + 28.13 = 28.93 s.
+
+    The logarithm of one run has the deviation 0.15. Half and twice the step hold 90 of 100: its logarithm has
+    ln 2 / 1.645 = 0.421, and the steps are 28.13 / 28.93 of the job: 0.410. The CPU is within 5% of the best
+    with the chance of a normal number below (ln(28.93 / 22.43) + ln 1.05) / hypot(0.15, 0.410) = 0.694: 76%.
+    """
+    (answer,) = found(repeats(rates=(41_600.0,)), [forecast()]).recommendations
+    known, predicted = answer.standings
+    assert (known.provenance, predicted.provenance) == ("measured", "predicted")
+    assert known.chance == pytest.approx(0.756, abs=0.03)
+    assert predicted.chance == pytest.approx(1 - 0.756, abs=0.07)  # both are good where they lie close
+
+
+def test_what_was_noisy_says_so_beside_a_prediction():
+    busy = {"load_average": (9.0, 9.0)}
+    records = [measured(step_seconds=0.005, recorded=busy), measured(step_seconds=0.010, repeat=1)]
+    _, known = rows_of(table(records, [forecast()], SETTINGS))
+    assert known["known by"] == "measured, 1 noisy"
+    assert known["time"].value == pytest.approx(0.79 + 140.625, rel=0.001)  # of the quiet one alone
+    assert "Noisy: the host's load average" in table(records, [forecast()], SETTINGS).note
 
 
 def test_of_costs_it_says_the_cheapest_if_that_is_asked_for():
     dear = forecast(device="v100", step_seconds=0.001, price=price(node_usd_per_hour=36.0))
     records = [measured(step_seconds=0.01, price=price())]
-    assert told(records, [dear, forecast()], "cheapest") == (
-        "Predicted, not measured, on mnist_cnn: of the devices that are not here t4, fp32 is likely the "
-        "cheapest, with $0.03125 [0.01562, 0.06250] hypothetical per million samples: 5.00x [2.49, 10.06] "
-        "cheaper than cpu, torch_ddp, fp32, the cheapest measured."
-    )
-    assert "per million samples." in told([measured()], [forecast()], "cheapest")
+    told = answered(records, [dear, forecast()], "cheapest")
+    assert told.startswith("Not settled, for mnist_cnn (cheapest). ")
+    assert "as good as the best: t4, fp32 (>99%)." in told
+    assert "as good as the best: v100, fp32 (" in answered(records, [dear, forecast()])
     without = [forecast(price=Unpriced(reason="no row"))]
-    assert not [each for each in headline_of(found(records, without, "cheapest")) if "Predicted" in each]
+    assert "Predicted, not measured" not in answered(records, without, "cheapest")
+    (left,) = found(records, without, "cheapest").recommendations[0].left_out
+    assert (left.setting, left.reason, left.may_be_best) == ("t4, fp32", "no row", True)
 
 
-@pytest.mark.parametrize(("goal", "comparative"), [("fastest", "faster"), ("cheapest", "cheaper")])
-def test_predictions_with_overlapping_brackets_are_not_ranked(goal, comparative):
-    others = [forecast(device="v100", step_seconds=seconds) for seconds in (0.007, 0.009)]
-    several = told([measured(price=price())], [forecast(), forecast(device="l4"), *others], goal)
-    assert several.endswith(f" measured. By the brackets 2 others may be {comparative}.")
-    assert "By the brackets" not in told([], [forecast(), others[1]], goal)
+@pytest.mark.parametrize("goal", ["fastest", "cheapest"])
+def test_predictions_with_overlapping_intervals_share_the_chance(goal):
+    slow = forecast(device="v100", step_seconds=0.02)
+    records = [measured(step_seconds=0.1, price=price())]
+    (answer,) = found(records, [forecast(), forecast(device="l4"), slow], goal).recommendations
+    chances = {one.setting: one.chance for one in answer.standings}
+    assert chances["t4, fp32"] == pytest.approx(0.5, abs=0.1)
+    assert chances["l4, fp32"] == pytest.approx(0.5, abs=0.1)
+    assert chances["v100, fp32"] < 0.01
+    (reason,) = answer.reasons
+    assert "t4, fp32 (" in reason
+    assert "l4, fp32 (" in reason
+    assert "v100" not in reason
 
 
 def test_nothing_is_recommended_on_a_prediction():
     records = [*repeats(rates=(1300.0,)), *repeats("tensorflow", rates=(1000.0,))]
-    (advice,) = found(records, [forecast()]).advice
-    assert advice.chosen.label == "cpu, torch_ddp, fp32"
-    assert {each.label for each in advice.job.candidates} == {"cpu, torch_ddp, fp32", "cpu, tensorflow, fp32"}
+    (answer,) = found(records, [forecast()]).recommendations
+    assert (answer.winner.setting, answer.winner.provenance) == ("t4, fp32", "predicted")
+    assert (answer.state, answer.chosen) == ("not settled", "cpu, torch_ddp, fp32")
+    remarks = {row["setting"]: row["remarks"] for row in rows_of(table(records, [forecast()], SETTINGS))}
+    assert remarks["t4, fp32"] == ""
+    assert remarks["cpu, torch_ddp, fp32"].startswith("best measured")
+    assert "recommended" not in "".join(remarks.values())

@@ -132,7 +132,7 @@ def test_a_list_that_cannot_be_is_refused(changes, message):
 def test_a_row_that_cannot_be_is_refused_and_named(row, message):
     with pytest.raises(ConfigError) as raised:
         price_list(rows={"here": {"box": row}})
-    assert str(raised.value) == f"prices=example: box in here: {message}"
+    assert str(raised.value) == f"conf/prices/example.yaml: box in here: {message}"
 
 
 def test_a_spot_price_close_to_that_on_demand_can_be_confirmed():

@@ -3,9 +3,11 @@
 import sys
 from dataclasses import replace
 
+import processes
 import pytest
 
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute import probe
 from orchestrator.execute.probe import trainer_environment
 from orchestrator.train.registry import trainer_info
 
@@ -88,3 +90,23 @@ def test_an_interpreter_named_by_a_relative_path_is_kept_by_its_absolute_one(pro
 
 def test_an_interpreter_whose_name_is_too_long_is_not_there():
     assert trainer_environment(needing("numpy"), python="x" * 5000).missing.startswith("no Python at xxx")
+
+
+@pytest.mark.parametrize(
+    "lines", [("sleep 600",), ("sleep 600 &", "sleep 600"), ("cat /dev/zero &", "sleep 600")]
+)
+def test_an_interpreter_that_does_not_answer_is_ended_with_all_that_it_started(program, monkeypatch, lines):
+    monkeypatch.setattr(probe, "_PROBE_SECONDS", 0.5)
+    python = program(*lines)
+    with processes.family(monkeypatch):  # at its end none may be left
+        found = trainer_environment(needing("numpy"), python=python)
+    assert found.missing == f"{python} does not answer (TimeoutError); get it with: pip install torch"
+    assert found.versions == {}
+
+
+def test_an_interpreter_that_has_answered_leaves_nothing_behind(program, monkeypatch):
+    python = program("sleep 600 &", f'exec {sys.executable} "$@"')
+    with processes.family(monkeypatch):
+        found = trainer_environment(needing("numpy"), python=python)
+    assert found.missing is None
+    assert set(found.versions) == {"python", "numpy"}

@@ -29,7 +29,7 @@ OURS = {
     "li",
 }
 OURS |= {"h1", "h2", "h3", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "dl", "dt", "dd"}
-OURS |= {"a", "span", "header", "main", "nav", "figure", "figcaption"}
+OURS |= {"a", "span", "header", "main", "nav", "figure", "figcaption", "pre", "code"}
 
 
 class Page(HTMLParser):
@@ -73,9 +73,12 @@ def test_an_attack_is_shown_as_text():
 
 
 def test_an_attack_inside_a_figure_stays_json():
-    bars, front, curves, timeline = Page(page_of(hostile)).blocks
+    time, cost, quality, bars, curves, timeline = Page(page_of(hostile)).blocks
+    for panel in (time, cost, quality):
+        for marks in panel["data"]:
+            assert all("&lt;/script&gt;" in words for words in (*marks["y"], *marks["text"]))
+    assert [len(marks["y"]) for marks in time["data"]] == [2, 1]
     assert "&lt;/script&gt;" in bars["data"][0]["y"][0]  # Plotly reads markup, and shows this
-    assert "&lt;/script&gt;" in front["data"][1]["text"][0]
     assert "&lt;/script&gt;" in curves["data"][0]["name"]
     assert "&lt;/script&gt;" in timeline["data"][0]["customdata"][0][0]
     assert any("&lt;/script&gt;" in each for each in timeline["layout"]["yaxis"]["ticktext"])
@@ -137,13 +140,17 @@ def test_the_figures_are_what_plotly_knows():
 
 
 def test_a_page_of_many_settings_shows_some_bars_and_curves_and_says_so():
-    records = [measured(seed=seed, step_seconds=0.01 + seed * 1e-4) for seed in range(70)]
+    records = [
+        measured(trainer_options={"index": str(index)}, step_seconds=0.01 + index * 1e-4)
+        for index in range(70)
+    ]
     page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
-    bars, front, curves, _ = page.blocks
+    time, _, bars, curves, _ = page.blocks
     assert len(bars["data"][0]["x"]) == len(curves["data"]) == 60
     assert min(bars["data"][0]["x"]) == pytest.approx(64 / (0.01 + 59e-4))
-    assert len(front["data"][1]["x"]) == 70
+    assert len(time["data"][0]["x"]) == 40
     assert any(" It shows 60 of 70 settings, the fastest." in words for words in page.text)
+    assert any(" 30 settings with lower chances are left out." in words for words in page.text)
 
 
 def test_a_sweep_without_measurements_does_not_carry_plotly():

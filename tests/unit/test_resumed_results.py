@@ -53,8 +53,8 @@ def test_what_a_resumed_repeat_cost_is_not_that_of_a_job():
 def test_results_and_their_note_say_resumed():
     records = [measured(), measured("tensorflow", recorded=RESUMED)]
     assert sorted(cells(records, "Measured", "over")) == ["15 blocks", "15 blocks, resumed"]
-    (first, *_) = tables_of(findings_of(records, plan_of(records)))
-    assert "Resumed: a worker was lost and the training went on from a checkpoint." in first.note
+    (table,) = (one for one in tables_of(findings_of(records, plan_of(records))) if one.title == "Measured")
+    assert "Resumed: a worker was lost and the training went on from a checkpoint." in table.note
 
 
 def test_repeats_count_those_that_were_resumed():
@@ -93,7 +93,7 @@ def test_the_screen_tells_where_a_trial_went_on_from_and_what_was_refused():
     console = Console(file=io.StringIO(), width=200)
     notes = ("the checkpoint of step 60 is damaged: its hash is another",)
     told = record(result=train_result(checkpoint_notes=notes, **RESUMED))
-    with watching(console, [told.placement]) as watcher:
+    with watching(console, [told.placement], ledger="records.jsonl") as watcher:
         watcher.started(Attempt(placement=told.placement, number=2))
         watcher.ended(told)
     assert f"accuracy 0.970, resumed from step 50, {notes[0]}  [" in console.file.getvalue()

@@ -44,14 +44,14 @@ def test_every_field_of_a_trial_is_changed_here():
     assert set(OTHERS) == {each.name for each in fields(TrialSpec)}
 
 
-@pytest.mark.parametrize("name", [name for name in OTHERS if name != "repeat"])
+@pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("seed", "repeat")])
 def test_trials_that_differ_have_different_settings(name):
     for value in OTHERS[name]:
         assert setting_of(trial_with(**{name: value})) != setting_of(trial_spec())
 
 
-def test_repeats_have_the_same_setting():
-    assert setting_of(trial_spec(repeat=1)) == setting_of(trial_spec())
+def test_seeds_and_repeats_have_the_same_setting():
+    assert setting_of(trial_spec(repeat=1)) == setting_of(trial_spec(seed=7)) == setting_of(trial_spec())
 
 
 changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]) for name in OTHERS})
@@ -75,11 +75,11 @@ def test_a_name_says_what_is_unusual_and_what_differs():
     trial = trial_spec(num_workers=2, seed=7, repeat=1, trainer_options={"strategy": "mirrored"})
     shorter = replace(trial, steps=100, timing=TimingSpec(warmup_steps=1))
     assert namer([trial])(trial) == (
-        "mnist_cnn cpu torch_ddp fp32 2 workers seed 7 trainer.strategy=mirrored repeat 1"
+        "mnist_cnn cpu torch_ddp fp32 2 workers trainer.strategy=mirrored seed 7 repeat 1"
     )
     assert namer([trial, shorter])(shorter) == (
-        "mnist_cnn cpu torch_ddp fp32 2 workers 100 steps seed 7 trainer.strategy=mirrored "
-        "measure.warmup_steps=1 repeat 1"
+        "mnist_cnn cpu torch_ddp fp32 2 workers 100 steps trainer.strategy=mirrored "
+        "measure.warmup_steps=1 seed 7 repeat 1"
     )
 
 

@@ -6,10 +6,13 @@ from price_values import price
 from report_cases import baseline_of, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.headline import facts_of, headline_of
 from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.core.errors import FAILURE_KINDS
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.core.result import Failure
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.plan.answers import would_fail_again
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 FAILED = Failure(kind="oom", message="the host killed it")
@@ -23,21 +26,21 @@ def rows_of(table):
     return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
 
 
-def headline(records, **changes):
-    """Without what it recommends, which has tests of its own."""
-    told = headline_of(findings_of(records, plan_of(records, **changes)))
-    return tuple(each for each in told if not each.startswith("Recommended"))
+def facts(records, **changes):
+    """Leave out the answers, which have tests of their own."""
+    return facts_of(findings_of(records, plan_of(records, **changes)))
 
 
 def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     records, plan = tpu_vs_gpu()
     assert [each.title for each in tables_of(findings_of(records, plan))] == [
+        "Settings of the job",
+        "Measure next",
         "Measured",
         "Compared",
         "Against the baseline",
         "Speed-up by device and precision",
-        "Time, cost and quality",
-        "Measured and predicted",
+        "Not judged",
         "Predicted",
         "Cost",
         "Prices",
@@ -72,7 +75,7 @@ def test_a_measured_row_has_its_numbers_with_units_in_the_headers():
         "set-up s": "0.5000",
         "final loss": "0.1000",
         "epoch s": "0.6250",
-        "accuracy": "0.9700",
+        "accuracy": "0.9700 [0.9575, 0.9789]",
         "over": "6 blocks",
     }
 
@@ -89,16 +92,16 @@ def test_numbers_that_not_all_have_get_a_column_where_one_has_them():
 def test_what_is_the_same_in_all_rows_is_told_once():
     note = tables([record()])["Measured"].note
     assert (
-        "workload mnist_cnn, workers 1, batch 64, steps 120, seed 0, timing measure.max_blocks=6, "
+        "workload mnist_cnn, workers 1, batch 64, steps 120, timing measure.max_blocks=6, "
         "data synthetic 1, host Some CPU x2." in note
     )
 
 
 def test_what_differs_is_a_column():
-    records = [measured(seed=0, num_workers=1), measured(seed=7, num_workers=2)]
-    assert {(row["seed"], row["workers"]) for row in rows_of(tables(records)["Measured"])} == {
-        ("0", "1"),
-        ("7", "2"),
+    records = [measured(steps=300, num_workers=1), measured(steps=400, num_workers=2)]
+    assert {(row["steps"], row["workers"]) for row in rows_of(tables(records)["Measured"])} == {
+        ("300", "1"),
+        ("400", "2"),
     }
 
 
@@ -112,12 +115,12 @@ def test_a_rehearsal_has_no_times_and_says_what_stood_in():
 
 def test_rehearsals_that_differ_in_more_than_their_precision_have_a_row_each():
     rows = rows_of(
-        tables([rehearsed(), rehearsed(num_workers=2, replicas=2), rehearsed(seed=3)])["Rehearsed"]
+        tables([rehearsed(), rehearsed(num_workers=2, replicas=2), rehearsed(steps=300)])["Rehearsed"]
     )
     assert [row["workload"] for row in rows] == [
-        "mnist_cnn, 1 worker, seed 0",
-        "mnist_cnn, 2 workers, seed 0",
-        "mnist_cnn, 1 worker, seed 3",
+        "mnist_cnn, 1 worker, 120 steps",
+        "mnist_cnn, 2 workers, 120 steps",
+        "mnist_cnn, 1 worker, 300 steps",
     ]
 
 
@@ -127,6 +130,29 @@ def test_a_failed_rehearsal_is_a_failure_and_a_rehearsal():
     (row,) = rows_of(found["Failed"])
     assert (row["class"], row["cause"]) == ("oom", "the host killed it")
     assert row["log"] == "logs/0123456789abcdef/attempt_1"
+
+
+@pytest.mark.parametrize("kind", FAILURE_KINDS)
+def test_a_failed_trial_says_what_really_runs_it_again(kind):
+    """The plan is asked: what would fail again is not run by the same command."""
+    environment = TrainerEnvironment(python="python", versions={}, missing=None)
+    failed = record(failure=Failure(kind=kind, message="no luck"), environment={"code_sha256": "ab"})
+    (row,) = rows_of(tables([failed])["Failed"])
+    is_left_alone = would_fail_again(failed, environment, code_sha256="ab")
+    assert (f"--rerun {failed.trial_id}" in row["to run it again"]) == is_left_alone
+    assert row["to run it again"].startswith("the same command")
+
+
+def test_a_trial_that_the_budget_stopped_needs_more_of_it():
+    failed = record(failure=Failure(kind="budget", message="told to leave: budget.usd=5 is spent"))
+    (row,) = rows_of(tables([failed])["Failed"])
+    assert row["to run it again"] == "the same command with a higher cap: the cause names it"
+
+
+def test_how_all_failed_trials_are_run_again_is_told_only_where_the_same_command_does_not_do_it():
+    own, hosts = (Failure(kind=kind, message="no luck") for kind in ("diverged", "worker_lost"))
+    assert "--rerun-failed runs all of them again" in tables([record(failure=own)])["Failed"].note
+    assert "--rerun" not in tables([record(failure=hosts)])["Failed"].note
 
 
 def test_equal_reasons_are_one_row_with_a_count_and_some_names():
@@ -148,16 +174,13 @@ def test_a_warning_of_the_plan_is_told():
 
 def test_the_headline_counts_every_point_once():
     records, plan = tpu_vs_gpu()
-    assert (
-        headline_of(findings_of(records, plan))[0]
-        == "30 trials measured, 3 rehearsed, 1 failed, 4 points skipped."
-    )
+    answer, counts, *_ = headline_of(findings_of(records, plan))
+    assert answer.startswith("Not settled, for mnist_cnn (fastest). ")
+    assert counts == "30 trials measured, 3 rehearsed, 1 failed, 4 points skipped."
 
 
 def test_repeats_that_differ_are_a_verdict_with_its_interval():
     records = repeats("torch_ddp", rates=FAST) + repeats("tensorflow", rates=SLOW)
-    said = "By trainer on mnist_cnn: torch_ddp against tensorflow: 1.30x [1.29, 1.31] faster."
-    assert headline(records)[1:] == (said,)
     (row,) = rows_of(tables(records)["Compared"])
     assert row == {
         "by": "trainer",
@@ -170,24 +193,14 @@ def test_repeats_that_differ_are_a_verdict_with_its_interval():
 
 
 def test_one_repeat_each_is_no_verdict():
-    assert headline([measured("torch_ddp"), measured("torch_xla")])[1:] == (
-        "By trainer on mnist_cnn: torch_ddp against torch_xla: 2.18x, too few repeats.",
-    )
+    (row,) = rows_of(tables([measured("torch_ddp"), measured("torch_xla")])["Compared"])
+    assert (row["first"], row["second"]) == ("torch_ddp", "torch_xla")
+    assert (row["ratio"], row["verdict"]) == ("2.18x", "too few repeats")
 
 
 def test_what_differs_in_two_things_is_not_compared():
     records = [measured(), measured("tensorflow", precision="bf16"), record(spec=trial_spec(seed=1))]
-    assert headline(records)[1:] == ()
     assert "Compared" not in tables(records)
-
-
-def test_a_headline_says_six_comparisons_and_how_many_there_are():
-    records = [
-        measured(precision=precision, seed=seed) for seed in range(8) for precision in ("fp32", "bf16")
-    ]
-    told = headline(records)[1:]
-    assert len(told) == 7
-    assert told[-1] == "2 comparisons more in the table of comparisons."
 
 
 def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
@@ -206,7 +219,9 @@ def test_a_trainer_that_trains_nothing_is_shown_and_wins_nothing():
     records = [measured(), measured("noop", step_seconds=1e-6, placed={"trains": False})]
     assert [row["trainer"] for row in rows_of(tables(records)["Measured"])] == ["torch_ddp", "noop"]
     assert "Trains nothing, and is compared with nothing: noop." in tables(records)["Measured"].note
-    assert headline(records)[1:] == ()
+    assert "Compared" not in tables(records)
+    ((only,),) = (found.standings for found in findings_of(records, plan_of(records)).recommendations)
+    assert only.setting == "cpu, torch_ddp, fp32"
 
 
 def test_any_quality_has_a_column_that_no_other_column_is_called():
@@ -216,7 +231,7 @@ def test_any_quality_has_a_column_that_no_other_column_is_called():
 
 
 def test_the_headline_tells_failures_and_devices_that_are_not_here():
-    told = headline([rehearsed(), rehearsed(device="tpu_v3_8", failure=FAILED)])
+    told = facts([rehearsed(), rehearsed(device="tpu_v3_8", failure=FAILED)])
     assert told[1:] == (
         "Failed: 1 oom. Causes and logs are in the table of failures.",
         "Not measured, for they are not here: t4, tpu_v3_8. Their code path ran on the CPU, untimed.",
@@ -225,7 +240,7 @@ def test_the_headline_tells_failures_and_devices_that_are_not_here():
 
 def test_trials_of_the_plan_that_did_not_run_are_counted():
     plan = plan_of([record()])
-    assert headline_of(findings_of([], plan))[0].endswith("0 points skipped, 1 not run yet.")
+    assert facts_of(findings_of([], plan))[0].endswith("0 points skipped, 1 not run yet.")
 
 
 def test_trials_that_the_plan_does_not_ask_for_are_counted_and_not_shown():
@@ -250,4 +265,9 @@ def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice
     assert len(found.against.compared) == 1
     assert [set(each.cells) for each in found.matrices] == [{("cpu", "fp32"), ("cpu", "bf16")}]
     assert (found.scaling, found.step_costs) == ((), ())
-    assert [len(each.job.candidates) for each in found.advice] == [2]
+    answer, failed = found.recommendations
+    assert [(one.setting, one.num_runs) for one in answer.standings] == [
+        ("cpu, torch_ddp, bf16", 1),
+        ("cpu, torch_ddp, fp32", 1),
+    ]
+    assert (failed.standings, failed.chosen) == ((), None)

@@ -37,6 +37,7 @@ def test_seeds_are_one_row_with_their_median_and_range():
         "steps to target": "20 [10, 30]",
         "best quality": "0.9000 [0.9000, 0.9500]",
         "evaluation s": "0.5000",
+        "training s by seed": "0: 1.000; 1: 3.000; 2: 2.000",
         "over": "3 trainings, 3 seeds",
     }
 

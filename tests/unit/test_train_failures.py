@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.core.errors import TrialError
-from orchestrator.train.failures import kind_of
+from orchestrator.train.failures import kind_of, line_of
 
 
 class ResourceExhaustedError(Exception):
@@ -25,3 +25,15 @@ class ResourceExhaustedError(Exception):
 )
 def test_an_exception_has_the_kind_of_its_cause(error: Exception, kind: str) -> None:
     assert kind_of(error) == kind
+
+
+class BrokenError(BaseException):
+    """Cannot be shown."""
+
+    def __str__(self) -> str:
+        raise OSError("broken")
+
+
+def test_an_error_that_cannot_be_shown_has_a_kind_and_a_line() -> None:
+    assert kind_of(BrokenError()) == "error"
+    assert line_of(BrokenError()) == "BrokenError: its __str__ raised OSError"

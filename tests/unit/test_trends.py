@@ -57,7 +57,9 @@ def test_names_of_users_are_shown_as_text():
 
 
 def test_a_figure_of_many_says_how_many_it_shows():
-    records = [measured(global_batch_size=batch, seed=seed) for batch in (64, 128) for seed in range(13)]
+    records = [
+        measured(global_batch_size=batch, steps=300 + each) for batch in (64, 128) for each in range(13)
+    ]
     (figure,) = step_cost_figures(step_costs_of(measured_of(frame_of(records))))
     assert len(figure.plot["data"]) == 12
     assert figure.caption.endswith("It shows 12 of 13 sets of batches, the first.")
@@ -65,7 +67,7 @@ def test_a_figure_of_many_says_how_many_it_shows():
 
 def test_labels_are_shortened_unless_that_makes_them_alike():
     assert shortened(["x" * 40, "y"]) == ["x" * 32 + "…", "y"]
-    long = ["torch_ddp, 1 worker, batch 64, seed 0", "torch_ddp, 1 worker, batch 64, seed 1"]
+    long = ["torch_ddp, 1 worker, batch 64, 300 steps", "torch_ddp, 1 worker, batch 64, 301 steps"]
     assert shortened(long) == long
 
 
@@ -74,8 +76,8 @@ def test_without_several_batches_or_workers_there_is_no_figure():
 
 
 def test_no_two_lines_of_a_figure_look_alike():
-    costs = [cost for seed in range(12) for cost in over_batches(seed=seed)]
-    scalings = [each for seed in range(12) for each in over_workers(seed=seed)]
+    costs = [cost for each in range(12) for cost in over_batches(steps=300 + each)]
+    scalings = [each for one in range(12) for each in over_workers(steps=300 + one)]
     for (figure,) in (step_cost_figures(costs), scaling_figures(scalings)):
         markers = [each["marker"] for each in figure.plot["data"] if "markers" in each["mode"]]
         assert len({(each["color"], each["symbol"]) for each in markers}) == len(markers) == 12

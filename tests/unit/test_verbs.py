@@ -6,6 +6,7 @@ import pytest
 from own_workloads import SPEC, write
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.plan.trials import workload_of
 from orchestrator.verbs import settings_of, understood
 from workloads.origins import PATH_VARIABLE
 from workloads.registry import workload
@@ -45,3 +46,10 @@ def test_a_workload_is_unknown_to_a_command_that_does_not_say_where_it_lies(own)
     version_of(OWN)
     with pytest.raises(ConfigError, match=r"^unknown workload 'mine'; "):
         version_of(OWN[:2])
+
+
+def test_what_is_planned_of_a_workload_that_was_edited_is_what_its_files_say(own):
+    for version in (3, 40):
+        write(own / "mine", {"spec.py": SPEC.replace("VERSION = 3", f"VERSION = {version}")})
+        with understood(OWN) as words:
+            assert workload_of(settings_of(words).sweep.points[0]).version == version

@@ -29,7 +29,7 @@ def on_screen(console):
 
 def test_a_pipe_gets_a_line_when_an_attempt_ends():
     console = in_a_pipe()
-    with watching(console, PLACES[:2]) as watcher:
+    with watching(console, PLACES[:2], ledger="records.jsonl") as watcher:
         watcher.started(Attempt(placement=PLACES[0], number=1))
         assert console.file.getvalue() == ""
         watcher.ended(record(placement=PLACES[0]))
@@ -41,7 +41,7 @@ def test_a_pipe_gets_a_line_when_an_attempt_ends():
 
 def test_a_failure_is_told_whole_in_a_pipe():
     console = in_a_pipe()
-    with watching(console, PLACES[:1]) as watcher:
+    with watching(console, PLACES[:1], ledger="records.jsonl") as watcher:
         watcher.started(Attempt(placement=PLACES[0], number=1))
         watcher.ended(record(placement=PLACES[0], failure=LONG))
     (line,) = console.file.getvalue().splitlines()
@@ -56,7 +56,7 @@ def test_a_rehearsal_tells_no_rate_but_what_stood_in_for_what():
     rehearsal = placement(
         trial_spec(device="t4"), provenance="rehearsed", substitutions=("cpu for t4", "gloo for nccl")
     )
-    with watching(console, [rehearsal]) as watcher:
+    with watching(console, [rehearsal], ledger="records.jsonl") as watcher:
         watcher.started(Attempt(placement=rehearsal, number=1))
         watcher.ended(record(placement=rehearsal))
     assert "torch_ddp fp32  cpu for t4, gloo for nccl  [1 of 1 done: 1 rehearsed]" in console.file.getvalue()
@@ -65,7 +65,7 @@ def test_a_rehearsal_tells_no_rate_but_what_stood_in_for_what():
 
 def test_a_terminal_shows_what_ended_what_runs_and_how_much_is_left():
     console = in_a_terminal(width=100, height=20)
-    with watching(console, PLACES[:3]) as watcher:
+    with watching(console, PLACES[:3], ledger="records.jsonl") as watcher:
         watcher.started(Attempt(placement=PLACES[0], number=1))
         watcher.ended(record(placement=PLACES[0]))
         watcher.started(Attempt(placement=PLACES[1], number=2))
@@ -91,7 +91,7 @@ def test_a_terminal_shows_what_ended_what_runs_and_how_much_is_left():
 
 def test_a_terminal_tells_what_waits_for_hardware_from_what_runs():
     console = in_a_terminal(width=100, height=20)
-    with watching(console, PLACES[:3]) as watcher:
+    with watching(console, PLACES[:3], ledger="records.jsonl") as watcher:
         for place in PLACES[:2]:
             watcher.started(Attempt(placement=place, number=1))
         watcher.withdrawn(Attempt(placement=PLACES[0], number=1))
@@ -102,14 +102,14 @@ def test_a_terminal_tells_what_waits_for_hardware_from_what_runs():
 
 def test_a_terminal_shows_at_once_that_nothing_is_done_yet():
     console = in_a_terminal(width=100, height=20)
-    with watching(console, PLACES[:3]):
+    with watching(console, PLACES[:3], ledger="records.jsonl"):
         pass
     assert on_screen(console)[-1] == "0 of 3 done"
 
 
 def test_a_small_terminal_keeps_the_progress_and_the_latest_in_sight():
     console = in_a_terminal(width=80, height=8)
-    with watching(console, PLACES) as watcher:
+    with watching(console, PLACES, ledger="records.jsonl") as watcher:
         for place in PLACES:
             watcher.started(Attempt(placement=place, number=1))
             watcher.ended(record(placement=place, failure=LONG))
@@ -122,6 +122,6 @@ def test_a_small_terminal_keeps_the_progress_and_the_latest_in_sight():
 
 def test_where_nothing_is_to_be_done_nothing_is_drawn():
     console = in_a_terminal(width=80, height=8)
-    with watching(console, []):
+    with watching(console, [], ledger="records.jsonl"):
         pass
     assert console.file.getvalue() == ""

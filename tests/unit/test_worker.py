@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from noop_trials import jobs
+from own_workloads import SPEC, searched, write
 
 from orchestrator.core.codec import to_plain
 from orchestrator.train import worker
 from orchestrator.train.channel import Channel
+from workloads.origins import Origin
 
 
 @pytest.fixture
@@ -58,3 +60,15 @@ def test_the_cause_is_one_line_of_bounded_length(job):
     _, said = outcome(replace(job, data_path="/no/such/" + "folder/" * 500))
     assert len(said["message"]) == 500
     assert "\n" not in said["message"]
+
+
+@pytest.mark.parametrize("error", ["SystemExit(7)", "KeyboardInterrupt('now')", "BaseException('no luck')"])
+def test_what_ends_a_process_is_an_error_of_the_trial_with_the_line_of_the_code(job, tmp_path, error):
+    code = SPEC.replace("def make(options):\n", f"def make(options):\n    raise {error}\n")
+    write(tmp_path, {"mine/spec.py": code})
+    with searched(tmp_path):
+        mine = replace(job, origin=Origin(package="mine", folder=str(tmp_path / "mine")))
+        exit_code, said = outcome(changed(mine, workload="mine", workload_options={}))
+    name, message = error.rstrip(")").replace("'", "").split("(")
+    assert (exit_code, said["event"], said["kind"]) == (1, "failed", "error")
+    assert said["message"].endswith(f"'mine': {tmp_path}/mine/spec.py, line 11: {name}: {message}")

@@ -17,6 +17,7 @@ from workloads.spec import WorkloadSpec
 VERSION = 1
 Options = ImageOptions
 
+_EPOCHS = 90  # roughly, of ImageNet: section 5 of the paper
 _CONVOLUTIONS = (  # filters, kernel, padding, whether pooling follows
     (96, 11, 5, True),
     (256, 5, 2, True),
@@ -29,7 +30,9 @@ _HIDDEN_UNITS = (3072, 4096)
 
 def make(options: ImageOptions) -> WorkloadSpec:
     """Spell the task out."""
-    return image_classifier("alexnet", options, _network(options), version=VERSION, smallest=32)
+    return image_classifier(
+        "alexnet", options, _network(options), version=VERSION, smallest=32, epochs=_EPOCHS
+    )
 
 
 def _network(options: ImageOptions) -> Network:

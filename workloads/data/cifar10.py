@@ -113,4 +113,5 @@ CIFAR10 = DataSet(
         version=1,
         make=lambda _: draw(),
     ),
+    train_samples=50_000,
 )

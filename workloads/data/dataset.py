@@ -100,6 +100,8 @@ class DataSet:
         version: raised when the same files are read or split in another way; part of a prepared file's name.
         real: the forms in which it is published, the preferred one first, or the folder that a user gives.
         standin: fewer but real data for machines without internet; None where there are none.
+        train_samples: of the full training set, whatever stands for it; None where nobody knows. A folder
+            that a user gives is counted.
     """
 
     name: str
@@ -107,3 +109,11 @@ class DataSet:
     real: tuple[Published, ...] | UserFolder
     standin: Published | None
     synthetic: Synthetic
+    train_samples: int | None = None
+
+    def __post_init__(self) -> None:
+        count = self.train_samples
+        if count is not None and (type(count) is not int or count < 1):
+            raise ValueError(
+                f"data set {self.name!r} train_samples={count!r} must be a whole number from 1 on, or None"
+            )

@@ -48,4 +48,5 @@ FASHION_MNIST = DataSet(
         version=1,
         make=lambda _: draw(CLOTHES),
     ),
+    train_samples=60_000,
 )

@@ -1,9 +1,12 @@
-"""Files that are whole or not there, that one process makes at a time, and that are known by their hash."""
+"""Files that are whole or not there, that one process makes at a time, that have an end and a known hash."""
 
+import errno
 import fcntl
 import gzip
 import hashlib
+import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +15,23 @@ from typing import IO, cast
 
 MOST_UNPACKED_BYTES = 2**31
 """That are hashed: a small archive may hold more than a disk does, and none that is expected does."""
+
+
+_KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
+
+
+def require_regular(path: Path) -> None:
+    """Refuse what may have no end, or keeps whoever opens it waiting.
+
+    Raises:
+        OSError: it is a folder, a pipe, a device or a socket, or not there.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "device")
+        raise OSError(errno.EINVAL, f"it is a {kind}, and no regular file", str(path))
 
 
 @contextmanager
@@ -60,6 +80,7 @@ def unpacked(path: Path) -> IO[bytes]:
 
 def digest_of(path: Path, algorithm: str, *, packed: bool = False) -> str:
     """Hash of a file, or of what it holds if it may be `packed`; of no more than `MOST_UNPACKED_BYTES`."""
+    require_regular(path)
     digest = hashlib.new(algorithm, usedforsecurity=False)
     with unpacked(path) if packed else path.open("rb") as file:
         while (piece := file.read(2**20)) and file.tell() <= MOST_UNPACKED_BYTES:

@@ -40,4 +40,5 @@ FUNDUS = DataSet(
         version=_VERSION,
         make=_painted,
     ),
+    train_samples=57_146,  # of EyePACS, which the replication trains on that `retinopathy_cnn` follows
 )

@@ -81,4 +81,5 @@ IMDB = DataSet(
         version=1,
         make=lambda _: draw(),
     ),
+    train_samples=25_000,
 )

@@ -110,4 +110,5 @@ MNIST = DataSet(
         version=1,
         make=lambda _: draw(DIGITS),
     ),
+    train_samples=60_000,
 )

@@ -44,6 +44,12 @@ def folder_of_file(path: Path) -> Path:
         return folder_of(arrays, path)
 
 
+def num_train_samples(path: Path) -> int:
+    """Training samples in the prepared file at `path`."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return len(arrays["y_train"])
+
+
 def _write(arrays: Arrays, path: Path) -> None:
     with written_whole(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 
 from workloads.data.dataset import Arrays, DataSet, Published, UserFolder
 from workloads.data.download import Progress
-from workloads.data.prepared import path_of, prepared
+from workloads.data.prepared import num_train_samples, path_of, prepared
 from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
 
@@ -24,12 +24,14 @@ class DataRef:
         path: `.npz` that `batches.load` reads; where that must be downloaded, it is not there yet.
         description: what it is, and what it is not, in one line for the screen.
         to_download: what would be tried first if the internet might be; None if nothing.
+        train_samples: of the full training set, whatever stands for it here; None where nobody knows.
     """
 
     id: str
     path: Path
     description: str
     to_download: str | None = None
+    train_samples: int | None = None
 
 
 def default_cache() -> Path:
@@ -64,7 +66,7 @@ def resolve(
         ValueError: unknown data set or source, or files that are missing or wrong; says what is possible.
     """
     means = Means(cache=cache, download=download, folder=folder, progress=progress)
-    return prepare(_data_set_at(data_set), source, means)
+    return prepare(data_set_at(data_set), source, means)
 
 
 def prepare(data_set: DataSet, source: str, means: Means) -> DataRef:
@@ -83,7 +85,8 @@ def prepare(data_set: DataSet, source: str, means: Means) -> DataRef:
         ) from error
 
 
-def _data_set_at(path: str) -> DataSet:
+def data_set_at(path: str) -> DataSet:
+    """The data set at `module:attribute`. Raises ValueError where there is none."""
     try:
         found = resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
@@ -123,6 +126,7 @@ def _promised(data_set: DataSet, published: Published, *, kind: str, cache: Path
         path=path_of(data_set, f"{kind}-{published.identity}", cache=cache),
         description=published.description,
         to_download=published.description,
+        train_samples=data_set.train_samples,
     )
 
 
@@ -174,7 +178,12 @@ def _from_files(data_set: DataSet, published: Published, means: Means, *, kind: 
         make=lambda: _read(published, find(published, means)),
     )
     identity = _id_of(data_set, kind, content=published.identity)
-    return DataRef(id=identity, path=path, description=published.description)
+    return DataRef(
+        id=identity,
+        path=path,
+        description=published.description,
+        train_samples=data_set.train_samples,
+    )
 
 
 def _read(published: Published, paths: tuple[Path, ...]) -> Arrays:
@@ -201,6 +210,7 @@ def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef
         id=_id_of(data_set, "real", content=identity),
         path=path,
         description=f"{layout.description} in {folder}",
+        train_samples=num_train_samples(path),
     )
 
 
@@ -213,7 +223,12 @@ def _synthetic(data_set: DataSet, means: Means) -> DataRef:
         make=lambda: data_set.synthetic.make(means.cache),
     )
     identity = _id_of(data_set, "synthetic", content=str(version))
-    return DataRef(id=identity, path=path, description=data_set.synthetic.description)
+    return DataRef(
+        id=identity,
+        path=path,
+        description=data_set.synthetic.description,
+        train_samples=data_set.train_samples,
+    )
 
 
 def _id_of(data_set: DataSet, kind: str, *, content: str) -> str:

@@ -41,12 +41,21 @@ class LargeImageOptions(ImageOptions):
 
 
 def image_classifier(
-    name: str, options: ImageOptions, network: Network, *, version: int, smallest: int, target: float = 0.7
+    name: str,
+    options: ImageOptions,
+    network: Network,
+    *,
+    version: int,
+    smallest: int,
+    epochs: float,
+    target: float = 0.7,
 ) -> WorkloadSpec:
     """Spell the task out.
 
     Args:
         smallest: image size in pixels that the architecture takes.
+        epochs: of a full training. PROFET trains two of random images, which is enough to time steps and to
+            learn nothing, so they are those of the architecture's own paper where it tells them.
         target: accuracy.
 
     Raises:
@@ -62,6 +71,7 @@ def image_classifier(
         optimizer=Sgd(learning_rate=options.learning_rate, momentum=options.momentum),
         data=DataNeed(data_set="workloads.data.cifar10:CIFAR10", image_size=options.image_size),
         quality=Quality(measure="workloads.quality:classification", metric="accuracy", target=target),
+        epochs=epochs,
     )
 
 

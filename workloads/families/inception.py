@@ -15,6 +15,9 @@ from workloads.network import Draft, Network
 SMALLEST = 75
 """Image size in pixels, as Keras asks for."""
 
+EPOCHS = 100
+"""Of the training on ImageNet (section 8 of the paper)."""
+
 Branch = tuple[Layer, ...]
 
 SHRINKING_POOL = MaxPool2d(size=3, stride=2)

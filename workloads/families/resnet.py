@@ -15,6 +15,10 @@ from workloads.network import Draft, Network
 SMALLEST = 32
 """Image size in pixels that five strides of 2 leave a pixel of."""
 
+EPOCHS = 64_000 * 128 / 50_000
+"""163.84: the 64,000 steps of 128 images that He et al. 2016, "Deep Residual Learning for Image Recognition",
+section 4.2, train on CIFAR-10, and this paper as well."""
+
 _FILTERS = (64, 128, 256, 512)
 _EXPANSION = 4  # a bottleneck's output has so many times the filters of its 3x3 convolution
 

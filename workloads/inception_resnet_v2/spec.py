@@ -3,12 +3,14 @@
 After Szegedy et al. 2017, "Inception-v4, Inception-ResNet and the Impact of Residual Connections on
 Learning". PROFET (Lee, Hur, Park, Lee 2022) trains `keras.applications.InceptionResNetV2`, and this is it
 layer by layer: its stem is Inception-v3's, and residuals are scaled by 0.17, 0.1 and 0.2. Our choices: moving
-statistics keep 0.9 of the old instead of 0.99, and CIFAR-10 where PROFET has random images.
+statistics keep 0.9 of the old instead of 0.99, and CIFAR-10 where PROFET has random images. The paper does
+not tell its epochs; they are taken to be those of Inception-v3, which has the same learning rate and decay.
 """
 
 from workloads.families.blocks import RELU, pooled_logits
 from workloads.families.classifier import CHANNELS, LargeImageOptions, image_classifier
 from workloads.families.inception import (
+    EPOCHS,
     KEEPING_POOL,
     SHRINKING_POOL,
     SMALLEST,
@@ -30,7 +32,7 @@ Branches = tuple[Branch, ...]
 def make(options: LargeImageOptions) -> WorkloadSpec:
     """Spell the task out."""
     return image_classifier(
-        "inception_resnet_v2", options, _network(options), version=VERSION, smallest=SMALLEST
+        "inception_resnet_v2", options, _network(options), version=VERSION, smallest=SMALLEST, epochs=EPOCHS
     )
 
 

@@ -4,7 +4,7 @@ PROFET (Lee, Hur, Park, Lee 2022) trains it on random images; CIFAR-10 is our ch
 """
 
 from workloads.families.classifier import LargeImageOptions, image_classifier
-from workloads.families.inception import SMALLEST, inception_v3
+from workloads.families.inception import EPOCHS, SMALLEST, inception_v3
 from workloads.spec import WorkloadSpec
 
 VERSION = 1
@@ -14,4 +14,6 @@ Options = LargeImageOptions
 def make(options: LargeImageOptions) -> WorkloadSpec:
     """Spell the task out."""
     network = inception_v3(options.image_size, options.num_classes, width=options.width)
-    return image_classifier("inception_v3", options, network, version=VERSION, smallest=SMALLEST)
+    return image_classifier(
+        "inception_v3", options, network, version=VERSION, smallest=SMALLEST, epochs=EPOCHS
+    )

@@ -3,7 +3,8 @@
 After "Performance of Parallel Computing in Training Deep Learning Models" (SITITO, article 1043). Known of it
 is the abstract: TensorFlow on Colab's CPU, GPU and TPU; a CNN on MNIST among the networks; time and quality
 as functions of the model's parameters. Layers, units, batch size, optimizer and epochs are not known, so what
-follows is our assumption: the common network of two convolutions, without dropout, narrow enough for a CPU.
+follows is our assumption: the common network of two convolutions, without dropout, narrow enough for a CPU,
+and 15 epochs for a full training, as in Keras' example of such a network (keras.io, "Simple MNIST convnet").
 """
 
 import math
@@ -15,6 +16,8 @@ from workloads.network import Network, sequential
 from workloads.spec import Quality, Sgd, WorkloadSpec, classifier
 
 VERSION = 2
+
+_EPOCHS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,7 @@ def make(options: Options) -> WorkloadSpec:
         optimizer=Sgd(learning_rate=options.learning_rate, momentum=options.momentum),
         data=DataNeed(data_set="workloads.data.mnist:MNIST"),
         quality=Quality(measure="workloads.quality:classification", metric="accuracy", target=0.95),
+        epochs=_EPOCHS,
     )
 
 

@@ -4,7 +4,7 @@ What is known of it and what is chosen here is in workloads/families/resnet.py.
 """
 
 from workloads.families.classifier import ImageOptions, image_classifier
-from workloads.families.resnet import SMALLEST, resnet
+from workloads.families.resnet import EPOCHS, SMALLEST, resnet
 from workloads.spec import WorkloadSpec
 
 VERSION = 1
@@ -14,4 +14,4 @@ Options = ImageOptions
 def make(options: ImageOptions) -> WorkloadSpec:
     """Spell the task out."""
     network = resnet(options.image_size, options.num_classes, width=options.width, blocks=(2, 2, 2, 2))
-    return image_classifier("resnet18", options, network, version=VERSION, smallest=SMALLEST)
+    return image_classifier("resnet18", options, network, version=VERSION, smallest=SMALLEST, epochs=EPOCHS)

@@ -34,4 +34,5 @@ SENTENCES = DataSet(
     real=(),
     standin=None,
     synthetic=Synthetic(description="synthetic: 4,600 sentences of praise or blame", version=1, make=write),
+    train_samples=4_000,
 )

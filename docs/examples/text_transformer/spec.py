@@ -37,6 +37,7 @@ def make(options: Options) -> WorkloadSpec:
             sequence_length=options.sequence_length,
         ),
         quality=Quality(measure="text_transformer.quality:reading", metric="worst_recall", target=0.9),
+        epochs=20,
     )
 
 

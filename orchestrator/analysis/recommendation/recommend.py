@@ -1,0 +1,132 @@
+"""(settings of one job, criteria) -> the answer: which one to take, how sure that is, what is next. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from orchestrator.analysis.recommendation.acquisition import assess
+from orchestrator.analysis.recommendation.answer import NextTrial, RankedSetting, Recommendation, State
+from orchestrator.analysis.recommendation.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.criteria import Criteria, wish_in_words
+from orchestrator.analysis.recommendation.decide import decide, runner_up_of
+from orchestrator.analysis.recommendation.exclusion import exclusion_of
+from orchestrator.analysis.recommendation.model import model_of
+from orchestrator.analysis.recommendation.next_step import next_step_of
+from orchestrator.analysis.recommendation.promising import most_promising
+from orchestrator.analysis.recommendation.reasons import caveats_of, reasons_of
+from orchestrator.analysis.recommendation.standings import standings_of
+from orchestrator.analysis.recommendation.trials import trials_of
+from orchestrator.analysis.wording import Spread
+from orchestrator.core.forecast import ErrorModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What follows from the settings that can be judged; empty where there are none."""
+
+    state: State
+    chosen: str | None = None
+    tied: tuple[str, ...] = ()
+    chosen_by: str = ""
+    runner_up: str = ""
+    ahead: Spread | None = None
+    standings: tuple[RankedSetting, ...] = ()
+    trials: tuple[NextTrial, ...] = ()
+
+
+def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendation:
+    """Answer the question of one job."""
+    found = [(candidate, exclusion_of(candidate, job, criteria)) for candidate in job.candidates]
+    candidates, unpromising = most_promising(
+        [candidate for candidate, exclusion in found if not exclusion], job, criteria, errors
+    )
+    excluded = (*(exclusion for _, exclusion in found if exclusion), *unpromising)
+    is_open = not found or any(one.may_be_best for one in excluded)
+    besides_seconds = _besides_seconds(job)
+    judged = _judge(candidates, job, criteria, errors, is_open=is_open, besides_seconds=besides_seconds)
+    runs = [run for candidate in job.candidates for run in candidate.runs]
+    return Recommendation(
+        job=job.where,
+        asked=wish_in_words(criteria.wish, job.aim),
+        aim=job.aim,
+        basis=job.length,
+        confidence=criteria.confidence,
+        budget_usd=criteria.budget_usd,
+        state=judged.state,
+        standings=judged.standings,
+        chosen=judged.chosen,
+        tied=judged.tied,
+        chosen_by=judged.chosen_by,
+        runner_up=judged.runner_up,
+        ahead=judged.ahead,
+        is_by_cost=criteria.wish.goal == "cheapest",
+        caveats=tuple(caveats_of(candidates, job, criteria)),
+        reasons=tuple(reasons_of(judged.state, judged.standings, excluded)),
+        next_step=next_step_of(
+            judged.state,
+            job,
+            excluded,
+            judged.trials,
+            chosen=judged.chosen,
+            tied=judged.tied,
+            besides_seconds=besides_seconds,
+            is_by_quality=criteria.weights[2] == 1,
+        ),
+        errands=judged.trials,
+        left_out=excluded,
+        is_limit=job.target is not None,
+        besides_seconds=besides_seconds,
+        num_trials=len(runs),
+        num_noisy=sum(run.is_noisy for run in runs),
+    )
+
+
+def _judge(
+    candidates: Sequence[CandidateSetting],
+    job: Job,
+    criteria: Criteria,
+    errors: ErrorModel,
+    *,
+    is_open: bool,
+    besides_seconds: float | None,
+) -> _Judged:
+    """Decide among the settings that can be judged.
+
+    Args:
+        is_open: a setting that cannot be judged may be the best.
+    """
+    if not candidates:
+        return _Judged(state="not settled" if is_open else "none")
+    model = model_of(candidates, job, criteria, errors)
+    assessment = assess(model.steps, model.objective)
+    decision = decide(model, assessment, job, criteria, is_open=is_open)
+    chosen, is_answered = decision.chosen, decision.state in ("settled", "tie")
+    runner_up, ahead = "", None
+    if chosen is not None:
+        runner_up, ahead = runner_up_of(chosen, model, assessment, job, criteria, repeat=errors.repeat)
+    trials: list[NextTrial] = []
+    if decision.state not in ("settled", "none"):
+        trials = trials_of(model, assessment, job, criteria, errors, besides_seconds or 0.0)
+    return _Judged(
+        state=decision.state,
+        chosen=None if chosen is None else candidates[chosen].label,
+        tied=tuple(candidates[index].label for index in decision.tied),
+        chosen_by=decision.chosen_by,
+        runner_up=runner_up,
+        ahead=ahead,
+        standings=standings_of(
+            model, assessment, job, errors, first=chosen if is_answered else assessment.leader
+        ),
+        trials=tuple(trials),
+    )
+
+
+def _besides_seconds(job: Job) -> float | None:
+    """Compute what a trial takes beside its steps, the median over measured ones; None: there are none."""
+    found = [
+        max(0.0, run.trial_seconds - run.samples / candidate.batch_size * run.step_seconds)
+        for candidate in job.candidates
+        for run in candidate.quiet
+        if not run.is_resumed
+    ]
+    return median(found) if found else None

@@ -1,0 +1,181 @@
+"""A recommendation as plain tables, and for programs."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from orchestrator.analysis.measured import RESUMED
+from orchestrator.analysis.noise import NOISY
+from orchestrator.analysis.quality import quality_words
+from orchestrator.analysis.recommendation.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.summary import chance, duration, known_by
+from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.wording import UNKNOWN, Number, Spread, number, share, spread
+from orchestrator.core import codec
+
+RANKED = "Settings of the job"
+"""Title of the table of ranked settings."""
+
+NEXT = "Measure next"
+"""Title of the table of trials to measure."""
+
+_MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever the best
+_RANKED = (
+    "Time and cost are those of the whole job: set-up and first step are included, checkpoints and "
+    "evaluations left out. Brackets: of measured settings the 95% interval of the mean over repeats and "
+    "seeds, of predicted ones the interval that is to hold 90 of 100 measurements. Chance: that a setting "
+    "keeps to the limits and lies within 5% of the best, measured or predicted. On the front: no other "
+    "measured setting is shown better in time, cost or quality without being shown worse in another."
+)
+_NEXT_NOTE = (
+    "In this order; ask again after each. Costs are predicted, of one trial each. Gain: expected rise of the "
+    "leader's chance, also by what the trial tells about other settings, or with the setting that it is "
+    "compared to. Then: the leader's chance if all results up to here are as predicted."
+)
+_LIMITED = "Hours and dollars are at most: a target ends a training, maybe before all of its steps."
+
+
+def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
+    """One row per judged setting of each job that leaves a choice."""
+    shown = [one for one in recommendations if len(one.standings) > 1]
+    has_cost = any(standing.usd for one in shown for standing in one.standings)
+    has_quality = any(standing.quality for one in shown for standing in one.standings)
+    bases = "; ".join(dict.fromkeys(f"{one.job}: {one.basis}" for one in shown))
+    noisy = any(standing.num_noisy for one in shown for standing in one.standings)
+    resumed = any(standing.num_resumed for one in shown for standing in one.standings)
+    return Table(
+        title=RANKED,
+        note=" ".join(
+            [
+                f"Length of the job: {bases}.",
+                _RANKED,
+                *([f"Noisy: {NOISY}."] if noisy else []),
+                *([f"Resumed: {RESUMED}."] if resumed else []),
+            ]
+        ),
+        columns=(
+            Column(header="job"),
+            Column(header="setting"),
+            Column(header="known by"),
+            Column(header="time", is_number=True),
+            *([Column(header="cost $", is_number=True)] if has_cost else []),
+            *([Column(header="quality", is_number=True)] if has_quality else []),
+            Column(header="chance", is_number=True),
+            Column(header="remarks"),
+        ),
+        rows=tuple(
+            (
+                one.job,
+                standing.setting,
+                known_by(standing),
+                duration(standing.seconds, digits=3),
+                *([dollars(standing.usd, standing.price_marks)] if has_cost else []),
+                *([_quality(standing, one)] if has_quality else []),
+                chance(standing.chance),
+                ", ".join(_remarks(standing, one)),
+            )
+            for one in shown
+            for standing in _shown(one)
+        ),
+    )
+
+
+def _shown(recommendation: Recommendation) -> list[RankedSetting]:
+    measured = [one for one in recommendation.standings if one.provenance == "measured"]
+    predicted = [one for one in recommendation.standings if one.provenance == "predicted"]
+    kept = {one.setting for one in (*measured, *predicted[:_MOST_ROWS])}
+    return [one for one in recommendation.standings if one.setting in kept]
+
+
+def _remarks(standing: RankedSetting, recommendation: Recommendation) -> Iterator[str]:
+    if standing.setting == recommendation.chosen and recommendation.state in ("settled", "tie"):
+        yield "recommended"
+    elif standing == recommendation.best_measured:
+        yield "best measured"
+    if standing.setting in recommendation.tied:
+        yield "tie"
+    if standing.on_front:
+        yield "on the front"
+
+
+def _quality(standing: RankedSetting, recommendation: Recommendation) -> str:
+    if standing.quality is None or recommendation.aim is None:
+        return UNKNOWN
+    return Number(f"{recommendation.aim.metric} {quality_words(standing.quality)}", standing.quality.estimate)
+
+
+def next_table(recommendations: Sequence[Recommendation]) -> Table:
+    """One row per trial to measure."""
+    return Table(
+        title=NEXT,
+        note=f"{_NEXT_NOTE} {_LIMITED}" if any(one.is_limit for one in recommendations) else _NEXT_NOTE,
+        columns=(
+            Column(header="job"),
+            Column(header="setting"),
+            *(Column(header=header, is_number=True) for header in ("hours", "$", "chance", "gain", "then")),
+            Column(header="command", is_detail=True),
+        ),
+        rows=tuple(
+            (
+                one.job,
+                trial.setting,
+                number(trial.hours),
+                dollars(
+                    None if trial.usd is None else Spread(median=trial.usd, low=trial.usd, high=trial.usd),
+                    trial.price_marks,
+                ),
+                chance(trial.chance),
+                f"+{share(trial.gain, decimals=1)}",
+                chance(trial.chance_then),
+                trial.command,
+            )
+            for one in recommendations
+            for trial in one.errands
+        ),
+    )
+
+
+def left_out_table(recommendations: Sequence[Recommendation]) -> Table:
+    """One row per setting that is not judged."""
+    return Table(
+        title="Not judged",
+        note="A setting that may still be the best keeps the answer open.",
+        columns=tuple(
+            Column(header=header) for header in ("job", "setting", "why", "measure", "may be the best")
+        ),
+        rows=tuple(
+            (one.job, left.setting, left.reason, left.to_measure, "yes" if left.may_be_best else "no")
+            for one in recommendations
+            for left in one.left_out
+        ),
+    )
+
+
+def tables_of(recommendations: Sequence[Recommendation]) -> tuple[Table, ...]:
+    """Rank the settings, list what to measure and what is not judged; none of the tables is empty."""
+    tables = (ranked_table(recommendations), next_table(recommendations), left_out_table(recommendations))
+    return tuple(table for table in tables if table.rows)
+
+
+def plain_of(recommendation: Recommendation) -> dict[str, Any]:
+    """Give a recommendation to programs."""
+    winner = recommendation.winner.setting if recommendation.winner else None
+    plain = {**codec.to_plain(recommendation), "winner": winner, "is_clear": recommendation.is_clear}
+    finite: dict[str, Any] = _finite(plain)
+    return finite
+
+
+def _finite(value: Any) -> Any:
+    """Write what no number bounds as null: JSON has no infinity."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def dollars(value: Spread | None, marks: str) -> str:
+    """`0.0123 [0.0120, 0.0126] hypothetical`."""
+    if value is None:
+        return UNKNOWN
+    return Number(f"{spread(value)} {marks}".rstrip(), value.median)

@@ -1,0 +1,16 @@
+"""How long a workload is trained where that is done in earnest."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullTraining:
+    """The full training of a workload, as workload and data set declare it; a trial may be a part of it.
+
+    Attributes:
+        epochs: passes over the full training set; None where the workload declares none.
+        train_samples: of the full training set; None where the data set declares none.
+    """
+
+    epochs: float | None
+    train_samples: int | None

@@ -1,0 +1,168 @@
+"""(points of one job, what is known of each) -> the job with its candidate settings. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.analysis.job_length import job_length
+from orchestrator.analysis.recommendation.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.command_words import words_of
+from orchestrator.analysis.recommendation.jobs_of_plan import (
+    Unnamed,
+    candidates_of,
+    job_from,
+    named,
+)
+from orchestrator.analysis.setting import Setting
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.forecast import StepPrior
+from orchestrator.core.placement import Aim
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.sweep import Point
+from orchestrator.core.target import Target
+from orchestrator.core.training import FullTraining
+from orchestrator.core.wish import Wish
+from workloads.spec import WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSetting:
+    """A hardware setting with all that is known of it.
+
+    Attributes:
+        points: of the sweep in this setting, one of each trainer; at least one.
+        spec: of its workload; None where that takes no input of the size.
+        train_samples: of the full training set; None: unknown.
+        num_hosts: machines of its workers.
+        records: of trainings there, measured or failed, of any sweep and trainer.
+        prior: its step as predicted before the workload was measured; None: refused.
+        price: where its device is now.
+        is_repriced: that price counts for records too, whatever they were kept with.
+    """
+
+    points: tuple[Point, ...]
+    spec: WorkloadSpec | None
+    train_samples: int | None
+    num_hosts: int
+    records: tuple[TrialRecord, ...]
+    prior: StepPrior | None
+    refusal: Refusal | None
+    price: Price | Unpriced
+    is_repriced: bool
+
+
+def job_of(name: str, known: Sequence[KnownSetting], *, wish: Wish, sweep: str) -> Job:
+    """Make a job of the settings of one workload."""
+    spec = next((one.spec for one in known if one.spec is not None), None)
+    aim = Aim(metric=spec.quality.metric, higher_is_better=spec.quality.higher_is_better) if spec else None
+    target = _target_of(known[0].points[0], spec, aim)
+    candidates = named([unnamed for one in known for unnamed in _candidates(one, target, aim)])
+    recorded = [run.samples for candidate in candidates for run in candidate.runs]
+    asked = [point.steps * point.global_batch_size for one in known for point in one.points]
+    return job_from(
+        where=name,
+        sweep=sweep,
+        aim=aim,
+        target=target,
+        candidates=candidates,
+        length=job_length(_full_training(known), wish, recorded_samples=recorded or asked),
+    )
+
+
+def _candidates(known: KnownSetting, target: Target | None, aim: Aim | None) -> list[Unnamed]:
+    """Make candidates of trainers with records, as a report does, and of the others.
+
+    Predictions do not tell trainers apart: the others are one candidate, unless one of them was measured.
+    """
+    value = None if target is None else target.value
+    records = [one for one in known.records if value is None or one.spec.timing.target == value]
+    tried = candidates_of(records, (), aim)
+    trainers = {one.setting.trainer for one in tried}
+    others = [point for point in known.points if point.trainer not in trainers]
+    has_runs = any(one.candidate.runs for one in tried)
+    if has_runs:
+        untried = [_untried(known, point, trainer=point.trainer, num_missing=1) for point in others]
+    else:
+        untried = [_untried(known, point, trainer="", num_missing=0) for point in others[:1]]
+    return [
+        replace(one, candidate=replace(one.candidate, prior=known.prior, price=_price_of(known, one)))
+        for one in (*tried, *untried)
+    ]
+
+
+def _price_of(known: KnownSetting, one: Unnamed) -> Price | Unpriced:
+    kept = one.candidate.price
+    return kept if isinstance(kept, Price) and not known.is_repriced else known.price
+
+
+def _untried(known: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> Unnamed:
+    return Unnamed(
+        setting=_setting_of(known, point, trainer=trainer),
+        candidate=CandidateSetting(
+            label="",
+            precision=point.precision,
+            batch_size=point.global_batch_size,
+            steps=point.steps,
+            words=_words_of(point),
+            refusal=known.refusal,
+            num_missing=num_missing,
+        ),
+    )
+
+
+def _target_of(point: Point, spec: WorkloadSpec | None, aim: Aim | None) -> Target | None:
+    target = point.timing.target
+    if target is None or spec is None or aim is None:
+        return None
+    value = spec.quality.target if target == "workload" else float(target)
+    return Target(metric=aim.metric, value=value, higher_is_better=aim.higher_is_better)
+
+
+def _full_training(known: Sequence[KnownSetting]) -> FullTraining | None:
+    """Take what the first setting declares, as a plan does."""
+    for one in known:
+        if one.spec is not None:
+            epochs = None if one.spec.epochs is None else float(one.spec.epochs)
+            return FullTraining(epochs=epochs, train_samples=one.train_samples)
+    return None
+
+
+def _setting_of(known: KnownSetting, point: Point, *, trainer: str) -> Setting:
+    """Name a point as trials are named; without a trainer, its hardware."""
+    replicas = point.num_workers * point.device.replicas
+    return Setting(
+        workload=point.workload,
+        device="+".join(device.name for device in (point.device, *point.other_devices)),
+        trainer=trainer,
+        precision=point.precision,
+        num_workers=point.num_workers,
+        num_hosts="" if known.num_hosts == 1 else str(known.num_hosts),
+        replicas="" if replicas == point.num_workers else str(replicas),
+        global_batch_size=point.global_batch_size,
+        steps=0,
+        workload_options="",
+        trainer_options="",
+        process_model="",
+        timing="",
+        data="",
+        host="",
+        workload_version=0,
+        trainer_version=0,
+    )
+
+
+def _words_of(point: Point) -> tuple[str, ...]:
+    return words_of(
+        workload=point.workload,
+        workload_options=point.workload_options,
+        data_source=point.data_source,
+        devices=tuple(device.name for device in (point.device, *point.other_devices)),
+        precision=point.precision,
+        trainer=point.trainer,
+        trainer_options=point.trainer_options,
+        num_workers=point.num_workers,
+        global_batch_size=point.global_batch_size,
+        steps=point.steps,
+        seed=point.seed,
+        timing=point.timing,
+    )

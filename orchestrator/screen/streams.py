@@ -1,0 +1,76 @@
+"""Standard streams that end no command: what nobody reads, or what has nowhere to go, is dropped."""
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_FAILED = 1
+
+
+class _Lasting(io.FileIO):
+    """A descriptor that takes everything. From the first failure on it is the null device, for children too.
+
+    Attributes:
+        error: that failure.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.error = error
+            _become_null(self.fileno())
+            return memoryview(data).nbytes
+
+
+def outlived(command: Callable[[], int]) -> int:
+    """Run a command to its end, whatever becomes of its standard streams, and return its exit code.
+
+    A reader that goes away has read enough, and a stream that was closed was wanted by nobody. Output that
+    fails for another reason is told, and turns success into failure.
+    """
+    for descriptor in range(3):
+        _open_if_closed(descriptor)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115  it lasts as long as the process
+    out = _Lasting(1, "w", closefd=False)
+    sys.stdout = _text_of(out, like=sys.stdout)
+    sys.stderr = _text_of(_Lasting(2, "w", closefd=False), like=sys.stderr)
+    code = command()
+    sys.stdout.flush()
+    if out.error is None or out.error.errno == errno.EPIPE:
+        return code
+    sys.stderr.write(
+        f"error: standard output cannot be written: {out.error.strerror}; all else was done, so say where "
+        "there is room, and the same command tells it again\n"
+    )
+    return code or _FAILED
+
+
+def _open_if_closed(descriptor: int) -> None:
+    """Else the next file that is opened would be taken for that stream."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        _become_null(descriptor)
+
+
+def _become_null(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, descriptor)
+    os.set_inheritable(descriptor, True)
+    if null != descriptor:
+        os.close(null)
+
+
+def _text_of(raw: io.FileIO, *, like: TextIO | None) -> io.TextIOWrapper:
+    """As Python opens a standard stream; by lines, for whoever follows a run through a pipe."""
+    encoding, errors = (like.encoding, like.errors) if like else ("utf-8", None)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=True)

@@ -1,0 +1,204 @@
+"""Report, plan, `predict advise` and MLflow's note give the same answer from the same records."""
+
+import io
+import shlex
+from dataclasses import replace
+
+import pytest
+from builders import placement, record, train_result
+from rich.console import Console
+
+pytest.importorskip("mlflow", reason="MLflow is not installed")
+
+from mlflow import MlflowClient
+
+from orchestrator import verbs
+from orchestrator.analysis.recommendation.summary import sentence_of
+from orchestrator.config.load import load
+from orchestrator.core.result import Failure
+from orchestrator.core.spec import trial_id
+from orchestrator.means import market_of
+from orchestrator.plan.prices import priced
+from orchestrator.predicting import advised
+from orchestrator.record.ledger import Ledger
+from orchestrator.record.mlflow_note import NOTE_TAG
+from orchestrator.record.mlflow_store import MlflowStore
+from orchestrator.situation import today
+
+pytestmark = pytest.mark.filterwarnings(  # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
+    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
+)
+
+VGG = (
+    "+sweep=single",
+    "workload=vgg16",
+    "workload.image_size=64",
+    "data.source=synthetic",
+    "trainer=torch_ddp",
+    "precision=fp32",
+    "steps=100",
+)
+TEXT = ("+sweep=single", "workload=imdb_bilstm", "data.source=synthetic", "trainer=torch_ddp", "steps=100")
+"""Nothing is predicted of it: only image classifiers were measured."""
+
+GPUS = "device=t4,v100"
+DIVERGED = "diverged"
+KEPT = {"kept price": {"v100": 0.01}}
+"""Case -> device -> dollars an hour that its records were kept with, where these are not today's."""
+
+REPEATS = "sweep.repeats=5"
+
+
+def times(**seconds):
+    """Device -> seconds of a step; repeats lie 0.2% apart."""
+
+    def of(trial):
+        one = seconds.get(trial.device)
+        return None if one is None else one * (1 + 0.002 * trial.repeat)
+
+    return of
+
+
+def by_batch(trial):
+    """Larger batches take longer steps and fewer of them."""
+    return 0.02 * trial.global_batch_size**0.5 * (1 + 0.002 * trial.repeat)
+
+
+def diverging(trial):
+    """The V100 is faster, and diverges."""
+    return DIVERGED if trial.device == "v100" else 0.3
+
+
+def of_one_trainer(trial):
+    """Another trainer of the sweep was not measured."""
+    return 0.3 if trial.trainer == "torch_ddp" else None
+
+
+CASES = {
+    "diverged": ((*VGG, GPUS, REPEATS), diverging, "settled", "t4"),
+    "partial": (
+        (*VGG, "device=t4", "trainer=torch_ddp,tensorflow", REPEATS),
+        of_one_trainer,
+        "not settled",
+        "t4",
+    ),
+    "kept price": (
+        (*VGG, GPUS, REPEATS, "report.goal=cheapest"),
+        times(t4=0.11, v100=0.10),
+        "settled",
+        "v100",
+    ),
+    "settled": ((*VGG, GPUS, REPEATS), times(t4=0.5, v100=0.1), "settled", "v100"),
+    "tie": ((*VGG, GPUS, REPEATS), times(t4=0.3, v100=0.3003), "tie", None),
+    "predicted": ((*VGG, GPUS, REPEATS), times(t4=0.3), "not settled", None),
+    "cheapest": ((*VGG, GPUS, REPEATS, "report.goal=cheapest"), times(t4=0.11, v100=0.10), "settled", "t4"),
+    "deadline": (
+        (*VGG, GPUS, REPEATS, "report.goal=cheapest", "report.samples=100000", "report.deadline_hours=0.1"),
+        times(t4=0.30, v100=0.10),
+        "settled",
+        "v100",
+    ),
+    "best": ((*VGG, GPUS, REPEATS, "report.goal=best"), times(t4=0.5, v100=0.1), "tie", None),
+    "batch": ((*VGG, "device=t4", "global_batch_size=16,256", REPEATS), by_batch, "settled", "batch 256"),
+    "refused": ((*TEXT, GPUS, REPEATS), times(t4=0.3), "not settled", "t4"),
+}
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def keep_records(settings, seconds_of, *, usd_per_hour=None):
+    """Measure the trials of a sweep for which there are seconds, and keep their records in its ledger."""
+    plan = verbs.plan(settings, console=Console(quiet=True)).plan
+    market = market_of(settings, today=today())
+    ledger = Ledger(settings.outputs / settings.sweep.name / "records.jsonl")
+    trials = [replace(one.trial, repeat=repeat) for one in plan.asked for repeat in range(5)]
+    for trial in {trial_id(one): one for one in trials}.values():
+        step = seconds_of(trial)
+        if step is None:
+            continue
+        if step == DIVERGED:
+            failure = Failure(kind="diverged", message="the loss is not finite")
+            where = placement(trial, kind="gpu")
+            ledger.append(record(placement=where, sweep=settings.sweep.name, failure=failure))
+            continue
+        result = train_result(
+            block_seconds=((10 * step,) * 6,),
+            cpu_seconds=(60 * step,),
+            steps=trial.steps,
+            samples=trial.steps * trial.global_batch_size,
+            training_seconds=trial.steps * step,
+            quality={"accuracy": 0.9},
+            held_out_samples=1000,
+        )
+        where = placement(trial, kind="gpu")
+        kept = priced(record(placement=where, sweep=settings.sweep.name, result=result), market)
+        usd = (usd_per_hour or {}).get(trial.device)
+        if usd is not None:
+            kept = replace(kept, price=replace(kept.price, node_usd_per_hour=usd))
+        ledger.append(kept)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_one_answer(name, working_directory):
+    words, seconds_of, state, chosen = CASES[name]
+    settings = load(
+        [*words, f"tracking.uri=sqlite:///{working_directory}/mlflow.db"], working_directory=working_directory
+    )
+    keep_records(settings, seconds_of, usd_per_hour=KEPT.get(name))
+    outcome = verbs.report(settings, console=Console(file=io.StringIO()))
+    (reported,) = outcome.findings.recommendations
+    assert reported.state == state, sentence_of(reported)
+    assert chosen is None or chosen in reported.chosen
+
+    (planned,) = verbs.plan(settings, console=Console(quiet=True)).recommendations
+    assert planned == reported
+
+    (said,) = advised(words, confidence=reported.confidence, working_directory=working_directory)
+    assert (said.state, said.chosen, set(said.tied)) == (reported.state, reported.chosen, set(reported.tied))
+    assert said.winner.setting == reported.winner.setting
+    chances = {one.setting: one.chance for one in reported.standings}
+    assert {one.setting: one.chance for one in said.standings} == pytest.approx(chances, abs=0.02)
+
+    store = MlflowStore(settings.tracking_uri)
+    store.begin(settings.sweep.name)
+    store.sync((one, {}) for one in outcome.records)
+    store.finish(outcome.files)
+    note = note_in(settings)
+    page = outcome.report.read_text(encoding="utf-8")
+    for text in (note.replace("\\", ""), page):
+        assert reported.basis in text
+        for each in filter(None, (reported.chosen, *reported.tied)):
+            assert each in text
+    assert sentence_of(reported) in " ".join(note.replace("\\", "").split())
+
+
+@pytest.mark.parametrize("name", ["tie", "predicted"])
+def test_the_command_that_it_gives_runs_trials_of_these_settings(name, working_directory):
+    words, seconds_of, _, _ = CASES[name]
+    settings = load([*words, "tracking=none"], working_directory=working_directory)
+    keep_records(settings, seconds_of)
+    preview = verbs.plan(settings, console=Console(quiet=True))
+    (found,) = preview.recommendations
+    *start, sweep = shlex.split(found.next_step.command)[:4]
+    assert (start, sweep) == (["python", "-m", "orchestrator"], "+sweep=single")
+    given = shlex.split(found.next_step.command)[3:]
+    asked = verbs.plan(
+        load([*given, "tracking=none"], working_directory=working_directory),
+        console=Console(quiet=True),
+    ).plan
+    known = {trial_id(replace(one.trial, repeat=0)) for one in preview.plan.asked}
+    assert {trial_id(replace(one.trial, repeat=0)) for one in asked.asked} <= known
+    devices = {one.trial.device for one in asked.asked}
+    assert devices == ({"v100"} if name == "predicted" else {"t4", "v100"})
+
+
+def note_in(settings):
+    client = MlflowClient(settings.tracking_uri)
+    experiments = [one.experiment_id for one in client.search_experiments()]
+    notes = [run.data.tags[NOTE_TAG] for run in client.search_runs(experiments) if NOTE_TAG in run.data.tags]
+    (note,) = notes
+    return note

@@ -1,0 +1,100 @@
+"""A user's code runs in a process of its own: what it is asked, and how it is told what became of that.
+
+Whatever the code does, who asks has checked JSON, or a ValueError of one line, within a deadline.
+"""
+
+import json
+import math
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from workloads.apart_room import NoAnswerError, Progress, Room
+from workloads.lines import shown
+from workloads.shapes import UnsuitableInputError
+
+SECONDS_VARIABLE = "ORCHESTRATOR_WORKLOAD_SECONDS"
+"""How long a user's code may take for one answer: for an import, a spec, a data set."""
+
+GIGABYTES_VARIABLE = "ORCHESTRATOR_WORKLOAD_GIGABYTES"
+"""How much memory its process may take."""
+
+_LIMITS = {SECONDS_VARIABLE: ("workload_seconds", 60.0), GIGABYTES_VARIABLE: ("workload_gigabytes", 16.0)}
+"""Variable -> its word on a command line, and the limit where neither is said."""
+
+_lock = threading.RLock()
+_rooms: list[Room] = []
+_answers: dict[str, Mapping[str, Any]] = {}
+
+
+def ask(
+    question: Mapping[str, Any], *, subject: str, folder: str | None, progress: Progress | None = None
+) -> Any:
+    """What a user's code answers, as plain values. Until `close` no question is put twice.
+
+    Args:
+        subject: whose code it is, for the error.
+        folder: of the code; None where that is not known.
+        progress: told how far a download is; the deadline begins anew each time.
+
+    Raises:
+        UnsuitableInputError: an input of a size that the network cannot take.
+        ValueError: the code refuses, fails, or gives no answer.
+    """
+    asked = _json_of({**question, "subject": subject, "folder": folder}, subject)
+    with _lock:
+        if asked not in _answers:
+            _answers[asked] = _answer(asked, progress)
+        answer = _answers[asked]
+    if "refused" not in answer:
+        return answer["given"]
+    error = UnsuitableInputError if answer["is_unsuitable"] else ValueError
+    raise error(shown(answer["refused"]))
+
+
+def close() -> None:
+    """End the process, all that it started, and what it said."""
+    with _lock:
+        _answers.clear()
+        _end_room()
+
+
+def _answer(asked: str, progress: Progress | None) -> Mapping[str, Any]:
+    seconds, gigabytes = _limit(SECONDS_VARIABLE), _limit(GIGABYTES_VARIABLE)
+    question = json.loads(asked)
+    try:
+        if not _rooms:
+            _rooms.append(Room(gigabytes=gigabytes))
+        return _rooms[0].answer_to(question, seconds=seconds, progress=progress)
+    except NoAnswerError as error:
+        _end_room()
+        return {"refused": f"{question['subject']}: {error}", "is_unsuitable": False}
+    except BaseException:
+        _end_room()
+        raise
+
+
+def _end_room() -> None:
+    while _rooms:
+        _rooms.pop().close()
+
+
+def _json_of(question: Mapping[str, Any], subject: str) -> str:
+    try:
+        return json.dumps(question, sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{subject}: an option is no number, text or list of them: {error}") from error
+
+
+def _limit(variable: str) -> float:
+    """One of the two limits. Raises ValueError for a value that is none."""
+    word, usual = _LIMITS[variable]
+    said = os.environ.get(variable) or str(usual)
+    try:
+        limit = float(said)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit <= 1e6:
+        raise ValueError(f"{word}={shown(said)} must be a number above 0 and at most 1,000,000")
+    return limit

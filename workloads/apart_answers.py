@@ -1,0 +1,153 @@
+"""The process that runs a user's code: it answers one question after the other, each in one line of JSON."""
+
+import faulthandler
+import json
+import os
+import resource
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from workloads.apart_room import CLOSED, MOST_BYTES, Progress
+from workloads.data.dataset import DataSet, UserFolder
+from workloads.data.published import Means
+from workloads.data.sources import data_set_at, prepare
+from workloads.lines import line_of, text_of
+from workloads.origins import Origin, make_importable
+from workloads.plain import Knob, Ready, to_plain
+from workloads.registry import options_here, spec_here
+from workloads.shapes import UnsuitableInputError
+
+_MOST_DESCRIBED = 1000
+"""Characters that describe a data set: it is one line on the screen."""
+
+Question = Mapping[str, Any]
+
+
+def serve(connection: socket.socket, faults: int) -> None:
+    """Answer until the connection ends.
+
+    Args:
+        faults: descriptor of a file; the code's place is noted there when it is late or has crashed.
+    """
+    faulthandler.enable(file=faults)
+    _say(connection, 0, {"given": None})
+    with connection.makefile("rb") as questions:
+        for line in questions:
+            question = json.loads(line)
+
+            def tell(received: int, in_all: int | None, question: Question = question) -> None:
+                _say(connection, question["number"], {"received": received, "in_all": in_all})
+                faulthandler.dump_traceback_later(question["seconds"], file=faults)
+
+            faulthandler.dump_traceback_later(question["seconds"], file=faults)
+            answer = _answer_to(question, tell)
+            faulthandler.cancel_dump_traceback_later()
+            _say(connection, question["number"], answer)
+
+
+def _say(connection: socket.socket, number: int, message: Mapping[str, Any]) -> None:
+    try:
+        connection.sendall(f"{json.dumps({'number': number, **message})}\n".encode())
+    except OSError:
+        os._exit(CLOSED)
+
+
+def _answer_to(question: Question, tell: Progress) -> Mapping[str, Any]:
+    try:
+        given = _ASKED[question["ask"]](question, tell)
+        size = len(json.dumps(given))
+        if size < MOST_BYTES - 1000:
+            return {"given": given}
+        refused = f"{question['subject']}: the answer has {size:,} bytes, at most {MOST_BYTES:,} are possible"
+    except BaseException as error:  # noqa: BLE001  a user's code raises anything
+        refused = _refusal(error, question)
+        return {"refused": refused, "is_unsuitable": isinstance(error, UnsuitableInputError)}
+    return {"refused": refused, "is_unsuitable": False}
+
+
+def _refusal(error: BaseException, question: Question) -> str:
+    """A ValueError is in our words, unless the code of the user raised it in the middle of something else."""
+    folder = question["folder"] or "\0"
+    told = line_of(error, folder=folder)
+    is_ours = isinstance(error, ValueError) and (question["ask"] != "data" or not told.startswith(folder))
+    said = text_of(error) if is_ours else f"{question['subject']}: {told}"
+    if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+        limit = resource.getrlimit(resource.RLIMIT_DATA)[0] / 1e9
+        return f"{said}; it may take {limit:g} GB, and workload_gigabytes={2 * limit:g} gives it more"
+    return said
+
+
+def _options(question: Question, _tell: Progress) -> Any:
+    """Its knobs, each by name, type and default."""
+    options = options_here(question["name"], Origin(**question["origin"]))
+    hints = get_type_hints(options)
+    knobs = [
+        Knob(
+            name=each.name,
+            kind=_scalar_of(hints[each.name]).__name__,
+            is_tuple=get_origin(hints[each.name]) is tuple,
+            default=None if each.default is MISSING else each.default,
+        )
+        for each in fields(options)
+    ]
+    return to_plain(knobs, path="Options")
+
+
+def _scalar_of(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is tuple else hint
+
+
+def _spec(question: Question, _tell: Progress) -> Any:
+    spec = spec_here(question["name"], question["options"], Origin(**question["origin"]))
+    try:
+        return to_plain(spec, path="WorkloadSpec")
+    except ValueError as error:
+        raise ValueError(f"{question['subject']}: {error}") from error
+
+
+def _data(question: Question, tell: Progress) -> Any:
+    for origin in question["origins"]:
+        make_importable(Origin(**origin))
+    data_set = data_set_at(question["data_set"])
+    _require_descriptions(data_set, question["subject"])
+    folder = question["data_folder"]
+    means = Means(
+        cache=Path(question["cache"]),
+        download=question["download"],
+        folder=None if folder is None else Path(folder),
+        progress=tell,
+    )
+    ref = prepare(data_set, question["source"], means)
+    ready = Ready(
+        id=ref.id,
+        path=str(ref.path),
+        description=ref.description,
+        to_download=ref.to_download,
+        train_samples=ref.train_samples,
+    )
+    return to_plain(ready, path="DataRef")
+
+
+def _require_descriptions(data_set: DataSet, subject: str) -> None:
+    """Look whether each of its forms says in a line of text what it is."""
+    forms = (data_set.real,) if isinstance(data_set.real, UserFolder) else data_set.real
+    for form in (*forms, data_set.standin, data_set.synthetic):
+        told = None if form is None else form.description
+        kind = type(form).__name__
+        if form is not None and not isinstance(told, str):
+            raise ValueError(f"{subject}: the description of its {kind} is {told!r}, expected a text")
+        if told is not None and len(told) > _MOST_DESCRIBED:
+            raise ValueError(
+                f"{subject}: the description of its {kind} has {len(told):,} characters, "
+                f"at most {_MOST_DESCRIBED:,} are possible"
+            )
+
+
+_ASKED: Mapping[str, Callable[[Question, Progress], Any]] = {
+    "options": _options,
+    "spec": _spec,
+    "data": _data,
+}

@@ -1,0 +1,46 @@
+"""An error that a user's code raised, told in one line, behind the place in that code."""
+
+from traceback import walk_tb
+
+MOST_CHARACTERS = 500
+"""Of what an error says of itself."""
+
+
+def line_of(error: BaseException, *, folder: str) -> str:
+    """An error, behind the last line of the code in `folder` that led to it."""
+    message = str(error.msg) if isinstance(error, SyntaxError) else message_of(error)
+    return f"{place_of(error, folder=folder)}{': '.join(filter(None, (type(error).__name__, message)))}"
+
+
+def place_of(error: BaseException, *, folder: str) -> str:
+    """The last line of the code in `folder` that led to an error; empty where none did."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        lines.append((str(error.filename), error.lineno or 0))
+    places = [f"{file}, line {line}: " for file, line in lines if is_in(folder, file)]
+    return places[-1] if places else ""
+
+
+def is_in(folder: str, file: str) -> bool:
+    """Whether a file of code lies in that folder, or in one within it."""
+    return file.startswith(f"{folder.rstrip('/')}/")
+
+
+def message_of(error: BaseException) -> str:
+    """The first line of what an error says of itself; of a user's error that may raise, or never end."""
+    return text_of(error).strip().partition("\n")[0][:MOST_CHARACTERS]
+
+
+def text_of(error: BaseException) -> str:
+    """As much of what an error says of itself as a few lines can hold."""
+    try:
+        said = str(error)
+        return str.__getitem__(said, slice(0, 10 * MOST_CHARACTERS))  # a text of a class of the user's own
+    except BaseException as broken:  # noqa: BLE001  a user's `__str__` raises anything
+        return f"its __str__ raised {type(broken).__name__}"
+
+
+def shown(text: str) -> str:
+    """A text of unknown origin, short, and with escapes for what a terminal would obey."""
+    text = text if len(text) <= 4 * MOST_CHARACTERS else f"{text[: 4 * MOST_CHARACTERS]} …"
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
