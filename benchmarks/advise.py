@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.analysis.recommendation.acquisition import (
+from orchestrator.analysis.recommendation.model.acquisition import (
     TOLERANCE,
     ScalarObjective,
     assess,
@@ -29,15 +29,20 @@ from orchestrator.analysis.recommendation.acquisition import (
     good_of,
     probes_of,
 )
-from orchestrator.analysis.recommendation.posterior import Floats, GaussianPosterior, posterior_of
-from orchestrator.core.forecast import StepPrior
-from orchestrator.predict.analytic import Measured
-from orchestrator.predict.defaults import default_models
-from orchestrator.predict.fit_analytic import held_out_logs
-from orchestrator.predict.fit_kinship import Errors, deviations_of, errors_by_device, fit_kinship
-from orchestrator.predict.prior import Prior
-from orchestrator.predict.read import read_latencies
-from orchestrator.predict.zoo import measured_zoo
+from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior, posterior_of
+from orchestrator.core.estimate import StepPrior
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.step_time.analytic import Measured
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.error_model import Prior
+from orchestrator.predict.step_time.fitting import (
+    Errors,
+    deviations_of,
+    errors_by_device,
+    fit_kinship,
+    held_out_logs,
+)
+from orchestrator.predict.step_time.published_networks import measured_zoo
 
 SHARES = (0.1, 0.25, 0.5)
 """Of the cost of measuring every setting."""

@@ -14,7 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
-from orchestrator.analysis.compare import ratio_of
+from orchestrator.analysis.comparison.compare import ratio_of
 
 Noise = Callable[[random.Random], float]
 """Factor on the rate of one repeat, 1 in the long run."""

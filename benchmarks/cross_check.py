@@ -22,8 +22,8 @@ from independent import SCRIPTS, Protocol, bare_of, point_of
 from trials import count, mission_of, require_all, sweep_of
 from turns import Blocks, in_turns
 
-from orchestrator import pipeline
 from orchestrator.core.interval import Interval, median_interval
+from orchestrator.pipeline.planning import plan_sweep
 
 TOLERANCE = 0.03
 
@@ -75,7 +75,7 @@ def check_of(trainer: str, protocol: Protocol, *, num_pairs: int, batch_size: in
     """Pairs one after the other."""
     pairs: list[Blocks] = []
     with sweep_of(*point_of(trainer, batch_size=batch_size), *protocol.overrides()) as (settings, situation):
-        plan = pipeline.plan_sweep(settings, situation)
+        plan = plan_sweep(settings, situation)
         require_all(plan)
         (placement,) = plan.placements
         mission = mission_of(settings, situation)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from orchestrator.core.placement import Placement
-from orchestrator.execute.base import Mission
-from orchestrator.train.variables import without_hidden_settings
+from orchestrator.execute.executor import Mission
+from orchestrator.train.environment import without_hidden_settings
 from workloads.data import batches
 from workloads.initial import initial_weights
 from workloads.registry import workload

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.predict.defaults import default_models
-from orchestrator.predict.fit_analytic import held_out_logs
-from orchestrator.predict.pairs import Floats
-from orchestrator.predict.prior import Prior, learned_from
-from orchestrator.predict.read import read_latencies
-from orchestrator.predict.zoo import PUBLISHED_DEVICES, measured_zoo
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.profile_transfer.pairs import Floats
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.error_model import Prior, learned_from
+from orchestrator.predict.step_time.fitting import held_out_logs
+from orchestrator.predict.step_time.published_networks import PUBLISHED_DEVICES, measured_zoo
 
 _SEED = 0
 

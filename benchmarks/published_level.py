@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.predict.evaluate import evaluate
-from orchestrator.predict.evaluation_tables import plain_of
-from orchestrator.predict.read import read_latencies
+from orchestrator.predict.evaluation.evaluate import evaluate
+from orchestrator.predict.evaluation.tables import plain_of
+from orchestrator.predict.latency_data.read import read_latencies
 
 BY_MODEL, BY_FAMILY = "leave_one_model_out", "leave_one_family_out"
 

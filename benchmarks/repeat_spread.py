@@ -20,10 +20,10 @@ from statistics import fmean, median, stdev, variance
 import numpy as np
 from trials import count, require_all, run_in_order, steps_per_second, sweep_of
 
-from orchestrator import pipeline
-from orchestrator.analysis.noise import noise_of
+from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.core.placement import Placement, StartMethod
 from orchestrator.core.result import TrialRecord
+from orchestrator.pipeline.planning import plan_sweep
 
 TRAINERS = ("torch_ddp", "tensorflow", "torch_xla")
 _DRAWS = 200_000  # of the F distribution: its quantiles are then known to 1%
@@ -86,7 +86,7 @@ def ways_of(trainer: str, *, repeats: int) -> tuple[Way, Way]:
     """Run all repeats of a trainer: those that were forked, those that were spawned."""
     words = ("+sweep=smoke", f"trainer={trainer}", "precision=fp32", "sweep.include=[]")
     with sweep_of(*words, "executor=inline", f"sweep.repeats={2 * repeats}") as (settings, situation):
-        plan = pipeline.plan_sweep(settings, situation)
+        plan = plan_sweep(settings, situation)
         require_all(plan)
         records = run_in_order(interleaved(plan.placements), settings, situation)
     return _way_of(records, "fork"), _way_of(records, "spawn")

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.core.codec import to_json
+from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Aim, Baseline, Cached, Placement, Plan
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
-from orchestrator.core.spec import TrialSpec, trial_id
-from orchestrator.core.wish import FASTEST
+from orchestrator.core.trial_spec import TrialSpec, trial_id
+from orchestrator.pipeline.report import write_report
 from orchestrator.record.ledger import FILE_NAME, Ledger
-from orchestrator.reporting import write_report
 
 _REPEATS = 5
 

@@ -18,9 +18,10 @@ from pathlib import Path
 import yaml
 from trials import count, unseen
 
-from orchestrator import pipeline
-from orchestrator.config.load import load
-from orchestrator.situation import look
+from orchestrator.config.loader import load
+from orchestrator.pipeline.planning import plan_sweep
+from orchestrator.pipeline.preflight import look
+from orchestrator.pipeline.run import run_sweep
 
 _WORDS = ("+sweep=scale", "cluster=fake", "pools=scale", "tracking=none", "prices=none")
 
@@ -73,10 +74,10 @@ def measured() -> str:
     began = time.perf_counter()
     settings = load(_WORDS, working_directory=Path.cwd())
     situation = look(settings, download=False)
-    pipeline.plan_sweep(settings, situation)
+    plan_sweep(settings, situation)
     planned = time.perf_counter() - began
     began = time.perf_counter()
-    outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=print, ask=None)
+    outcome = run_sweep(settings, situation, watch=unseen, say=print, ask=None)
     took = time.perf_counter() - began
     pools = Counter(record.placement.node.rpartition("-")[0] for record in outcome.records)
     failed = sum(record.failure is not None for record in outcome.records)

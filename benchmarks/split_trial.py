@@ -18,9 +18,9 @@ import psutil
 from shaped_network import shaped
 from trials import require_all, run_in_order, sweep_of
 
-from orchestrator import pipeline
 from orchestrator.core import codec
 from orchestrator.core.result import TrialRecord
+from orchestrator.pipeline.planning import plan_sweep
 
 _PERIOD_SECONDS = 20e-3
 
@@ -70,7 +70,7 @@ def record_of(case: Case) -> TrialRecord:
         f"measure.max_blocks={case.steps}",
     )
     with sweep_of(*words) as (settings, situation):
-        plan = pipeline.plan_sweep(settings, situation)
+        plan = plan_sweep(settings, situation)
         require_all(plan)
         pinned = [replace(each, threads=1) for each in plan.placements]
         after = case.slow_after_seconds

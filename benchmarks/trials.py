@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator import pipeline
-from orchestrator.analysis.timing import step_seconds_of
-from orchestrator.config.load import load
-from orchestrator.core.placement import Placement, Plan
+from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.config.loader import load
+from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.execute.base import Attempt, Mission
+from orchestrator.execute.executor import Mission
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.situation import Situation, look
+from orchestrator.pipeline.planning import plan_sweep
+from orchestrator.pipeline.preflight import Situation, look
+from orchestrator.pipeline.run import run_sweep
 
 
 class Unwatched:
@@ -51,8 +52,8 @@ def sweep_of(*overrides: str) -> Iterator[tuple[Settings, Situation]]:
 def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
     """Run such a sweep. Exits where a point of it is skipped or a trial has failed."""
     with sweep_of(*overrides) as (settings, situation):
-        require_all(pipeline.plan_sweep(settings, situation))
-        outcome = pipeline.run_sweep(settings, situation, watch=unseen, say=_tell, ask=None)
+        require_all(plan_sweep(settings, situation))
+        outcome = run_sweep(settings, situation, watch=unseen, say=_tell, ask=None)
     return require_results(outcome.records)
 
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from independent import Bare, Protocol
 from trials import require_results
 
-from orchestrator.core.placement import Placement
+from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
-from orchestrator.execute.agent import Agent
-from orchestrator.execute.base import Attempt, Mission
-from orchestrator.execute.folders import temporary_folder
-from orchestrator.execute.host import LocalHost, Seats
-from orchestrator.execute.supervisor import record_of
-from orchestrator.execute.tunnel import Exit, Tunnel
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.machine.agent import Agent
+from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.execute.on_ray.tunnel import Exit, Tunnel
+from orchestrator.execute.trial.host import LocalHost, Seats
+from orchestrator.execute.trial.supervisor import record_of
 
 _GO_ON = b'"event": "met", "all": true'
 

@@ -2,11 +2,11 @@
 
 import sys
 
-from orchestrator.screen.streams import outlived
+from orchestrator.terminal.streams import outlived
 
 
 def _command() -> int:
-    from orchestrator.cli import main  # it looks at the streams as it is imported
+    from orchestrator.cli import main
 
     return main(sys.argv[1:])
 

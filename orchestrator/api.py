@@ -21,21 +21,39 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from orchestrator import verbs
-from orchestrator.analysis.balance import prospect_line
-from orchestrator.analysis.export import comparisons_frame, recommendations_frame
 from orchestrator.analysis.findings import tables_of
-from orchestrator.analysis.headline import headline_of
-from orchestrator.analysis.plan_table import plan_frame, plan_table
-from orchestrator.analysis.predicted import predicted_of, predicted_table
-from orchestrator.analysis.results import MEASURED
-from orchestrator.analysis.tables import cut
+from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
+from orchestrator.analysis.report.export import comparisons_frame, recommendations_frame
+from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.table import Table, cut
+from orchestrator.analysis.tables.budget import prospect_line
+from orchestrator.analysis.tables.measurements import MEASURED
+from orchestrator.analysis.tables.plan import plan_frame, plan_table
+from orchestrator.commands import sweep as verbs
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
-from orchestrator.reporting import Outcome
-from orchestrator.screen.html import html_of
-from orchestrator.screen.printing import say, shown, totals_of
+from orchestrator.pipeline.report import Outcome
+from orchestrator.terminal.printing import say, shown, totals_of
+
+
+def html_of(table: Table) -> str:
+    """Title, rows and the sentence on how to read them."""
+    aligned = ["right" if column.is_number else "left" for column in table.columns]
+    head = _row("th", [column.header for column in table.columns], aligned)
+    rows = "".join(_row("td", row, aligned) for row in table.rows)
+    note = f"<p>{escape(table.note)}</p>" if table.note else ""
+    caption = f"<caption>{escape(table.title)}</caption>"
+    return f"<table>{caption}<thead>{head}</thead><tbody>{rows}</tbody></table>{note}"
+
+
+def _row(tag: str, cells: Iterable[str], aligned: Iterable[str]) -> str:
+    drawn = (
+        f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+        for cell, side in zip(cells, aligned, strict=True)
+    )
+    return f"<tr>{''.join(drawn)}</tr>"
+
 
 _WIDTH = 160  # of lines of progress
 _MOST_ROWS = 100  # that are shown of one table; data frames have all

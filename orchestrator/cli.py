@@ -13,26 +13,29 @@ from types import FrameType
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator import cluster_verb, pipeline, predict_verb, verbs
-from orchestrator.analysis.balance import prospect_line, question
 from orchestrator.analysis.findings import tables_of
-from orchestrator.analysis.headline import headline_of
-from orchestrator.analysis.recommendation.summary import sentence_of
-from orchestrator.analysis.tables import cut
-from orchestrator.analysis.wording import counted
-from orchestrator.config.hydra_words import hydra_main, is_hydras
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.table import cut
+from orchestrator.analysis.tables.budget import prospect_line, question
+from orchestrator.commands import cluster as cluster_verb
+from orchestrator.commands import predict as predict_verb
+from orchestrator.commands import sweep as verbs
+from orchestrator.config.hydra_cli import hydra_main, is_hydras
 from orchestrator.core import codec
 from orchestrator.core.budget import Balance
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.core.printable import printable
 from orchestrator.core.settings import Rerun, Settings
-from orchestrator.execute.halt import Halt
-from orchestrator.record.environment import own_version
-from orchestrator.record.mlflow_client import without_secrets
-from orchestrator.reporting import Outcome
-from orchestrator.screen.complaint import complaint
-from orchestrator.screen.printing import print_plan, print_table, say, shown
-from orchestrator.screen.status import print_status
+from orchestrator.execute.scheduling.stop import Halt
+from orchestrator.pipeline.report import Outcome, sync_sweep
+from orchestrator.pipeline.run import halt_sweep
+from orchestrator.record.driver_environment import own_version
+from orchestrator.record.tracking.mlflow_client import without_secrets
+from orchestrator.terminal.error_line import complaint
+from orchestrator.terminal.printing import print_plan, print_table, say, shown
+from orchestrator.terminal.status import print_status
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
 """Exit codes: all is well · a trial has no result, or a file of the report could not be written · the request
@@ -221,7 +224,7 @@ def _status(settings: Settings, _flags: frozenset[str]) -> int:
 
 
 def _halt(settings: Settings, _flags: frozenset[str], *, halt: Halt) -> int:
-    holder = pipeline.halt_sweep(settings, halt)
+    holder = halt_sweep(settings, halt)
     then = {
         "pause": "starts nothing more and ends when nothing runs",
         "cancel": "ends when what runs has left",
@@ -231,7 +234,7 @@ def _halt(settings: Settings, _flags: frozenset[str], *, halt: Halt) -> int:
 
 
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:
-    sent = pipeline.sync_sweep(settings)
+    sent = sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "nobody: tracking=none")
     say(console, f"{counted(sent, 'record')} sent to {server}")
     return DONE

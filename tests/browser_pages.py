@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report import render
+from orchestrator.analysis.report.page import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRAWN = "[...document.querySelectorAll('.plot')].every((each) => each.querySelector('.main-svg'))"

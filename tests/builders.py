@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.core.host_use import HostUse
+from orchestrator.core.host_usage import HostUse
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
-from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
 from orchestrator.core.target import Evaluation, Pursuit, Target
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec, trial_id
 
 
 def trial_spec(**changes: Any) -> TrialSpec:

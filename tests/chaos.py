@@ -70,7 +70,7 @@ class Damage:
 
 _JOURNAL = "orchestrator.record.journal:write_synced"
 _LEDGER = "orchestrator.record.ledger:write_synced"
-_STORE = "orchestrator.record.mlflow_store:MlflowStore"
+_STORE = "orchestrator.record.tracking.mlflow_store:MlflowStore"
 _CLIENT = "mlflow:MlflowClient"
 
 # The journal's first call queues all; then come starting, running and ended of each trial. The ledger's first
@@ -93,24 +93,24 @@ INLINE = (
         Point("kill_driver", f"{_CLIENT}.{call}", "after", 1)
         for call in ("log_batch", "log_text", "log_artifact")
     ),
-    Point("kill_driver", "orchestrator.pipeline:write_report", "before", 1),
-    Point("kill_driver", "orchestrator.pipeline:write_report", "after", 1),
-    Point("kill_driver", "orchestrator.execute.queue:Queue.take", "after", 2),
-    Point("kill_driver", "orchestrator.execute.supervisor:_hear_out", "before", 2),
-    Point("kill_driver", "orchestrator.execute.supervisor:_result_of", "after", 2),
-    Point("hang_up", "orchestrator.execute.supervisor:_hear_out", "before", 2),
-    Point("terminate", "orchestrator.execute.supervisor:_hear_out", "before", 2),
+    Point("kill_driver", "orchestrator.pipeline.report:write_report", "before", 1),
+    Point("kill_driver", "orchestrator.pipeline.report:write_report", "after", 1),
+    Point("kill_driver", "orchestrator.execute.scheduling.queue:Queue.take", "after", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_result_of", "after", 2),
+    Point("hang_up", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
     Point("terminate", _LEDGER, "before", 2),
-    Point("kill_worker", "orchestrator.execute.supervisor:_hear_out", "before", 2),
-    Point("kill_worker", "orchestrator.execute.story:Story.hear", "before", 2),
-    Point("kill_nursery", "orchestrator.execute.supervisor:_hear_out", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.monitor:Story.hear", "before", 2),
+    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
     *(
         Point(f"set_clock_{way}", _JOURNAL, "after", number)
         for way in ("back", "forward")
         for number in (1, 3)
     ),
 )
-_SEARCHER = "orchestrator.execute.ray_tune:_QueueSearcher"
+_SEARCHER = "orchestrator.execute.on_ray.tune_adapters:_QueueSearcher"
 RAY = tuple(
     Point(strike, target, when, number, "ray")
     for strike, target, when, number in (
@@ -128,7 +128,7 @@ RAY = tuple(
 EVERY = INLINE + RAY
 SOME = (
     Point("kill_driver", _LEDGER, "amid", 3),
-    Point("terminate", "orchestrator.execute.supervisor:_hear_out", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
 )
 
 

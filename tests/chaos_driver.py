@@ -119,7 +119,7 @@ def _half_written(path: Path, content: bytes, **_: Any) -> None:
 
 def _nurseries() -> list[psutil.Process]:
     """And the workers that they have forked, which have the same command line."""
-    return _descendants_with("orchestrator.train.nursery")
+    return _descendants_with("orchestrator.train.process.fork_server")
 
 
 def _descendants_with(words: str) -> list[psutil.Process]:

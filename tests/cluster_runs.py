@@ -13,12 +13,12 @@ from plan_values import node
 from trainer_runs import RUNS, python_of
 
 from orchestrator.core.inventory import of_cluster
-from orchestrator.core.placement import Placement
+from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.pool import Pool
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.core.spec import TimingSpec, TrialSpec
-from orchestrator.execute.base import Attempt, Mission
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec
+from orchestrator.execute.executor import Mission
 from workloads.data.sources import resolve
 
 POOL = pool("cpu", device=CPU)
@@ -94,7 +94,7 @@ def run(
     nodes: Any, told: Mission, *placements: Placement, watcher: Unwatched, pools: Sequence[Pool] = (POOL,)
 ) -> list[TrialRecord]:
     """All records of a sweep on that cluster, in the order of their ends."""
-    from orchestrator.execute.ray_tune import RayTuneExecutor
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
     declared = cluster(*pools, provider="local")
     records: list[TrialRecord] = []

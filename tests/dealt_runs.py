@@ -18,9 +18,9 @@ from rank_cases import Finding, findings_of, is_done
 from trainer_runs import BATCH, STEPS, WORKLOADS, jobs_of
 
 from orchestrator.core.codec import to_plain
-from orchestrator.train.base import WorkerJob
 from orchestrator.train.registry import load_trainer, trainer_info
-from orchestrator.train.torch_ddp_trainer import TorchDdpTrainer
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
 from workloads.data import batches
 from workloads.data.batches import Batches
 from workloads.data.sources import resolve

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from orchestrator.predict.latency import LatencyTable
-from orchestrator.predict.pairs import Pair, pair_of
-from orchestrator.predict.read import read_latencies
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.predict.profile_transfer.pairs import Pair, pair_of
 
 MODELS = {
     "VGG11": (8.0, 1.0, 1.0),

@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from orchestrator.config.pools import load_cluster
+from orchestrator.commands.cluster import Rendered, render
+from orchestrator.config.cluster import load_cluster
 from orchestrator.core.pool import Catalogue
-from orchestrator.launching import Rendered, render
 
 CONF = Path(__file__).parents[1]
 PROJECT = "pools.project=my-project"

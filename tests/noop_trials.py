@@ -19,14 +19,14 @@ from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement, StartMethod
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.spec import TimingSpec
-from orchestrator.execute.agent import Agent, NurseryAddress
-from orchestrator.execute.base import Mission
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.execute.executor import Mission
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.execute.worker_group import WorkerGroup
-from orchestrator.train.base import WorkerJob
+from orchestrator.execute.machine.agent import Agent, NurseryAddress
+from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import WorkerJob
 
 _NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
 

@@ -7,11 +7,11 @@ from orchestrator.core.device import Accelerators, Device, DeviceKind, Node
 from orchestrator.core.inventory import Inventory, of_host
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun
-from orchestrator.core.spec import TimingSpec
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.plan.plan import plan
-from orchestrator.plan.trials import data_needed
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.plan.planner import plan
+from orchestrator.plan.trial_specs import data_needed
 
 
 def device(name: str = "cpu", **changes: Any) -> Device:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pkgutil import resolve_name
 from typing import Any
 
-from orchestrator.train.base import WorkerJob
 from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import WorkerJob
 
 _EVERY = 10  # steps
 

@@ -28,7 +28,9 @@ class Family:
     def workers(self) -> set[int]:
         """The processes that nurseries have forked."""
         commands = {pid: command_of(pid) for pid in self.pids()}
-        nurseries = {pid for pid, command in commands.items() if "orchestrator.train.nursery" in command}
+        nurseries = {
+            pid for pid, command in commands.items() if "orchestrator.train.process.fork_server" in command
+        }
         return {pid for pid in nurseries if psutil.Process(pid).ppid() in nurseries}
 
     def wait_until_gone(self, *, but: set[int] = frozenset(), seconds: float = 10.0) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from trainer_runs import ROOT, do_all
 
-from orchestrator.train.base import WorkerJob
+from orchestrator.train.trainer import WorkerJob
 
 Finding = dict[str, Any]
 

@@ -5,13 +5,12 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 from price_values import price
 
-from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.forecast import Forecast, TrackRecord
+from orchestrator.core.estimate import Estimate, Forecast, Refusal, TrackRecord
 from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
-from orchestrator.core.spec import TimingSpec, trial_id
 from orchestrator.core.training import FullTraining
+from orchestrator.core.trial_spec import TimingSpec, trial_id
 
 STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4
 HOSTILE = "</script><img src=x onerror=\"document.title='hacked'\"><b>&lt;%{y}'"

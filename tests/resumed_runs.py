@@ -18,11 +18,11 @@ import numpy as np
 from trainer_runs import COMPILED_SOON, RUNS, WORKLOADS, do_all, jobs_of, python_of, set_up
 
 from orchestrator.core.codec import from_plain, to_plain
-from orchestrator.core.spec import trial_id
-from orchestrator.train import checkpoint
-from orchestrator.train.base import Trainer, WorkerJob
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.train.checkpoints import format as checkpoint
 from orchestrator.train.environment import framework_versions
 from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import Trainer, WorkerJob
 from workloads.data.sources import resolve
 from workloads.registry import workload
 from workloads.spec import WorkloadSpec, phase_steps

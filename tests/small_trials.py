@@ -13,7 +13,7 @@ from noop_trials import mission, run
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 

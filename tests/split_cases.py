@@ -6,11 +6,11 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 from report_cases import plan_of
 
-from orchestrator.analysis.split_time import layers_of, step_seconds
-from orchestrator.core.kernel_share import KernelLink, KernelShare
+from orchestrator.analysis.kernel_split.step_time import layers_of, step_seconds
 from orchestrator.core.result import DeviceFacts
-from orchestrator.core.spec import TimingSpec
-from orchestrator.train.kernel_shares import shares_of
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.core.work_share import KernelLink, KernelShare
+from orchestrator.train.trainers.kernel_split.shares import shares_of
 from workloads.registry import workload
 
 LINK = KernelLink(bytes_per_second=1e9, latency_seconds=50e-6)

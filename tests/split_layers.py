@@ -11,16 +11,15 @@ from rank_cases import Finding
 from torch import Tensor, nn
 from uneven_network import uneven_network
 
-from orchestrator.train.base import WorkerJob
-from orchestrator.train.kernel_moves import move
-from orchestrator.train.kernel_service import serve
-from orchestrator.train.kernel_shares import Part, parts_of
-from orchestrator.train.kernel_watch import StepWatch
-from orchestrator.train.kernel_wire import MASTER, Wire
-from orchestrator.train.split_convolution import SplitConvolution
-from orchestrator.train.split_networks import SplitNetworks, divided, places_of
-from orchestrator.train.torch_process import join, leave, listen
-from orchestrator.train.torch_state import arrays_of
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution, serve
+from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
+from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, places_of
+from orchestrator.train.trainers.kernel_split.rebalancing import move
+from orchestrator.train.trainers.kernel_split.shares import Part, parts_of
+from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.torch_process import join, leave, listen
+from orchestrator.train.trainers.torch_state import arrays_of
 from workloads.network import Network
 from workloads.registry import workload
 from workloads.spec import Adam, Optimizer, Sgd

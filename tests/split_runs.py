@@ -16,10 +16,10 @@ from split_layers import OPTIMIZERS, STEPS, works
 from trainer_runs import jobs_of, set_up
 
 from orchestrator.core.codec import to_plain
-from orchestrator.train.base import WorkerJob
-from orchestrator.train.kernel_split_trainer import KernelSplitTrainer
-from orchestrator.train.kernel_wire import MASTER
 from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.kernel_split.messages import MASTER
+from orchestrator.train.trainers.kernel_split.trainer import KernelSplitTrainer
 from workloads.data.sources import resolve
 from workloads.spec import Optimizer
 

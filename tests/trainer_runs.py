@@ -22,11 +22,11 @@ import numpy as np
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.core.spec import TimingSpec, TrialSpec
 from orchestrator.core.trainer import Seat
-from orchestrator.train.base import Trainer, WorkerJob
-from orchestrator.train.parent import die_with_parent
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec
+from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
+from orchestrator.train.trainer import Trainer, WorkerJob
 from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.initial import initial_weights

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.loop import LoopTimes
-from orchestrator.train.report import WorkerReport
+from orchestrator.train.measurement.loop import LoopTimes
+from orchestrator.train.worker_report import WorkerReport
 
 _TIMES = LoopTimes(
     first_step_seconds=0.2,

@@ -5,39 +5,42 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
-from orchestrator.analysis.compare import Comparison, comparisons_of
-from orchestrator.analysis.compared import baseline_table, compared_table
-from orchestrator.analysis.cost import attempts_of
-from orchestrator.analysis.cost_tables import Cost, cost_table, costs_by_setting, prices_table
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.hindsight import Hindsight, hindsight_table, hindsights_of
-from orchestrator.analysis.matrix import Matrix, matrices_of, matrix_table
-from orchestrator.analysis.measured import Measured, measured_of
-from orchestrator.analysis.predicted import Predicted, predicted_of, predicted_table
-from orchestrator.analysis.recommendation.answer import Recommendation
-from orchestrator.analysis.recommendation.answers import recommendations_of
+from orchestrator.analysis.comparison.baseline import (
+    AgainstBaseline,
+    against_baseline,
+    baseline_table,
+    compared_table,
+)
+from orchestrator.analysis.comparison.compare import Comparison, comparisons_of
+from orchestrator.analysis.comparison.scaling import Scaling, scaling_of, scaling_table
+from orchestrator.analysis.comparison.speedup_matrix import Matrix, matrices_of, matrix_table
+from orchestrator.analysis.comparison.step_cost import StepCost, step_cost_table, step_costs_of
+from orchestrator.analysis.kernel_split.speedups import SplitFamily, splits_of
+from orchestrator.analysis.kernel_split.tables import paper_table, split_table
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import Measured, measured_of
+from orchestrator.analysis.measurements.setting import names_in
+from orchestrator.analysis.metrics.cost import attempts_of
+from orchestrator.analysis.predictions.backtest import Hindsight, hindsight_table, hindsights_of
+from orchestrator.analysis.predictions.forecasts import Predicted, predicted_of, predicted_table
+from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.analysis.recommendation.tables import left_out_table, next_table, ranked_table
-from orchestrator.analysis.results import measured_table
-from orchestrator.analysis.scaling import Scaling, scaling_of, scaling_table
-from orchestrator.analysis.setting import names_in
-from orchestrator.analysis.split_paper import paper_table
-from orchestrator.analysis.split_tables import split_table
-from orchestrator.analysis.splits import SplitFamily, splits_of
-from orchestrator.analysis.step_cost import StepCost, step_cost_table, step_costs_of
-from orchestrator.analysis.tables import (
-    Table,
+from orchestrator.analysis.recommendation.time_to_target import target_table, to_target_of
+from orchestrator.analysis.table import Table
+from orchestrator.analysis.tables.costs import Cost, cost_table, costs_by_setting, prices_table
+from orchestrator.analysis.tables.measurements import measured_table
+from orchestrator.analysis.tables.outcomes import (
     failed_table,
     rehearsed_table,
     skipped_table,
     stale_table,
     warnings_table,
 )
-from orchestrator.analysis.targets import target_table, to_target_of
-from orchestrator.analysis.utilisation_table import utilisation_table
+from orchestrator.analysis.tables.utilisation import utilisation_table
+from orchestrator.core.objective import FASTEST, Wish
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
-from orchestrator.core.wish import FASTEST, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

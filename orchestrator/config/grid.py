@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from orchestrator.config.faults import shown
+from orchestrator.config.error_messages import shown
 from orchestrator.config.request import Request, check_axis, check_option, values_of_axis
 from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
 from orchestrator.config.values import frozen, resolved

@@ -7,15 +7,15 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from orchestrator.config.faults import shown
+from orchestrator.config.error_messages import shown
+from orchestrator.config.options import Options
 from orchestrator.config.schema import DEVICES, POINT_GROUPS, POINT_KEYS
-from orchestrator.config.used import Options
 from orchestrator.config.values import assign, defaults_of, knows, plain_of, value_of
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.settings import TrainerSettings
-from orchestrator.core.spec import Option, TimingSpec, require_positive
 from orchestrator.core.sweep import Point
+from orchestrator.core.trial_spec import Option, TimingSpec, require_positive
 from orchestrator.plan.expand import Combination, matches
 from orchestrator.train.registry import trainer_info
 

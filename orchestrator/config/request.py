@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from orchestrator.config.faults import shown
+from orchestrator.config.error_messages import shown
+from orchestrator.config.overrides import Word
 from orchestrator.config.schema import (
     DEVICES,
     KNOB_GROUPS,
@@ -13,8 +14,7 @@ from orchestrator.config.schema import (
     SETTINGS_GROUPS,
     RootConf,
 )
-from orchestrator.config.words import Word
-from orchestrator.config.workload_words import VARIABLES as WORKLOAD_WORDS
+from orchestrator.config.workload_overrides import VARIABLES as WORKLOAD_WORDS
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 _GRID = "sweep.grid."

@@ -9,16 +9,16 @@ from typing import Any, get_args
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-from orchestrator.config.faults import in_one_line
-from orchestrator.config.twin import twin_of
+from orchestrator.config.dataclass_schema import twin_of
+from orchestrator.config.error_messages import in_one_line
 from orchestrator.core.device import Device
+from orchestrator.core.objective import Wish
 from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
-from orchestrator.core.spec import TimingSpec
 from orchestrator.core.sweep import Order
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.core.wish import Wish
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.registry import trainers
 from workloads.data.sources import SOURCES
 from workloads.registry import options_class, workload_names

@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from orchestrator.config.faults import explained, in_one_line
+from orchestrator.config.error_messages import explained, in_one_line
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 MOST = 2**63 - 1

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.trial_spec import TrialSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +37,82 @@ class Refusal:
 
     reason: str
     to_measure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Of trials that differ in their seed alone, once for all repeats of each.
+
+    Attributes:
+        trial: the first of them.
+        num_phases: of its training; steps of the last one are what is timed and predicted.
+        num_trials: how many they are.
+        step: of each.
+        price: of what each asks for.
+    """
+
+    trial: TrialSpec
+    num_trials: int
+    step: Estimate | Refusal
+    price: Price | Unpriced
+    num_phases: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepPrior:
+    """The step time of a setting as predicted before its workload was measured: a normal logarithm.
+
+    Attributes:
+        hardware: equal for settings that differ in the batch size alone.
+        batch_size: samples of a step, all replicas together.
+        log_seconds: mean.
+        device: deviation of the error that the hardware adds to every network.
+        network: deviation of the error of this network on that hardware.
+    """
+
+    hardware: str
+    batch_size: int
+    log_seconds: float
+    device: float
+    network: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorCorrelation:
+    """How alike the prediction errors of one network are in several settings, in published measurements.
+
+    Attributes:
+        devices: correlation of its errors on two devices at one batch size.
+        doublings: doublings of the batch size after which the correlation on one device has fallen to 1/e.
+    """
+
+    devices: float
+    doublings: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorModel:
+    """The errors of step predictions.
+
+    Attributes:
+        correlation: between settings of one job.
+        repeat: deviation of the logarithms of repeats of one trial.
+        quantile: deviations to both sides that hold 90 of 100 measurements.
+    """
+
+    correlation: ErrorCorrelation
+    repeat: float
+    quantile: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackRecord:
+    """How often intervals held a step that was measured, made without own records of its workload.
+
+    Attributes:
+        num_measured: steps in all ledgers, on a sweep's devices, of which something would have been
+            predicted.
+    """
+
+    num_inside: int = 0
+    num_measured: int = 0

@@ -52,3 +52,12 @@ def _coverage_of(size: int, *, trim: int) -> float:
     """P(the true median lies between the values that are left when `trim` are taken from each end)."""
     tail: int = sum(math.comb(size, k) for k in range(trim + 1))
     return max(0.0, 1 - 2 * tail / float(2**size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A median between two ends; what lies between them, its owner says."""
+
+    median: float
+    low: float
+    high: float

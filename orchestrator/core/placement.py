@@ -6,10 +6,9 @@ from typing import Literal
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
-from orchestrator.core.estimate import Estimate
-from orchestrator.core.forecast import ErrorModel, Forecast, StepPrior, TrackRecord
-from orchestrator.core.spec import TrialSpec
+from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
 from orchestrator.core.training import FullTraining
+from orchestrator.core.trial_spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
 StartMethod = Literal["fork", "spawn"]
@@ -220,3 +219,11 @@ class Plan:
             *(each.trial for each in self.asked if each.provenance == "rehearsed"),
             *(each.trial for each in self.skipped if each.trial and each.lacks_device),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One start of one trial: the first is number 1."""
+
+    placement: Placement
+    number: int

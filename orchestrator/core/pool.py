@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.price import PriceList, Provisioning
-from orchestrator.core.topology import hosts_of
+from orchestrator.core.tpu_topology import hosts_of
 
 Provider = Literal["local", "fake", "gcp", "gke"]
 Environment = Literal["core", "tensorflow", "tensorflow_tpu", "torch", "torch_tpu", "xla", "any"]

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.core.batch_share import BatchShare
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
-from orchestrator.core.host_use import HostUse
-from orchestrator.core.kernel_share import KernelLink, KernelMove, KernelShare
+from orchestrator.core.host_usage import HostUse
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.spec import SCHEMA_VERSION, TrialSpec
 from orchestrator.core.target import Pursuit
+from orchestrator.core.trial_spec import SCHEMA_VERSION, TrialSpec
+from orchestrator.core.work_share import BatchShare, KernelLink, KernelMove, KernelShare
 
 DRIVER_FACTS = (
     "orchestrator",

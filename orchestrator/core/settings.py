@@ -8,10 +8,10 @@ from typing import Literal
 
 from orchestrator.core.budget import UNCAPPED, Budget
 from orchestrator.core.errors import ConfigError, FailureKind
+from orchestrator.core.objective import FASTEST, Wish
 from orchestrator.core.pool import Cluster
 from orchestrator.core.price import PriceList
 from orchestrator.core.sweep import Sweep
-from orchestrator.core.wish import FASTEST, Wish
 
 ExecutorName = Literal["inline", "ray"]
 MissingDevice = Literal["rehearse", "skip", "fail"]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.spec import Option, TimingSpec, require_positive
+from orchestrator.core.trial_spec import Option, TimingSpec, require_positive
 
 Order = Literal["shuffled", "cheapest_first", "longest_first"]
 """In which a sweep's trials are started."""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.pool import Environment
-from orchestrator.core.spec import Option, ProcessModel
+from orchestrator.core.trial_spec import Option, ProcessModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,17 +4,17 @@ import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Part, Placement
+from orchestrator.core.placement import Attempt, Part, Placement
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.execute.agent import Agent
-from orchestrator.execute.base import Attempt, Mission, Watcher
-from orchestrator.execute.halt import Halt, unwished
-from orchestrator.execute.host import LocalHost
-from orchestrator.execute.outcome import outcome_of
-from orchestrator.execute.purse import OPEN, Purse
-from orchestrator.execute.queue import Queue
-from orchestrator.execute.room import fits
-from orchestrator.execute.supervisor import record_of
+from orchestrator.execute.executor import Mission, Watcher
+from orchestrator.execute.machine.agent import Agent
+from orchestrator.execute.scheduling.budget import OPEN, Purse
+from orchestrator.execute.scheduling.capacity import fits
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.execute.scheduling.stop import Halt, unwished
+from orchestrator.execute.trial.host import LocalHost
+from orchestrator.execute.trial.records import outcome_of
+from orchestrator.execute.trial.supervisor import record_of
 
 _TURN_SECONDS = 0.1
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 from orchestrator.core.device import Device
 from orchestrator.core.sweep import Point
-from orchestrator.core.topology import generation_of
+from orchestrator.core.tpu_topology import generation_of
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.plan.trials import workload_of
+from orchestrator.plan.trial_specs import workload_of
 from workloads.layers import BatchNorm, Conv2d, ConvTranspose2d, DepthwiseConv2d, Layer
 
 Rule = Callable[[Point, TrainerInfo], str | None]

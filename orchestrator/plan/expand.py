@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.spec import Option
+from orchestrator.core.trial_spec import Option
 
 Combination = Mapping[str, Option]
 

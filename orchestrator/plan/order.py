@@ -9,9 +9,9 @@ from orchestrator.core.device import Device
 from orchestrator.core.peaks import peaks_of
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
-from orchestrator.core.spec import Option, TrialSpec
 from orchestrator.core.sweep import Order
-from orchestrator.plan.prices import Market
+from orchestrator.core.trial_spec import Option, TrialSpec
+from orchestrator.plan.pricing import Market
 from workloads.flops import train_step_flops
 from workloads.registry import workload
 

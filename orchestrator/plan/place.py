@@ -8,11 +8,11 @@ from orchestrator.core.errors import PlacementError
 from orchestrator.core.inventory import Inventory, Site
 from orchestrator.core.placement import Placement, Skipped, StartMethod
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
-from orchestrator.core.spec import TrialSpec
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.plan.parts import parts_of
-from orchestrator.plan.sites import Berth, absence
+from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.plan.rank_groups import parts_of
+from orchestrator.plan.slots import Berth, absence
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""

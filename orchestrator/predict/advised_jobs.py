@@ -3,25 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.analysis.job_length import job_length
-from orchestrator.analysis.recommendation.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.command_words import words_of
-from orchestrator.analysis.recommendation.jobs_of_plan import (
-    Unnamed,
-    candidates_of,
-    job_from,
-    named,
-)
-from orchestrator.analysis.setting import Setting
-from orchestrator.core.estimate import Refusal
-from orchestrator.core.forecast import StepPrior
+from orchestrator.analysis.measurements.setting import Setting
+from orchestrator.analysis.recommendation.jobs.command import words_of
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import Unnamed, candidates_of, job_from, named
+from orchestrator.analysis.recommendation.jobs.length import job_length
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.core.estimate import Refusal, StepPrior
+from orchestrator.core.objective import Wish
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
 from orchestrator.core.target import Target
 from orchestrator.core.training import FullTraining
-from orchestrator.core.wish import Wish
 from workloads.spec import WorkloadSpec
 
 

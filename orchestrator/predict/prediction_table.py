@@ -3,16 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.analysis.cost import marks_of
-from orchestrator.analysis.predicted import origin_of
-from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, Spread, count, counted, number, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
+from orchestrator.analysis.metrics.cost import marks_of
+from orchestrator.analysis.predictions.forecasts import origin_of
+from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import job_in_words
-from orchestrator.predict.roofline import Roofline
-from orchestrator.predict.transfer import Transfer
+from orchestrator.predict.profile_transfer.transfer import Transfer
+from orchestrator.predict.step_time.roofline import Roofline
 
 _MS = 1e3
 _SAMPLES = 1e6

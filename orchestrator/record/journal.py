@@ -7,8 +7,8 @@ from pathlib import Path
 
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
-from orchestrator.core.stage import Stage, Step, check, latest_steps
-from orchestrator.record.synced import content_of, sync_folder, write_synced
+from orchestrator.core.trial_state import Stage, Step, check, latest_steps
+from orchestrator.record.fsync import content_of, sync_folder, write_synced
 
 JOURNAL_NAME = "journal.jsonl"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.lines import Lines, bytes_of, lines_of
+from orchestrator.record.fsync import content_of, sync_folder, write_synced
+from orchestrator.record.ledger_lines import Lines, bytes_of, lines_of
 from orchestrator.record.lock import exclusive, holder_of
-from orchestrator.record.synced import content_of, sync_folder, write_synced
 
 logger = logging.getLogger(__name__)
 

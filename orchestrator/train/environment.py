@@ -1,5 +1,6 @@
 """Versions and processor that a worker's interpreter finds."""
 
+import os
 import platform
 from collections.abc import Iterable, Mapping
 from importlib import metadata
@@ -43,3 +44,68 @@ def _version_of(package: str) -> str | None:
         except metadata.PackageNotFoundError:
             continue
     return None
+
+
+_ARITHMETIC = (
+    "ONEDNN_DEFAULT_FPMATH_MODE",  # under it float32 convolutions of torch and TensorFlow were seen in bf16
+    "DNNL_DEFAULT_FPMATH_MODE",
+    "TF_SET_ONEDNN_FPMATH_MODE",
+    "MKL_BLAS_COMPUTE_MODE",
+    "XLA_USE_BF16",
+    "XLA_DOWNCAST_BF16",
+    "XLA_USE_FP16",
+    "XLA_DOWNCAST_FP16",
+    "NVIDIA_TF32_OVERRIDE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "CUBLAS_EMULATE_SINGLE_PRECISION",
+    "CUBLAS_EMULATION_STRATEGY",
+    "TF_CONV2D_USE_FP16_ACCUMULATE",
+    "TF_ENABLE_AUTO_MIXED_PRECISION",
+    "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE",
+)
+"""They change what is computed, and no framework says so afterwards."""
+
+_PARALLELISM = ("TF_CONFIG", "XLA_USE_SPMD", "XLA_AUTO_SPMD", "KERAS_BACKEND")
+"""They change who computes; a trial that needs one sets it."""
+
+_TOLD_PREFIXES = (
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "ONEDNN_",
+    "DNNL_",
+    "ATEN_",
+    "MALLOC_",
+    "PYTORCH_",
+    "TORCH_NCCL_",
+    "NCCL_",
+    "CUBLAS_",
+    "CUDNN_",
+    "XLA_",
+    "LIBTPU_",
+    "PJRT_",
+    "TF_CUDNN_",  # never all of TF_: Terraform keeps secrets in TF_VAR_ and TF_TOKEN_
+    "TF_ENABLE_",
+    "TF_GPU_",
+    "TF_NUM_",
+    "TF_XLA_",
+)
+_TOLD = ("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "LD_PRELOAD", "TF_DETERMINISTIC_OPS")
+
+
+def without_hidden_settings(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a nursery, before it imports a framework: what the trial asks for is what counts."""
+    hidden = (*_ARITHMETIC, *_PARALLELISM)
+    kept = {name: value for name, value in variables.items() if name not in hidden}
+    return {**kept, "KERAS_HOME": os.devnull}  # no folder, so no keras.json with another data type or backend
+
+
+def telling(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that are known to change the speed of training, for the record; no other, for secrets' sake."""
+    return {
+        name: value
+        for name, value in sorted(variables.items())
+        if value and (name in _TOLD or name.startswith(_TOLD_PREFIXES))
+    }

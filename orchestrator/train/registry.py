@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError, UnknownNameError
-from orchestrator.core.spec import Option, ProcessModel
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trial_spec import Option, ProcessModel
 from orchestrator.train import rendezvous
-from orchestrator.train.base import Trainer
+from orchestrator.train.trainer import Trainer
 
 _TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
     "auto": None,
@@ -67,14 +67,14 @@ _TORCH_PRELOADED = (
 _TORCH_DDP = TrainerInfo(
     name="torch_ddp",
     version=1,
-    path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
+    path="orchestrator.train.trainers.torch_ddp_trainer:TorchDdpTrainer",
     packages=("torch",),
     install="pip install 'torch>=2.9,<2.14'",
     environment="torch",
     precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
     process_model=_per_replica,
     variables=rendezvous.torch_distributed,
-    preload=("orchestrator.train.torch_ddp_trainer", *_TORCH_PRELOADED),
+    preload=("orchestrator.train.trainers.torch_ddp_trainer", *_TORCH_PRELOADED),
     fork_proven=("cpu",),
     spans_hosts=("cpu", "gpu"),
     options={"compile": ("off", "on"), "heap": ("trimmed", "kept")},
@@ -86,8 +86,8 @@ _UNEQUAL_DDP = replace(
     _TORCH_DDP,
     name="unequal_ddp",
     version=1,
-    path="orchestrator.train.unequal_ddp_trainer:UnequalDdpTrainer",
-    preload=("orchestrator.train.unequal_ddp_trainer", *_TORCH_PRELOADED),
+    path="orchestrator.train.trainers.unequal_ddp_trainer:UnequalDdpTrainer",
+    preload=("orchestrator.train.trainers.unequal_ddp_trainer", *_TORCH_PRELOADED),
     options={"shares": ("measured", "even")},
     refusals={"tpu": "deals out by speed, in which the chips of a TPU do not differ"},
     takes_unequal_devices=True,
@@ -98,9 +98,9 @@ _KERNEL_SPLIT = replace(
     _TORCH_DDP,
     name="kernel_split",
     version=1,
-    path="orchestrator.train.kernel_split_trainer:KernelSplitTrainer",
+    path="orchestrator.train.trainers.kernel_split.trainer:KernelSplitTrainer",
     precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16")},
-    preload=("orchestrator.train.kernel_split_trainer", *_TORCH_PRELOADED),
+    preload=("orchestrator.train.trainers.kernel_split.trainer", *_TORCH_PRELOADED),
     options={"shares": ("measured", "even"), "rebalance": ("off", "on")},
     refusals={"tpu": "has no messages from one TPU to another"},
     takes_unequal_devices=True,
@@ -115,7 +115,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             TrainerInfo(
                 name="torch_tpu",
                 version=1,
-                path="orchestrator.train.torch_ddp_trainer:TorchDdpTrainer",
+                path="orchestrator.train.trainers.torch_ddp_trainer:TorchDdpTrainer",
                 packages=("torch_tpu", "torch"),
                 install="pip install 'torch_tpu==0.2.*' 'torch>=2.11,<2.14'",
                 environment="torch_tpu",
@@ -132,7 +132,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             TrainerInfo(
                 name="tensorflow",
                 version=1,
-                path="orchestrator.train.tensorflow_trainer:TensorFlowTrainer",
+                path="orchestrator.train.trainers.tensorflow_trainer:TensorFlowTrainer",
                 packages=("tensorflow", "keras"),
                 install="pip install 'tensorflow-cpu>=2.20,<2.22', for a TPU 'tensorflow-tpu==2.20.*'",
                 environment="tensorflow",
@@ -144,7 +144,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 },
                 process_model=_by_strategy,
                 variables=rendezvous.tensorflow_cluster,
-                preload=("orchestrator.train.tensorflow_trainer", "numpy.random"),
+                preload=("orchestrator.train.trainers.tensorflow_trainer", "numpy.random"),
                 fork_proven=("cpu",),
                 spans_hosts=("cpu", "gpu"),
                 one_host={"tpu": _TPU_ON_ONE_HOST},
@@ -168,7 +168,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             TrainerInfo(
                 name="torch_xla",
                 version=1,
-                path="orchestrator.train.torch_xla_trainer:TorchXlaTrainer",
+                path="orchestrator.train.trainers.torch_xla_trainer:TorchXlaTrainer",
                 packages=("torch_xla", "torch"),
                 install=(
                     "make xla, or in an environment .venv-xla: "
@@ -179,7 +179,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
                 process_model=_per_host,
                 variables=rendezvous.xla_spmd,
-                preload=("orchestrator.train.torch_xla_trainer", "torch._dynamo", "numpy.random"),
+                preload=("orchestrator.train.trainers.torch_xla_trainer", "torch._dynamo", "numpy.random"),
                 fork_proven=("cpu",),
                 spans_hosts=("cpu", "tpu"),
                 over_hosts={
@@ -193,14 +193,14 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             TrainerInfo(
                 name="noop",
                 version=1,
-                path="orchestrator.train.noop_trainer:NoopTrainer",
+                path="orchestrator.train.trainers.noop_trainer:NoopTrainer",
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",
                 environment="core",
                 precisions=dict.fromkeys(("cpu", "gpu", "tpu"), ("fp32", "bf16")),
                 process_model=_per_replica,
                 variables=rendezvous.alone,
-                preload=("orchestrator.train.noop_trainer", "numpy.random"),
+                preload=("orchestrator.train.trainers.noop_trainer", "numpy.random"),
                 fork_proven=("cpu",),
                 spans_hosts=("cpu", "gpu", "tpu"),
                 takes_unequal_devices=True,

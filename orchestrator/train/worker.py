@@ -14,23 +14,22 @@ import numpy as np
 
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
-from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Target
-from orchestrator.train import calibration, loop
-from orchestrator.train.base import Trainer, WorkerJob
-from orchestrator.train.channel import Channel
-from orchestrator.train.checkpoint import Checkpoint
-from orchestrator.train.energy import Meter, meter_of, no_meter
-from orchestrator.train.environment import framework_versions
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.checkpoints.format import Checkpoint
+from orchestrator.train.checkpoints.worker_store import WorkerCheckpoints
+from orchestrator.train.environment import framework_versions, telling
 from orchestrator.train.failures import kind_of, line_of
-from orchestrator.train.movement import digests_of, unmoved_of
-from orchestrator.train.parent import die_with_parent
+from orchestrator.train.measurement import calibration, loop
+from orchestrator.train.measurement.counters import Meter, meter_of, no_meter
+from orchestrator.train.measurement.target import Pursuer
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.pursuit import Pursuer
+from orchestrator.train.process.channel import Channel
+from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
-from orchestrator.train.report import WorkerReport
-from orchestrator.train.variables import telling
-from orchestrator.train.worker_checkpoints import WorkerCheckpoints
+from orchestrator.train.trainer import Trainer, WorkerJob
+from orchestrator.train.validation.weight_changes import digests_of, unmoved_of
+from orchestrator.train.worker_report import WorkerReport
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.lines import place_of

@@ -10,8 +10,8 @@ from noop_trials import Unwatched
 from processes import Family, heeds_sigterm
 from static_cluster import node_id_of, raylet_above
 
+from orchestrator.core.placement import Attempt
 from orchestrator.core.settings import Checkpointing
-from orchestrator.execute.base import Attempt
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("ray", reason="Ray is not installed")

@@ -16,7 +16,7 @@ from trainer_runs import python_of
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.agent import OWN_PYTHON
+from orchestrator.execute.machine.agent import OWN_PYTHON
 from workloads.origins import Origin
 
 pytest.importorskip("ray", reason="Ray is not installed")

@@ -8,7 +8,7 @@ from static_cluster import static_cluster
 from trainer_runs import python_of
 from trials import Unwatched
 
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.deploy.nodes import labels_of_pool
 
 pytest.importorskip("ray", reason="Ray is not installed")

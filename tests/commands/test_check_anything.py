@@ -6,8 +6,8 @@ import pytest
 import yaml
 from launcher_files import catalogue, rendered
 
-from orchestrator.deploy.check_launcher import check_launcher
-from orchestrator.deploy.check_manifests import check_manifests
+from orchestrator.deploy.checks.kuberay import check_manifests
+from orchestrator.deploy.checks.ray_launcher import check_launcher
 
 ODD = (None, 5, -1.5, "x", "", [], {}, [[]], [None], {"a": None}, True)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from launcher_files import catalogue, config, put, rendered
 
-from orchestrator.deploy.check_launcher import check_launcher
+from orchestrator.deploy.checks.ray_launcher import check_launcher
 
 T4 = "available_node_types/t4/node_config"
 SPOT = "available_node_types/t4-spot/node_config"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from launcher_files import catalogue, put, rendered
 
-from orchestrator.deploy.check_manifests import check_manifests
+from orchestrator.deploy.checks.kuberay import check_manifests
 
 DOCUMENTS = tuple(yaml.safe_load_all(rendered("gke").text))
 GROUPS = {each["groupName"]: n for n, each in enumerate(DOCUMENTS[0]["spec"]["workerGroupSpecs"])}

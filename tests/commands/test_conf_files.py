@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.compose import Composer
-from orchestrator.config.load import load
+from orchestrator.config.composer import Composer
+from orchestrator.config.loader import load
 from orchestrator.config.points import device_of, named_of
 from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
 from orchestrator.config.values import defaults_of, plain_of

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.compose import Composer, config_folders
-from orchestrator.config.load import load
+from orchestrator.config.composer import Composer, config_folders
+from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError
 
 CPU = "defaults: [schema, _self_]\nname: mine\nkind: cpu\nchips: 1\nreplicas: 1\nnative_precisions: [fp32]\n"

@@ -4,7 +4,7 @@ import hydra.version
 import pytest
 from shell import ask
 
-from orchestrator.config.hydra_words import hydra_main, is_hydras
+from orchestrator.config.hydra_cli import hydra_main, is_hydras
 from orchestrator.core.errors import ConfigError
 
 

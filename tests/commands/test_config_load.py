@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from plan_values import planned
 
-from orchestrator.config.load import load
+from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.objective import Wish
 from orchestrator.core.settings import Checkpointing, TrainerSettings
-from orchestrator.core.wish import Wish
 
 SWEEPS = ", ".join(sorted(each.stem for each in (Path(__file__).parents[2] / "conf/sweep").glob("*.yaml")))
 

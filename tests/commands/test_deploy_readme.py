@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.load import load
-from orchestrator.launching import render
+from orchestrator.commands.cluster import render
+from orchestrator.config.loader import load
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "deploy" / "README.md").read_text().replace("\\\n", " ").replace("$PROJECT", "my-project")

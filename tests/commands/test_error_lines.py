@@ -13,12 +13,12 @@ from own_cache import cache  # noqa: F401  a fixture
 from rich.console import Console
 
 from orchestrator import cli
-from orchestrator.analysis.tables import Column, Table
+from orchestrator.analysis.table import Column, Table
 from orchestrator.cli import WRONG_REQUEST, main
+from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
-from orchestrator.execute.base import Attempt
-from orchestrator.screen.printing import print_table
-from orchestrator.screen.watcher import watching
+from orchestrator.terminal.live_view import watching
+from orchestrator.terminal.printing import print_table
 
 ESCAPE = "\x1b[2J\x9b1m\x07"
 

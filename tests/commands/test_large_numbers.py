@@ -12,11 +12,11 @@ from own_cache import cache  # noqa: F401  a fixture
 from report_cases import plan_of
 
 from orchestrator.cli import DONE, WRONG_REQUEST, main
+from orchestrator.core.objective import FASTEST
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.wish import FASTEST
+from orchestrator.pipeline.report import write_report
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.lines import bytes_of
-from orchestrator.reporting import write_report
+from orchestrator.record.ledger_lines import bytes_of
 
 LARGEST = 2**63 - 1
 KEYS = (

@@ -12,18 +12,18 @@ pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 from mlflow import MlflowClient
 
-from orchestrator import verbs
-from orchestrator.analysis.recommendation.summary import sentence_of
-from orchestrator.config.load import load
+from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.commands import sweep as verbs
+from orchestrator.config.loader import load
 from orchestrator.core.result import Failure
-from orchestrator.core.spec import trial_id
-from orchestrator.means import market_of
-from orchestrator.plan.prices import priced
-from orchestrator.predicting import advised
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.pipeline.components import market_of
+from orchestrator.pipeline.predictions import advised
+from orchestrator.pipeline.preflight import today
+from orchestrator.plan.pricing import priced
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.mlflow_note import NOTE_TAG
-from orchestrator.record.mlflow_store import MlflowStore
-from orchestrator.situation import today
+from orchestrator.record.tracking.mlflow_run import NOTE_TAG
+from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 pytestmark = pytest.mark.filterwarnings(  # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from own_workloads import SPEC, searched, write
 
-from orchestrator.config.load import load
-from orchestrator.config.workload_words import taken_out
+from orchestrator.config.loader import load
+from orchestrator.config.workload_overrides import taken_out
 from orchestrator.core.errors import ConfigError
-from orchestrator.record.environment import code_sha256
+from orchestrator.record.driver_environment import code_sha256
 from workloads.apart import GIGABYTES_VARIABLE, SECONDS_VARIABLE
 from workloads.origins import PATH_VARIABLE, Origin
 from workloads.registry import forget, origin_of, workload, workload_names

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from builders import record, train_result, trial_spec
 
-from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.cli import main
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.predict import defaults
-from orchestrator.predict.defaults import default_models
+from orchestrator.pipeline.predictions import predicted
 from orchestrator.predict.prediction_table import prediction_table
-from orchestrator.predicting import predicted
+from orchestrator.predict.step_time import bundled_models as defaults
+from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.record.ledger import Ledger
-from orchestrator.screen.fitting import fitted
+from orchestrator.terminal.table_layout import fitted
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ import re
 import pytest
 from builders import record, train_result, trial_spec
 
-from orchestrator.analysis.recommendation.summary import sentence_of
+from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.cli import main
-from orchestrator.execute.inventory import local_node
-from orchestrator.predicting import advised, predicted
+from orchestrator.execute.machine.inventory import local_node
+from orchestrator.pipeline.predictions import advised, predicted
 from orchestrator.record.ledger import Ledger
 
 VGG = ("workload=vgg16", "workload.image_size=64", "precision=fp32", "device=t4,v100")

@@ -7,10 +7,10 @@ import pytest
 from split_cases import split_record, split_sweep
 
 from orchestrator.cli import main
-from orchestrator.core.kernel_share import KernelLink
-from orchestrator.core.spec import trial_id
-from orchestrator.execute.inventory import local_node
-from orchestrator.predicting import split
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.core.work_share import KernelLink
+from orchestrator.execute.machine.inventory import local_node
+from orchestrator.pipeline.predictions import split
 from orchestrator.record.ledger import Ledger
 
 SPEEDS_OF = (90e9, 90e9), (30e9, 15e9)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.compose import Composer
-from orchestrator.config.load import load
+from orchestrator.config.composer import Composer
+from orchestrator.config.loader import load
 from orchestrator.config.points import device_of
 from orchestrator.config.schema import PricesConf
 from orchestrator.config.values import plain_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Unpriced
-from orchestrator.plan.prices import price_of
+from orchestrator.plan.pricing import price_of
 
 ROOT = Path(__file__).parents[2]
 DEVICES = sorted(each.stem for each in (ROOT / "conf/device").glob("*.yaml"))

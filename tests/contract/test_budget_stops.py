@@ -19,13 +19,13 @@ from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Checkpointing
-from orchestrator.core.spec import trial_id
-from orchestrator.execute import notices
-from orchestrator.execute.account import Account
-from orchestrator.execute.base import Executor, Mission
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.execute.executor import Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.plan.prices import Market
-from orchestrator.plan.spend import Quotes
+from orchestrator.execute.scheduling.budget import Account
+from orchestrator.execute.trial import supervisor as notices
+from orchestrator.plan.pricing import Market
+from orchestrator.plan.spending import Quotes
 
 HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 STEPS = 10_000
@@ -39,7 +39,7 @@ def inline() -> Executor:
 
 def on_ray() -> Executor:
     pytest.importorskip("ray", reason="Ray is not installed")
-    from orchestrator.execute.ray_tune import RayTuneExecutor
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
     return RayTuneExecutor(HERE, address="local")
 

@@ -11,11 +11,11 @@ from builders import placement, trial_spec
 from noop_trials import mission, noop, run
 from trainer_runs import WORKLOADS, python_of
 
-from orchestrator.analysis.metrics import metrics_of
+from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrainResult, TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 

@@ -6,9 +6,9 @@ from noop_trials import mission, noop, python_with, run
 _PATCHED = """
 import sys
 
-if "orchestrator.train.nursery" in sys.orig_argv:
+if "orchestrator.train.process.fork_server" in sys.orig_argv:
     import numpy
-    from orchestrator.train.noop_trainer import NoopTrainer
+    from orchestrator.train.trainers.noop_trainer import NoopTrainer
 
     losses = NoopTrainer.losses
     NoopTrainer.{method}

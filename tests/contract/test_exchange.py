@@ -7,10 +7,10 @@ from builders import placement, trial_spec
 from noop_trials import mission, run
 from trainer_runs import WORKLOADS
 
-from orchestrator.analysis.metrics import metrics_of
+from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.placement import Placement
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 

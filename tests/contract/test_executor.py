@@ -16,10 +16,10 @@ from trials import Unwatched
 
 from orchestrator.core.device import Accelerators, Node
 from orchestrator.core.inventory import Inventory, of_host
-from orchestrator.core.placement import Part, Placement
+from orchestrator.core.placement import Attempt, Part, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.base import Attempt, Executor, Mission
+from orchestrator.execute.executor import Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
 
 HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
@@ -30,7 +30,7 @@ def inline(inventory: Inventory) -> Executor:
 
 
 def on_ray(inventory: Inventory) -> Executor:
-    from orchestrator.execute.ray_tune import RayTuneExecutor
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
     return RayTuneExecutor(inventory, address="local")
 

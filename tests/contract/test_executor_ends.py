@@ -21,7 +21,7 @@ def executor(request):
 
 
 def on_ray(address):
-    from orchestrator.execute.ray_tune import RayTuneExecutor
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
     return RayTuneExecutor(HERE, address=address)
 

@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from orchestrator.core.errors import TrialError
-from orchestrator.train import heap
+from orchestrator.train.trainers import torch_process as heap
 
 STEPS = 20
 NUM_FLOATS = 10 * 2**20  # more bytes than glibc ever takes from its heap by default
 PAGES_PER_STEP = 4 * NUM_FLOATS // resource.getpagesize()
 CODE = f"""
 import resource, sys, torch
-from orchestrator.train.heap import keep_freed_memory
+from orchestrator.train.trainers.torch_process import keep_freed_memory
 
 if sys.argv[1] == "kept":
     keep_freed_memory()

@@ -6,7 +6,7 @@ from noop_trials import mission, run
 from trainer_runs import WORKLOADS, python_of
 
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 

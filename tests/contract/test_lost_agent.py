@@ -16,7 +16,7 @@ from orchestrator.core.settings import Deadlines
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-from orchestrator.execute.ray_tune import RayTuneExecutor
+from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
 HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 VICTIM = noop("hang")

@@ -17,7 +17,7 @@ from orchestrator.core.settings import Deadlines
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-from orchestrator.execute.ray_tune import RayTuneExecutor
+from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
 HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 VICTIM = noop("hang", workers=2)
@@ -42,7 +42,9 @@ class Killer(Unwatched):
         while not all((self._log / f"rank{rank}.log").exists() for rank in (0, 1)):
             time.sleep(0.05)
         commands = {pid: command_of(pid) for pid in self._relatives.pids()}
-        forked = {pid for pid, command in commands.items() if "orchestrator.train.nursery" in command}
+        forked = {
+            pid for pid, command in commands.items() if "orchestrator.train.process.fork_server" in command
+        }
         self.workers = {pid for pid in forked if psutil.Process(pid).ppid() in forked}
         (supervisor,) = [pid for pid, command in commands.items() if "ray::ImplicitFunc.train" in command]
         os.kill(supervisor, self._how)

@@ -13,10 +13,10 @@ pytest.importorskip("mlflow", reason="MLflow is not installed")
 from mlflow import MlflowClient
 
 from orchestrator.core.errors import RecordError
-from orchestrator.core.wish import FASTEST
-from orchestrator.record.mlflow_read import read_sweep
-from orchestrator.record.mlflow_store import MlflowStore
-from orchestrator.reporting import write_report
+from orchestrator.core.objective import FASTEST
+from orchestrator.pipeline.report import write_report
+from orchestrator.record.tracking.mlflow_read import read_sweep
+from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(

@@ -24,9 +24,9 @@ from mlflow.entities import ViewType
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.record.base import NoTracker, Tracker
-from orchestrator.record.mirror import Mirror
-from orchestrator.record.mlflow_store import MlflowStore
+from orchestrator.record.tracking.background import Mirror
+from orchestrator.record.tracking.mlflow_store import MlflowStore
+from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(
@@ -414,7 +414,7 @@ def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
 
 
 def test_a_first_start_prints_nothing(tmp_path):
-    code = "from orchestrator.record.mlflow_store import MlflowStore\n"
+    code = "from orchestrator.record.tracking.mlflow_store import MlflowStore\n"
     code += "store = MlflowStore('sqlite:///mlflow.db'); store.begin('quiet'); store.finish([])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -424,5 +424,5 @@ def test_a_first_start_prints_nothing(tmp_path):
 
 
 def test_nothing_of_mlflow_is_imported_before_a_store_is_made():
-    code = "import sys, orchestrator.record.mlflow_store; assert 'mlflow' not in sys.modules"
+    code = "import sys, orchestrator.record.tracking.mlflow_store; assert 'mlflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,12 +12,12 @@ from pathlib import Path
 import processes
 import pytest
 
-from orchestrator.train.channel import Channel, ChannelClosedError
+from orchestrator.train.process.channel import Channel, ChannelClosedError
 
 _TOKEN = "correct horse"
 _OBEDIENT = """
 import os, signal, socket, subprocess, sys, threading
-from orchestrator.train.channel import Channel
+from orchestrator.train.process.channel import Channel
 
 def main(connection):
     channel = Channel(connection)
@@ -106,7 +106,14 @@ class Nursery:
 def nursery(tmp_path, family):
     (tmp_path / "obedient.py").write_text(_OBEDIENT)
     path = tmp_path / "nursery"
-    command = [sys.executable, "-P", "-m", "orchestrator.train.nursery", str(path), json.dumps(["obedient"])]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "orchestrator.train.process.fork_server",
+        str(path),
+        json.dumps(["obedient"]),
+    ]
     process = subprocess.Popen(
         command,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},

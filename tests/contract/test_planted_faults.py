@@ -17,7 +17,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 
@@ -67,7 +67,7 @@ CASES = [(trainer, fault) for trainer in TRAINERS for fault in EXPECTED if (trai
 _NURSERY = """
 import sys
 
-if "orchestrator.train.nursery" in sys.orig_argv:
+if "orchestrator.train.process.fork_server" in sys.orig_argv:
     sys.path.append({tests!r})
     import os, planted_faults
 

@@ -40,7 +40,7 @@ def cluster(monkeypatch):
 def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids(monkeypatch):
     import ray
 
-    from orchestrator.execute import ray_cluster
+    from orchestrator.execute.on_ray import cluster as ray_cluster
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     machine = here(cpus=2, devices={"t4": held(2), "tpu_v3_8": held(1, kind="tpu", chips=4)})
@@ -52,7 +52,7 @@ def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids
 
 
 def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
-    from orchestrator.execute import ray_cluster
+    from orchestrator.execute.on_ray import cluster as ray_cluster
 
     monkeypatch.setattr("ray._private.runtime_env.packaging.GCS_STORAGE_MAX_SIZE", 1000)
     with (
@@ -68,7 +68,7 @@ def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, mo
 
 
 def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster, tmp_path):
-    from orchestrator.execute.ray_tune import RayTuneExecutor
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
     records = []
     executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
@@ -86,7 +86,7 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
 
 
 def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
-    from orchestrator.execute import ray_cluster
+    from orchestrator.execute.on_ray import cluster as ray_cluster
 
     def told():
         with ray_cluster.connected(here(cpus=2), address="local"):
@@ -97,7 +97,7 @@ def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
 
 
 def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_path):
-    from orchestrator.execute.ray_tune import _bundles_of
+    from orchestrator.execute.on_ray.placement_group import _bundles_of
 
     told = mission(tmp_path, devices={"tpu_v3_8": TPU})
     for kind in ("tpu", "cpu"):
@@ -107,7 +107,7 @@ def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_
 
 
 def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path):
-    from orchestrator.execute.ray_tune import _bundles_of, asked_in_words
+    from orchestrator.execute.on_ray.placement_group import _bundles_of, asked_in_words
 
     told = mission(tmp_path)
     fast = Part(device="a", kind="cpu", num_processes=1, threads=8, cpus=8, devices=0, chips=0, pool="fast")
@@ -126,7 +126,7 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path
 def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
     import ray
 
-    from orchestrator.execute import ray_cluster
+    from orchestrator.execute.on_ray import cluster as ray_cluster
 
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # nobody's setting opens it
     with family(monkeypatch) as started, ray_cluster.connected(here(cpus=2), address="local"):

@@ -8,7 +8,7 @@ pytest.importorskip("googleapiclient", reason="google-api-python-client is not i
 import yaml
 from ray._private import label_utils
 
-from orchestrator.execute.ray_launcher import what_ray_finds
+from orchestrator.execute.on_ray.launcher_check import what_ray_finds
 
 
 @pytest.mark.parametrize("zone", ["us-central1-a", "us-central1-b", "us-central2-b"])

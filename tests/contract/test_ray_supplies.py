@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from noop_trials import mission, noop
 
-from orchestrator.execute.base import Attempt, Mission
+from orchestrator.core.placement import Attempt
+from orchestrator.execute.executor import Mission
 from workloads.data.parcel import packed
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-from orchestrator.execute.ray_supplies import supplied
+from orchestrator.execute.on_ray.file_transfer import supplied
 
 
 class NearDepot:

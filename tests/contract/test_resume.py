@@ -17,13 +17,13 @@ from trials import Unwatched
 
 from orchestrator.core.device import Node
 from orchestrator.core.inventory import of_host
-from orchestrator.core.placement import Placement
+from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.core.spec import TimingSpec
-from orchestrator.execute.base import Attempt, Executor, Mission
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.execute.executor import Executor, Mission
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.train.checkpoint import Progress, write
+from orchestrator.train.checkpoints.format import Progress, write
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 
@@ -40,7 +40,7 @@ def inline() -> Executor:
 
 def on_ray() -> Executor:
     pytest.importorskip("ray", reason="Ray is not installed")
-    from orchestrator.execute.ray_tune import RayTuneExecutor
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
 
     return RayTuneExecutor(HERE, address="local")
 

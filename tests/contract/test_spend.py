@@ -14,9 +14,9 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.account import Account
-from orchestrator.execute.queue import Queue
-from orchestrator.plan.spend import Quotes
+from orchestrator.execute.scheduling.budget import Account
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.plan.spending import Quotes
 
 NUM_NODES = 2
 USD_PER_SECOND = 0.001

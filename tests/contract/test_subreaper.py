@@ -19,7 +19,7 @@ def relatives(monkeypatch):
 
 def keeping(*command: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "orchestrator.execute.subreaper", *command],
+        [sys.executable, "-m", "orchestrator.execute.machine.subreaper", *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

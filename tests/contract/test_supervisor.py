@@ -18,13 +18,14 @@ from builders import placement
 from noop_trials import group, mission, noop, python_with, run, wait_until_training
 
 from orchestrator.core.errors import TrialError
+from orchestrator.core.placement import Attempt
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.spec import trial_id
-from orchestrator.execute.agent import Agent, NurseryAddress
-from orchestrator.execute.base import Attempt, Mission
-from orchestrator.execute.host import LocalHost, NurseryOf
-from orchestrator.execute.supervisor import record_of
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.machine.agent import Agent, NurseryAddress
+from orchestrator.execute.trial.host import LocalHost, NurseryOf
+from orchestrator.execute.trial.supervisor import record_of
 from orchestrator.train.registry import trainer_info
 
 _SHORT = Deadlines(resources_seconds=20.0, start_seconds=20.0, run_seconds=1.0)
@@ -40,14 +41,14 @@ def forked(connection):
     del sys.modules["orchestrator.train.worker"]
     return importlib.import_module("orchestrator.train.worker").main(connection)
 
-if "orchestrator.train.nursery" in sys.orig_argv:
+if "orchestrator.train.process.fork_server" in sys.orig_argv:
     sys.modules["orchestrator.train.worker"] = types.SimpleNamespace(main=forked)
 if "orchestrator.train.worker" in sys.orig_argv:
     start_a_child()
 """
 _KILLS_ITS_NURSERY = """
 import os, signal, subprocess, sys, types
-from orchestrator.train.channel import Channel
+from orchestrator.train.process.channel import Channel
 
 def forked(connection):
     subprocess.Popen(["sleep", "600"])
@@ -61,7 +62,7 @@ sys.modules["orchestrator.train.worker"] = types.SimpleNamespace(main=forked)
 """
 _SAYS_HALF_A_MESSAGE = """
 import os, signal, sys, types
-from orchestrator.train.channel import Channel
+from orchestrator.train.process.channel import Channel
 
 def forked(connection):
     channel = Channel(connection)
@@ -239,7 +240,7 @@ def test_a_python_that_is_not_there_fails_the_trial_with_the_way_to_get_it(tmp_p
 
 def test_a_framework_that_cannot_be_loaded_fails_the_trial_with_its_last_line(tmp_path):
     error = 'ImportError("libcudnn.so.9: cannot open shared object file")'
-    code = _FAILS_TO_IMPORT.format(module="orchestrator.train.noop_trainer", error=error)
+    code = _FAILS_TO_IMPORT.format(module="orchestrator.train.trainers.noop_trainer", error=error)
     python = python_with(tmp_path / "broken", code)
     (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
     assert record.failure.kind == "environment"
@@ -251,7 +252,7 @@ def test_a_framework_that_cannot_be_loaded_fails_the_trial_with_its_last_line(tm
 
 def test_a_framework_that_is_not_installed_fails_the_trial_with_the_way_to_get_it(tmp_path):
     error = "ModuleNotFoundError(\"No module named 'tensorflow'\")"
-    code = _FAILS_TO_IMPORT.format(module="orchestrator.train.noop_trainer", error=error)
+    code = _FAILS_TO_IMPORT.format(module="orchestrator.train.trainers.noop_trainer", error=error)
     python = python_with(tmp_path / "empty", code)
     (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
     assert record.failure.kind == "environment"

@@ -5,21 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from dealt_runs import (
-    DROPS,
-    IN_FLOAT64,
-    PHASES,
-    SHARES,
-    STEPS_IN_FLOAT64,
-    TRAININGS,
-    outcomes,
-)
+from dealt_runs import DROPS, IN_FLOAT64, PHASES, SHARES, STEPS_IN_FLOAT64, TRAININGS, outcomes
 from trainer_runs import BATCH, STEPS
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.batch_probe import probe_of
-from orchestrator.train.torch_process import tensors_of
+from orchestrator.train.trainers.torch_process import tensors_of
+from orchestrator.train.trainers.unequal_ddp_trainer import probe_of
 from workloads.data import batches
 from workloads.data.sources import resolve
 from workloads.registry import workload

@@ -20,10 +20,10 @@ from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.kernel_watch import StepWatch
-from orchestrator.train.kernel_wire import Wire
-from orchestrator.train.split_networks import SplitNetworks, places_of
-from orchestrator.train.torch_state import arrays_of, put_back
+from orchestrator.train.trainers.kernel_split.messages import Wire
+from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, places_of
+from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.torch_state import arrays_of, put_back
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 

@@ -5,14 +5,20 @@ from itertools import count
 import pytest
 import torch
 
-from orchestrator.analysis.split_time import layers_of
-from orchestrator.core.kernel_share import KernelLink
-from orchestrator.train.kernel_calibration import largest_message, probes_of
-from orchestrator.train.kernel_link import Message, link_of
-from orchestrator.train.kernel_probe import Size, map_flops, probe_of, size_of
-from orchestrator.train.kernel_watch import KEPT_STEPS, StepSeconds, StepWatch
-from orchestrator.train.split_networks import places_of
-from orchestrator.train.takes import mean_seconds_of
+from orchestrator.analysis.kernel_split.step_time import layers_of
+from orchestrator.core.work_share import KernelLink
+from orchestrator.train.measurement.calibration import mean_seconds_of
+from orchestrator.train.trainers.kernel_split.calibration import (
+    Size,
+    largest_message,
+    map_flops,
+    probe_of,
+    probes_of,
+    size_of,
+)
+from orchestrator.train.trainers.kernel_split.link import Message, link_of
+from orchestrator.train.trainers.kernel_split.networks import places_of
+from orchestrator.train.trainers.kernel_split.step_timer import KEPT_STEPS, StepSeconds, StepWatch
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 

@@ -1,4 +1,4 @@
-"""Every trainer, in its own environment, keeps the contract of `train/base.py`, alone and in company.
+"""Every trainer, in its own environment, keeps the contract of `train/trainer.py`, alone and in company.
 
 N workers on global batch B train what one worker on B does, and all trainers train the same.
 """

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from launcher_files import catalogue, rendered
 from nasty import damaged, many, mutated, outcome, plain, texts
 
-from orchestrator.config.prices import price_list_of
+from orchestrator.commands.cluster import _findings
+from orchestrator.config.cluster import price_list_of
 from orchestrator.core.errors import ConfigError
-from orchestrator.launching import _findings
 
 FIELDS = {"on_demand": 3.0, "spot": 1.0, "as_of": "2026-08-20", "source": "us", "note": None}
 PRICES = {

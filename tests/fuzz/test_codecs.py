@@ -13,14 +13,14 @@ from nasty import damaged, is_one_line, many, mutated, outcome, plain, texts
 from report_cases import plan_of, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.metrics import metrics_of
+from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.codec import from_json, from_plain, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.lines import lines_of
-from orchestrator.record.mlflow_run import points_of
-from orchestrator.train.checkpoint import ARRAYS, META, Checkpoint, Meta, Progress, meta_of, read
+from orchestrator.record.ledger_lines import lines_of
+from orchestrator.record.tracking.mlflow_run import points_of
+from orchestrator.train.checkpoints.format import ARRAYS, META, Checkpoint, Meta, Progress, meta_of, read
 
 RECORD = json.loads(to_json(record()))
 PLAN = json.loads(to_json(tpu_vs_gpu()[1]))

@@ -12,7 +12,7 @@ from latency_values import published_frame, schema_frame
 from nasty import damaged, many, outcome, scalars, texts
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.read import read_latencies
+from orchestrator.predict.latency_data.read import read_latencies
 
 FILES = tuple(frame.head(8).to_csv(index=False).encode() for frame in (schema_frame(), published_frame()))
 TABLES = tuple(list(csv.reader(each.decode().splitlines())) for each in FILES)

@@ -12,10 +12,10 @@ from own_cache import cache  # noqa: F401  a fixture
 from shell import NOOP, Answer, ask
 
 from orchestrator.cli import WRONG_REQUEST
+from orchestrator.commands.cluster import text_of
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.execute.halt import Halts, request
-from orchestrator.launching import text_of
-from orchestrator.predict.read import read_latencies
+from orchestrator.execute.scheduling.stop import Halts, request
+from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.record.ledger import Ledger, read_ledgers
 
 _SECONDS = 10

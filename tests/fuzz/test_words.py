@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from nasty import TEXTS, many, outcome, scalars, texts
 
 from orchestrator.cli import parse
+from orchestrator.config.overrides import read
 from orchestrator.config.request import sort_out
-from orchestrator.config.words import read
-from orchestrator.config.workload_words import taken_out
+from orchestrator.config.workload_overrides import taken_out
 from orchestrator.core.errors import ConfigError
 
 GRAMMAR = st.text(alphabet="abz019.,:=+~-[]{}()'\"\\$@/ _\n\t", max_size=30)

@@ -10,7 +10,7 @@ from pathlib import Path
 from report_cases import tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report import plotly, render
+from orchestrator.analysis.report.page import plotly, render
 
 GOLDEN = Path(__file__).with_name("report.html")
 

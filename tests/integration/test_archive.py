@@ -11,10 +11,10 @@ from s3_server import BUCKET, S3, SECRET, s3
 from shell import NOOP, ask, records_in
 
 from orchestrator.core.errors import RecordError
-from orchestrator.predicting import predicted
-from orchestrator.record.archive import Archive
-from orchestrator.record.archived import ArchivedLedger
+from orchestrator.pipeline.predictions import predicted
+from orchestrator.record.bucket import Archive
 from orchestrator.record.ledger import Ledger
+from orchestrator.record.replicated_ledger import ArchivedLedger
 
 pytest.importorskip("moto", reason="moto is not installed")
 pytest.importorskip("s3fs", reason="s3fs is not installed")
@@ -124,7 +124,7 @@ def test_a_server_that_is_lost_in_the_middle_and_comes_back_empty_gets_every_rec
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr("orchestrator.record.archive._CALL_SECONDS", 0.2)
+    monkeypatch.setattr("orchestrator.record.bucket._CALL_SECONDS", 0.2)
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         reach(S3(silent.getsockname()[1]), monkeypatch)
         with pytest.raises(RecordError, match=rf"^records in {URL}: no answer within 0.2 s$"):

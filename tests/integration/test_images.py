@@ -9,8 +9,8 @@ from PIL import Image
 from report_cases import hostile, tpu_vs_gpu
 from shell import NOOP, REPOSITORY, ask
 
-from orchestrator.core.wish import FASTEST
-from orchestrator.reporting import write_report
+from orchestrator.core.objective import FASTEST
+from orchestrator.pipeline.report import write_report
 
 pytest.importorskip("kaleido", reason="no kaleido here to draw images with")
 drawn_here = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here to draw images with")

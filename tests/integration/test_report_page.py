@@ -9,7 +9,7 @@ from report_cases import hostile, measured, plan_of, tpu_vs_gpu
 from split_cases import split_sweep
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.report import render
+from orchestrator.analysis.report.page import render
 
 driver = pytest.importorskip("playwright.sync_api", reason="no Playwright here to drive a browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here to open the page with")

@@ -8,12 +8,12 @@ from latency_values import FAST, SLOW, both_ways, known_pair
 
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.blend import fit_blend
-from orchestrator.predict.condense import REPRESENTATIVES, condensed
-from orchestrator.predict.op_classes import OP_CLASSES, class_of
-from orchestrator.predict.pairs import Profiles, joined, middle_of_repeats, pair_of
-from orchestrator.predict.read import read_latencies
-from orchestrator.predict.transfer import transferred
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.profile_transfer.condense import REPRESENTATIVES, condensed
+from orchestrator.predict.profile_transfer.ensemble import fit_blend
+from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of
+from orchestrator.predict.profile_transfer.pairs import Profiles, joined, middle_of_repeats, pair_of
+from orchestrator.predict.profile_transfer.transfer import transferred
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from latency_values import SPEED_UPS, known_pair
 
-from orchestrator.predict.composition import fit_composition
-from orchestrator.predict.features import features_of
-from orchestrator.predict.op_classes import OP_CLASSES, class_of, class_seconds
-from orchestrator.predict.pairs import Profiles, middle_of_repeats
+from orchestrator.predict.profile_transfer.ensemble import fit_composition
+from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of, class_seconds, features_of
+from orchestrator.predict.profile_transfer.pairs import Profiles, middle_of_repeats
 
 
 @pytest.fixture

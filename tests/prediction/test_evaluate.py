@@ -10,9 +10,9 @@ from latency_values import FAST, SLOW, both_ways
 from shell import REPOSITORY
 
 from orchestrator.cli import main
-from orchestrator.predict.evaluate import evaluate
-from orchestrator.predict.evaluation_tables import plain_of, sentences_of, tables_of
-from orchestrator.predict.splits import SPLITS
+from orchestrator.predict.evaluation.evaluate import evaluate
+from orchestrator.predict.evaluation.held_out import SPLITS
+from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
 
 MEMBERS = {
     "orchestrator": ("trees", "composition", "process"),

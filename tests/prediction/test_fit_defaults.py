@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from latency_values import FAST, SLOW
 
-from orchestrator.config.pools import load_cluster
+from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.fit_defaults import fit_default_models
-from orchestrator.predict.latency import LatencyTable
+from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.predict.step_time.fit_bundled_models import fit_default_models
 
 BOTH = ("LeNet5", "AlexNet")
 

@@ -7,8 +7,8 @@ import pytest
 from latency_values import FAST, SLOW, both_ways, published_frame, schema_frame
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.families import family_of
-from orchestrator.predict.read import read_latencies
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.latency_data.table import family_of
 
 MEASUREMENTS = 2 * 6 * 2 * 2  # repeats x models x batches x sizes
 

@@ -7,12 +7,10 @@ import pytest
 from latency_values import FAST, SLOW, both_ways, known_pair, schema_frame
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.predict.baselines import fit_log_quadratic, fit_ratio
-from orchestrator.predict.held_out import held_out_predictions
-from orchestrator.predict.method import PredictedSteps
-from orchestrator.predict.pairs import middle_of_repeats, pairs_of, some_repeats
-from orchestrator.predict.read import read_latencies
-from orchestrator.predict.splits import BY_FAMILY, BY_MODEL, folds_of
+from orchestrator.predict.evaluation.held_out import BY_FAMILY, BY_MODEL, folds_of, held_out_predictions
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.profile_transfer.pairs import middle_of_repeats, pairs_of, some_repeats
+from orchestrator.predict.profile_transfer.predictor import PredictedSteps, fit_log_quadratic, fit_ratio
 
 WORKLOADS = 6 * 2 * 2
 

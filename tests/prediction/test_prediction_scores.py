@@ -5,13 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orchestrator.predict.bootstrap import difference_over_models, mean_over_models
-from orchestrator.predict.conformal import quantile_of, with_intervals
-from orchestrator.predict.held_out import HeldOut
-from orchestrator.predict.method import PredictedSteps
-from orchestrator.predict.pairs import Pair, Profiles
-from orchestrator.predict.ranks import rank_accuracy
-from orchestrator.predict.scores import coverage_by_family, rows_of, score_of
+from orchestrator.predict.evaluation.held_out import HeldOut, with_intervals
+from orchestrator.predict.evaluation.scores import (
+    coverage_by_family,
+    difference_over_models,
+    mean_over_models,
+    rank_accuracy,
+    rows_of,
+    score_of,
+)
+from orchestrator.predict.profile_transfer.conformal import quantile_of
+from orchestrator.predict.profile_transfer.pairs import Pair, Profiles
+from orchestrator.predict.profile_transfer.predictor import PredictedSteps
 
 
 def pair(models, *, anchor="a", target="b", here=None, there=None):

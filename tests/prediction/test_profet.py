@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from latency_values import SLOW, both_ways, known_pair
 
-from orchestrator.predict.network import Network, fit_networks
-from orchestrator.predict.op_clusters import clusters_of, edit_distance, seen_ops
-from orchestrator.predict.pairs import Profiles
-from orchestrator.predict.profet import fit_profet
-from orchestrator.predict.scalers import Curve, curves_of, fit_scaler, held_out_errors
+from orchestrator.predict.profile_transfer.pairs import Profiles
+from orchestrator.predict.profile_transfer.profet import clusters_of, edit_distance, fit_profet, seen_ops
+from orchestrator.predict.profile_transfer.profet_network import Network, fit_networks
+from orchestrator.predict.profile_transfer.scalers import Curve, curves_of, fit_scaler, held_out_errors
 
 OPS = ("Device_Conv2D", "Device_Conv2DBackpropFilter", "Device_Conv2DBackpropInput", "Host_IDLE")
 

@@ -8,17 +8,16 @@ import pytest
 
 from orchestrator.cli import main
 from orchestrator.core import codec
-from orchestrator.predict.baselines import fit_log_quadratic
-from orchestrator.predict.blend import fit_blend
-from orchestrator.predict.conformal import with_intervals
-from orchestrator.predict.defaults import DefaultModels, default_models, default_profiles
-from orchestrator.predict.held_out import held_out_predictions
-from orchestrator.predict.latency import device_ops
-from orchestrator.predict.op_clusters import clusters_of
-from orchestrator.predict.pairs import pair_of
-from orchestrator.predict.read import read_latencies
-from orchestrator.predict.scalers import curves_of, held_out_errors
-from orchestrator.predict.scores import rows_of, score_of
+from orchestrator.predict.evaluation.held_out import held_out_predictions, with_intervals
+from orchestrator.predict.evaluation.scores import rows_of, score_of
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.latency_data.table import device_ops
+from orchestrator.predict.profile_transfer.ensemble import fit_blend
+from orchestrator.predict.profile_transfer.pairs import pair_of
+from orchestrator.predict.profile_transfer.predictor import fit_log_quadratic
+from orchestrator.predict.profile_transfer.profet import clusters_of
+from orchestrator.predict.profile_transfer.scalers import curves_of, held_out_errors
+from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models, default_profiles
 
 DATA = Path(os.environ.get("ORCHESTRATOR_DATA", "unset")) / "profet"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="ORCHESTRATOR_DATA has no folder `profet`")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from price_values import price_list
 
-from orchestrator.analysis.recommendation.acquisition import (
+from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.recommendation.model.acquisition import (
     Assessment,
     Probe,
     ScalarObjective,
@@ -17,20 +18,18 @@ from orchestrator.analysis.recommendation.acquisition import (
     measurement_plan,
     probes_of,
 )
-from orchestrator.analysis.recommendation.candidate import CandidateSetting, Job, Run
-from orchestrator.analysis.recommendation.criteria import Criteria
-from orchestrator.analysis.recommendation.model import ONE_RUN_DEVIATION, model_of
-from orchestrator.analysis.recommendation.posterior import GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.model import ONE_RUN_DEVIATION, model_of
+from orchestrator.analysis.recommendation.model.posterior import GaussianPosterior, posterior_of
 from orchestrator.analysis.recommendation.recommend import recommend
-from orchestrator.analysis.recommendation.summary import sentence_of
 from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.estimate import Refusal
-from orchestrator.core.forecast import ErrorCorrelation, ErrorModel, StepPrior
-from orchestrator.core.wish import Wish
-from orchestrator.predict.analytic import Measured
-from orchestrator.predict.demand import Demand
-from orchestrator.predict.fit_kinship import fit_kinship
+from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
+from orchestrator.core.objective import Wish
+from orchestrator.predict.step_time.analytic import Measured
+from orchestrator.predict.step_time.fitting import fit_kinship
+from orchestrator.predict.step_time.roofline import Demand
 
 CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
 REPEAT = 0.02

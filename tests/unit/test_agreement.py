@@ -7,10 +7,10 @@ import pytest
 from builders import pursuit
 from worker_reports import report
 
-from orchestrator.core.batch_share import BatchShare
 from orchestrator.core.result import Failure
-from orchestrator.train.agreement import failure_of
-from orchestrator.train.report import WorkerReport, result_of
+from orchestrator.core.work_share import BatchShare
+from orchestrator.train.validation.rank_agreement import failure_of
+from orchestrator.train.worker_report import WorkerReport, result_of
 
 
 def judge(*reports: WorkerReport) -> Failure | None:

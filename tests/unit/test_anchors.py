@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.anchors import names_for
+from orchestrator.analysis.report.figures import names_for
 
 
 def test_a_title_is_a_name_of_small_letters_and_dashes():

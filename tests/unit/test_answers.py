@@ -4,7 +4,7 @@ from builders import placement, record, trial_spec
 
 from orchestrator.core.placement import Cached, Failed
 from orchestrator.core.result import Failure
-from orchestrator.plan.answers import adopted
+from orchestrator.plan.cache import adopted
 
 FAILED = Failure(kind="oom", message="killed")
 

@@ -7,11 +7,11 @@ from report_cases import forecast, hostile, plan_of, tpu_vs_gpu
 
 from orchestrator import api
 from orchestrator.analysis.findings import findings_of
+from orchestrator.commands.sweep import Preview
 from orchestrator.core.budget import Balance, Budget, Spend
+from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Plan, Skipped
-from orchestrator.core.wish import FASTEST
-from orchestrator.reporting import write_report
-from orchestrator.verbs import Preview
+from orchestrator.pipeline.report import write_report
 
 
 def planned(plan, *, downloads=(), balance=None):

@@ -10,9 +10,9 @@ from fsspec.core import url_to_fs
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.result import Failure
-from orchestrator.record.archive import Archive, Driver, name_of
-from orchestrator.record.archived import ArchivedLedger
+from orchestrator.record.bucket import Archive, Driver, name_of
 from orchestrator.record.ledger import Ledger
+from orchestrator.record.replicated_ledger import ArchivedLedger
 
 
 @pytest.fixture

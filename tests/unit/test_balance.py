@@ -2,7 +2,7 @@
 
 from price_values import price
 
-from orchestrator.analysis.balance import prospect_line, question, spent_line
+from orchestrator.analysis.tables.budget import prospect_line, question, spent_line
 from orchestrator.core.budget import Balance, Budget, Quote, Rate, Spend
 
 KNOWN = Quote(rate=Rate(nodes=1, price=price()), seconds=400, is_measured=True)

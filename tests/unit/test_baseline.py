@@ -3,10 +3,10 @@
 import pytest
 from report_cases import baseline_of, measured, plan_of, repeats
 
-from orchestrator.analysis.baseline import AgainstBaseline, against_baseline
+from orchestrator.analysis.comparison.baseline import AgainstBaseline, against_baseline
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 

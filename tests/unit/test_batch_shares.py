@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.batch_share import BatchShare
-from orchestrator.train.batch_shares import batch_shares_of
+from orchestrator.core.work_share import BatchShare
+from orchestrator.train.trainers.unequal_ddp_trainer import batch_shares_of
 
 SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
 

@@ -13,9 +13,9 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.account import Account
-from orchestrator.execute.queue import Queue
-from orchestrator.plan.spend import Quotes, spend_of
+from orchestrator.execute.scheduling.budget import Account
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.plan.spending import Quotes, spend_of
 
 START = 1_790_000_000.0
 DEADLINES = Deadlines(resources_seconds=600.0, start_seconds=100.0, run_seconds=900.0)

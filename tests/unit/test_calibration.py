@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from noop_trials import jobs
 
-from orchestrator.train.calibration import PRODUCT_SIZE, calibrate, is_wanted
+from orchestrator.train.measurement.calibration import PRODUCT_SIZE, calibrate, is_wanted
 
 
 @dataclass

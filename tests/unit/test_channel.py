@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from orchestrator.train.channel import Channel, ChannelClosedError
+from orchestrator.train.process.channel import Channel, ChannelClosedError
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_what_is_no_object_is_passed_over(ends):
 
 
 def test_an_end_that_never_ends_its_object_is_given_up(ends, monkeypatch):
-    monkeypatch.setattr("orchestrator.train.channel.MOST_BYTES", 1000)
+    monkeypatch.setattr("orchestrator.train.process.channel.MOST_BYTES", 1000)
     ends[0].sendall(b"x" * 2000)
     with pytest.raises(ChannelClosedError, match=r"^the other end said more than 1,000 bytes at once$"):
         Channel(ends[1]).receive()

@@ -8,9 +8,9 @@ from builders import trial_spec
 
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
-from orchestrator.core.spec import trial_id
 from orchestrator.core.target import Evaluation
-from orchestrator.train.checkpoint import ARRAYS, META, Meta, Progress, meta_of, read, write
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.train.checkpoints.format import ARRAYS, META, Meta, Progress, meta_of, read, write
 
 PACKAGES = {"numpy": "1"}
 ARRAYS_OF_7 = {"weight.a": np.arange(6.0).reshape(2, 3), "slot.step": np.array(7.0, np.float32)}

@@ -16,13 +16,13 @@ from report_cases import forecast
 from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import RecordError
-from orchestrator.core.forecast import TrackRecord
-from orchestrator.core.kernel_share import KernelLink, KernelMove, KernelShare
+from orchestrator.core.estimate import TrackRecord
 from orchestrator.core.placement import Cached, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult, TrialRecord
-from orchestrator.core.spec import TimingSpec, TrialSpec, trial_id
 from orchestrator.core.training import FullTraining
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec, trial_id
+from orchestrator.core.work_share import KernelLink, KernelMove, KernelShare
 
 _TPU = Device(
     name="tpu_v3_8",

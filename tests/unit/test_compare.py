@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import measured, repeats
 
-from orchestrator.analysis.compare import comparisons_of, ratio_of, verdict_on
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.wording import Spread
+from orchestrator.analysis.comparison.compare import comparisons_of, ratio_of, verdict_on
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.core.interval import Spread
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 rates = st.lists(st.floats(1, 1e6), min_size=2, max_size=12)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from plan_values import A100, T4, TPU, point, tensorflow_like, torch_like
 
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.train.registry import trainer_info
 

@@ -4,9 +4,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from orchestrator.config.grid import grid_of
+from orchestrator.config.overrides import read
 from orchestrator.config.request import sort_out
 from orchestrator.config.schema import SweepConf
-from orchestrator.config.words import read
 from orchestrator.core.errors import ConfigError
 
 BASE = {"device": "cpu", "precision": "fp32", "num_workers": 1, "seed": 0}

@@ -6,11 +6,11 @@ from typing import Literal
 import pytest
 from omegaconf import MISSING, OmegaConf
 
+from orchestrator.config.dataclass_schema import twin_of
 from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
-from orchestrator.config.twin import twin_of
 from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError, UnknownNameError
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.registry import trainer_info
 
 

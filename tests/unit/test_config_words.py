@@ -2,8 +2,8 @@
 
 import pytest
 
+from orchestrator.config.overrides import read
 from orchestrator.config.request import sort_out
-from orchestrator.config.words import read
 from orchestrator.core.errors import ConfigError
 
 DEVICES = ("a100_40", "a100_80", "cpu", "t4")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.execute.cores import cores_within, num_cores, quotas_of
+from orchestrator.execute.machine.cgroup import cores_within, num_cores, quotas_of
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from price_values import price
 
-from orchestrator.analysis.cost import Bill, attempts_of, bill_of, bill_of_all, costs_of, price_label
-from orchestrator.analysis.metrics import metrics_of
+from orchestrator.analysis.metrics.cost import Bill, attempts_of, bill_of, bill_of_all, costs_of, price_label
+from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 

@@ -4,11 +4,11 @@ from builders import record, trial_spec
 from price_values import price
 from report_cases import measured, plan_of, rehearsed, repeats
 
-from orchestrator.analysis.cost_tables import MARKS
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.headline import facts_of
-from orchestrator.analysis.method import method_of
-from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.report.headline import facts_of
+from orchestrator.analysis.report.method import method_of
+from orchestrator.analysis.tables.costs import MARKS
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from orchestrator.core.pool import Environment
-from orchestrator.deploy.check_access import secrets, texts_of, unpinned
-from orchestrator.deploy.manifests import RAY_VERSION
+from orchestrator.deploy.checks.access import secrets, texts_of, unpinned
+from orchestrator.deploy.kuberay import RAY_VERSION
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 DOCKERFILES = sorted(DEPLOY.rglob("Dockerfile"))

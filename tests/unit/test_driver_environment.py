@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from orchestrator.core.result import DRIVER_FACTS
-from orchestrator.record.environment import driver_environment
+from orchestrator.record.driver_environment import driver_environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,11 @@ def test_it_names_python_platform_and_host(tmp_path):
 
 
 def code_sha256(code, *, cwd):
-    command = [sys.executable, "-c", "import orchestrator.record.environment as e; print(e.code_sha256())"]
+    command = [
+        sys.executable,
+        "-c",
+        "import orchestrator.record.driver_environment as e; print(e.code_sha256())",
+    ]
     told = subprocess.run(command, cwd=cwd, env={"PYTHONPATH": str(code)}, check=True, capture_output=True)
     return told.stdout.strip().decode()
 

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.host_use import GpuUse
-from orchestrator.execute.host_use import gpus_of
-from orchestrator.train.energy import meter_of, used_between
-from orchestrator.train.nvml import GpuEnergy
-from orchestrator.train.rapl import HostEnergy
+from orchestrator.core.host_usage import GpuUse
+from orchestrator.execute.trial.host_usage import gpus_of
+from orchestrator.train.measurement.counters import GpuEnergy, HostEnergy, meter_of, used_between
 
 RANGE = 262_143_328_850  # microjoules, as a Xeon's package has it
 

@@ -7,13 +7,12 @@ import pytest
 from builders import placement, record, train_result
 from plan_values import T4, TPU, device, held, here, planned, point
 
-from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.core.forecast import TrackRecord
-from orchestrator.predict.defaults import default_models
-from orchestrator.predict.estimator import bases_of, blind_estimator_of, estimator_of
-from orchestrator.predict.forecasts import track_record_of
-from orchestrator.predict.own import own_of
-from orchestrator.predict.prior import learned_from
+from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.error_model import learned_from
+from orchestrator.predict.step_time.estimator import bases_of, blind_estimator_of, estimator_of
+from orchestrator.predict.step_time.own_records import own_of
+from orchestrator.predict.step_time.plan_forecasts import track_record_of
 
 MODELS = default_models()
 PRIOR = MODELS.prior

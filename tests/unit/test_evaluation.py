@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from orchestrator.train.evaluation import quality_of
+from orchestrator.train.measurement.evaluation import quality_of
 from workloads.data.arrays import ArraySplit
 from workloads.data.batches import Batches
 from workloads.spec import Quality

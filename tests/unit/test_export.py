@@ -8,17 +8,17 @@ import pandas as pd
 import pytest
 from report_cases import baseline_of, hostile, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
-from orchestrator.analysis.export import (
+from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.measurements.frame import COLUMNS
+from orchestrator.analysis.report.export import (
     COMPARISON_COLUMNS,
     RECOMMENDATION_COLUMNS,
     comparisons_frame,
     csv_of,
 )
-from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.frame import COLUMNS
-from orchestrator.analysis.plan_table import PLAN_COLUMNS
-from orchestrator.core.wish import FASTEST
-from orchestrator.reporting import files_in, write_report
+from orchestrator.analysis.tables.plan import PLAN_COLUMNS
+from orchestrator.core.objective import FASTEST
+from orchestrator.pipeline.report import files_in, write_report
 
 DOCUMENTED = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
 

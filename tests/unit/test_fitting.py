@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.tables import Column, Table
-from orchestrator.screen.fitting import GAP, fitted, widths_of
+from orchestrator.analysis.table import Column, Table
+from orchestrator.terminal.table_layout import GAP, fitted, widths_of
 
 MEASURED = Table(
     title="Measured",

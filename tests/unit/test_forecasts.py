@@ -11,12 +11,12 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import Failure
-from orchestrator.core.spec import TimingSpec
-from orchestrator.plan.prices import Market, forecasts_repriced
-from orchestrator.predict.defaults import default_models
-from orchestrator.predict.estimator import bases_of, estimator_of
-from orchestrator.predict.forecasts import forecasts_of, hindcasts_of
-from orchestrator.predict.shape import shape_of
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.plan.pricing import Market, forecasts_repriced
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.estimator import bases_of, estimator_of
+from orchestrator.predict.step_time.own_records import shape_of
+from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of
 
 GPU = replace(
     T4,

@@ -6,8 +6,8 @@ from builders import record, train_result, trial_spec
 from price_values import price
 from report_cases import measured, rehearsed
 
-from orchestrator.analysis.frame import COLUMNS, frame_of, quality_columns
-from orchestrator.analysis.measured import measured_of
+from orchestrator.analysis.measurements.frame import COLUMNS, frame_of, quality_columns
+from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.core.result import Failure
 
 

@@ -9,8 +9,8 @@ from builders import placement, pursuit, train_result, trial_spec
 from orchestrator.core.peaks import Peaks
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
-from orchestrator.core.spec import TimingSpec
-from orchestrator.train import gates
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.validation import gates
 
 
 def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:

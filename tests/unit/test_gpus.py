@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.core.errors import ConfigError, PlacementError
-from orchestrator.execute.gpus import Gpu, gpus_of, usable_gpus, visible_of
+from orchestrator.execute.machine.inventory import Gpu, gpus_of, usable_gpus, visible_of
 
 _TWO = "0, GPU-8932f937-d72c, Tesla T4\n1, GPU-89aa0000-1111, NVIDIA A100-SXM4-40GB\n"
 

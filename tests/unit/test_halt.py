@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from orchestrator.execute.halt import Halts, request
+from orchestrator.execute.scheduling.stop import Halts, request
 
 
 @pytest.fixture

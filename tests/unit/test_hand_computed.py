@@ -36,8 +36,8 @@ from price_values import price
 from report_cases import baseline_of, plan_of
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.headline import headline_of
-from orchestrator.core.wish import Wish
+from orchestrator.analysis.report.headline import headline_of
+from orchestrator.core.objective import Wish
 
 SPENT = {"launch_seconds": 0.6, "evaluation_seconds": 0.1}
 CPU, T4 = price(node_usd_per_hour=0.36), price(node_usd_per_hour=1.80, instance="t4-box")

@@ -4,7 +4,7 @@ import pytest
 from report_cases import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.headline import headline_of
+from orchestrator.analysis.report.headline import headline_of
 
 
 def found(records, so_far=(0, 0), **step_seconds):

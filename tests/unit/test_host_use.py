@@ -5,7 +5,7 @@ import os
 import pytest
 from builders import host_use as seen
 
-from orchestrator.execute.host_use import Looks, gpus_of, host_use
+from orchestrator.execute.trial.host_usage import Looks, gpus_of, host_use
 
 STAT = "cpu  100 20 30 400 50 6 7 8 9 10\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
 MEMINFO = "MemTotal:  4000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\nHugePages_Total:  0\n"

@@ -1,7 +1,7 @@
 """Tables in a notebook."""
 
-from orchestrator.analysis.tables import Column, Table
-from orchestrator.screen.html import html_of
+from orchestrator.analysis.table import Column, Table
+from orchestrator.api import html_of
 
 
 def test_a_table_has_its_title_its_note_and_numbers_at_the_right():

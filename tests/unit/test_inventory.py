@@ -5,9 +5,8 @@ from plan_values import T4, TPU, device
 
 from orchestrator.core.device import Accelerators
 from orchestrator.core.errors import ConfigError
-from orchestrator.execute.cores import num_cores
-from orchestrator.execute.gpus import Gpu
-from orchestrator.execute.inventory import local_node, recognised, slice_type_of
+from orchestrator.execute.machine.cgroup import num_cores
+from orchestrator.execute.machine.inventory import Gpu, local_node, recognised, slice_type_of
 
 _A100 = device("a100_40", kind="gpu", driver_names=("NVIDIA A100-SXM4-40GB", "A100-SXM4-40GB"))
 _GPUS = tuple(

@@ -3,10 +3,10 @@
 import pytest
 from plan_values import planned, point
 
-from orchestrator.analysis.job_length import check_lengths, job_length
+from orchestrator.analysis.recommendation.jobs.length import check_lengths, job_length
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.objective import MOST_SAMPLES, Wish
 from orchestrator.core.training import FullTraining
-from orchestrator.core.wish import MOST_SAMPLES, Wish
 
 WHOLE = FullTraining(epochs=50, train_samples=60_000)
 NO_EPOCHS = FullTraining(epochs=None, train_samples=60_000)

@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.core.errors import TrialError
-from orchestrator.train.checkpoint import Progress
-from orchestrator.train.keeper import Keeper
+from orchestrator.train.checkpoints.format import Progress
+from orchestrator.train.checkpoints.schedule import Keeper
 
 
 class Rank:

@@ -11,8 +11,8 @@ from fsspec.core import url_to_fs
 from orchestrator.core.errors import ConfigError, RecordError, TrialError
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Checkpointing
-from orchestrator.execute.checkpoints import Checkpoints, shelf_of
-from orchestrator.train.checkpoint import ARRAYS, META, Progress, write
+from orchestrator.execute.trial.checkpoints import Checkpoints, shelf_of
+from orchestrator.train.checkpoints.format import ARRAYS, META, Progress, write
 
 TRIAL = record().trial_id
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.train.kernel_balance import Balance, Look, Parts, Speeds
-from orchestrator.train.kernel_shares import parts_of
+from orchestrator.train.trainers.kernel_split.balance import Balance, Look, Parts, Speeds
+from orchestrator.train.trainers.kernel_split.shares import parts_of
 
 KERNELS = (96, 480)
 REST_SECONDS = 20.0

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.kernel_share import KernelShare
-from orchestrator.train.kernel_shares import Haul, hauls_of, parts_of, shares_of
+from orchestrator.core.work_share import KernelShare
+from orchestrator.train.trainers.kernel_split.shares import Haul, hauls_of, parts_of, shares_of
 
 SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
 

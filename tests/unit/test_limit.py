@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from orchestrator.record.limit import within
+from orchestrator.record.timeout import within
 
 
 def test_it_returns_what_the_call_returns():

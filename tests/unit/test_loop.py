@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from orchestrator.core.errors import TrialError
-from orchestrator.core.spec import TimingSpec
-from orchestrator.train.energy import no_meter
-from orchestrator.train.loop import REHEARSAL, LoopTimes, compare_exchange, run
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.measurement.counters import no_meter
+from orchestrator.train.measurement.loop import REHEARSAL, LoopTimes, compare_exchange, run
 from workloads.spec import Phase, Supervised, phase_steps
 
 _LOSS_SECONDS = 1000.0

@@ -5,8 +5,8 @@ import re
 from report_cases import hostile, measured, plan_of, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.markdown import markdown_of
-from orchestrator.analysis.tables import Column, Table, cut
+from orchestrator.analysis.report.markdown import markdown_of
+from orchestrator.analysis.table import Column, Table, cut
 
 
 def test_it_begins_with_the_headline_and_has_a_table_for_each_fate():

@@ -6,9 +6,10 @@ import re
 import pytest
 from report_cases import HOSTILE
 
-from orchestrator.analysis.markup import element, table_markup
-from orchestrator.analysis.tables import Column, Table, cut
-from orchestrator.analysis.wording import Number, Spread, count, number, percent, ratio, share, spread
+from orchestrator.analysis.formatting import Number, count, number, percent, ratio, share, spread
+from orchestrator.analysis.report.html import element, table_markup
+from orchestrator.analysis.table import Column, Table, cut
+from orchestrator.core.interval import Spread
 
 
 def table(*rows, headers=("name", "samples/s"), has_total=False):

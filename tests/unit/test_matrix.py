@@ -2,9 +2,9 @@
 
 from report_cases import baseline_of, measured, repeats
 
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.matrix import matrices_of, matrix_table
-from orchestrator.analysis.measured import measured_of
+from orchestrator.analysis.comparison.speedup_matrix import matrices_of, matrix_table
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 GPU = {"device": "t4", "host_cpu": None}

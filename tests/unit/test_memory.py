@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.execute.memory import num_oom_kills
+from orchestrator.execute.machine.cgroup import num_oom_kills
 
 
 @pytest.fixture

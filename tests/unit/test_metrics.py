@@ -10,9 +10,9 @@ from builders import placement, pursuit, record, train_result, trial_spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.cost import COSTS
-from orchestrator.analysis.metrics import METRICS, metrics_of
-from orchestrator.analysis.timing import step_seconds_of
+from orchestrator.analysis.metrics.cost import COSTS
+from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
+from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.result import Failure
 

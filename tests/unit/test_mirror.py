@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from builders import record
 
-from orchestrator.record import mirror
-from orchestrator.record.mirror import Mirror
+from orchestrator.record.tracking import background as mirror
+from orchestrator.record.tracking.background import Mirror
 
 REPORT = [Path("report.html")]
 LACKS = "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"

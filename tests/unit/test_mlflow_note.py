@@ -3,9 +3,9 @@
 from report_cases import hostile, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.headline import headline_of
-from orchestrator.analysis.markdown import markdown_of
-from orchestrator.record.mlflow_note import note_of
+from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.report.markdown import markdown_of
+from orchestrator.record.tracking.mlflow_run import note_of
 
 
 def test_it_is_the_headline_with_the_recommendation_and_where_the_page_is_without_tables():

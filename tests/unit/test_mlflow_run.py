@@ -4,8 +4,8 @@ from builders import record, trial_spec
 from price_values import price
 
 from orchestrator.core.price import Unpriced
-from orchestrator.core.spec import TimingSpec
-from orchestrator.record.mlflow_run import params_of, tags_of
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.record.tracking.mlflow_run import params_of, tags_of
 
 
 def test_the_price_of_an_attempt_is_in_its_tags():

@@ -2,8 +2,8 @@
 
 from builders import host_use
 
-from orchestrator.core.host_use import GpuUse
-from orchestrator.record.mlflow_system import system_metrics_of
+from orchestrator.core.host_usage import GpuUse
+from orchestrator.record.tracking.mlflow_run import system_metrics_of
 
 
 def test_a_core_busy_for_half_of_two_seconds_is_half_used():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orchestrator.train.movement import digests_of, unmoved_of
+from orchestrator.train.validation.weight_changes import digests_of, unmoved_of
 from workloads.registry import workload
 
 GAN = {"generator.0.kernel": 1.0, "generator.0.bias": 0.0, "discriminator.0.kernel": 1.0}

@@ -4,9 +4,9 @@ import pytest
 from builders import placement, record, train_result, trial_spec
 from report_cases import measured
 
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.noise import noise_of, waits_for_data
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.measurements.noise import noise_of, waits_for_data
 
 GPU = placement(trial_spec(device="t4", host_cpu=None), kind="gpu", cpus=8)
 

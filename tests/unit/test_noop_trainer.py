@@ -8,11 +8,11 @@ import pytest
 from noop_trials import jobs
 
 from orchestrator.core.errors import TrialError
-from orchestrator.core.spec import TimingSpec
-from orchestrator.train import loop
-from orchestrator.train.energy import no_meter
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.environment import cpu_model
-from orchestrator.train.noop_trainer import NoopTrainer
+from orchestrator.train.measurement import loop
+from orchestrator.train.measurement.counters import no_meter
+from orchestrator.train.trainers.noop_trainer import NoopTrainer
 from workloads.data.batches import load
 from workloads.registry import workload
 

@@ -1,6 +1,6 @@
 """When a trial asks whether it has to leave, and how often it is told."""
 
-from orchestrator.execute.notices import Notices
+from orchestrator.execute.trial.supervisor import Notices
 
 
 def test_a_notice_is_told_once():

@@ -7,7 +7,7 @@ from price_values import price_list, price_row
 
 from orchestrator.core.placement import Placement
 from orchestrator.plan.order import running_order, seconds_at_peak, weight_of
-from orchestrator.plan.prices import Market
+from orchestrator.plan.pricing import Market
 
 SEEDS = range(8)
 

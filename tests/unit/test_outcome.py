@@ -2,8 +2,8 @@
 
 from builders import record
 
-from orchestrator.core.stage import Step
-from orchestrator.execute.outcome import attempts_made
+from orchestrator.core.trial_state import Step
+from orchestrator.execute.trial.records import attempts_made
 
 
 def begun(attempt):

@@ -9,16 +9,16 @@ from plan_values import T4, held, here, point
 from price_values import price_list, price_row
 from unequal_values import BOTH, CPU, FAST_POOL, POOLS, SLOW_POOL, placed, unequal
 
-from orchestrator.analysis.cost import bill_of, priced_as
+from orchestrator.analysis.metrics.cost import bill_of, priced_as
 from orchestrator.core import codec
 from orchestrator.core.budget import Rate, Spend
+from orchestrator.core.placement import Attempt
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.execute.base import Attempt
-from orchestrator.execute.queue import Queue
-from orchestrator.execute.room import has_room
-from orchestrator.plan.idle import IdleNodes
-from orchestrator.plan.prices import Market, node_prices_of
-from orchestrator.record.mlflow_run import params_of, tags_of
+from orchestrator.execute.scheduling.capacity import has_room
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.plan.pricing import Market, node_prices_of
+from orchestrator.plan.spending import IdleNodes
+from orchestrator.record.tracking.mlflow_run import params_of, tags_of
 
 
 def alone(name, seed=0):

@@ -10,10 +10,10 @@ from plan_values import A100, T4, TPU, device, held, node, point, tensorflow_lik
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Skipped
-from orchestrator.core.spec import trial_id
+from orchestrator.core.trial_spec import trial_id
 from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.sites import berths_of
-from orchestrator.plan.trials import trial_of
+from orchestrator.plan.slots import berths_of
+from orchestrator.plan.trial_specs import trial_of
 
 
 def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing_device="rehearse"):

@@ -2,7 +2,7 @@
 
 from builders import placement, trial_spec
 
-from orchestrator.analysis.plan_table import PLAN_COLUMNS, plan_frame
+from orchestrator.analysis.tables.plan import PLAN_COLUMNS, plan_frame
 from orchestrator.core.placement import Cached, Plan, Skipped
 
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from orchestrator.execute.ports import interface_of, reserved_addresses
+from orchestrator.execute.machine.network import interface_of, reserved_addresses
 
 
 def port_of(address: str) -> int:

@@ -7,13 +7,13 @@ from price_values import price
 from report_cases import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.headline import headline_of
-from orchestrator.analysis.predicted import predicted_of, predicted_table
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.recommendation.tables import RANKED as SETTINGS
-from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.analysis.report.headline import headline_of
+from orchestrator.core.objective import Wish
 from orchestrator.core.price import Unpriced
-from orchestrator.core.spec import TimingSpec
-from orchestrator.core.wish import Wish
+from orchestrator.core.trial_spec import TimingSpec
 
 HOURS = 300 * 0.002 / 3600
 TPU = forecast(device="tpu_v3_8", step_seconds=None, source="no TPU was measured")

@@ -13,7 +13,7 @@ from price_values import price, price_list, price_row
 
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.price import Unpriced
-from orchestrator.plan.prices import Market, price_of, priced, repriced
+from orchestrator.plan.pricing import Market, price_of, priced, repriced
 
 TODAY = "2026-11-21"
 CPU = device(instances={1: "cpu-box"})

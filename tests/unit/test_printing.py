@@ -7,11 +7,11 @@ from builders import placement, trial_spec
 from price_values import price
 from rich.console import Console
 
-from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Cached, Failed, Plan, Skipped
 from orchestrator.core.price import Unpriced
-from orchestrator.screen.printing import print_plan, print_table, totals_of
+from orchestrator.terminal.printing import print_plan, print_table, totals_of
 
 
 def shown(draw, *things, width=160, **options):

@@ -7,8 +7,8 @@ import processes
 import pytest
 
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.execute import probe
-from orchestrator.execute.probe import trainer_environment
+from orchestrator.execute.machine import environment_probe as probe
+from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.train.registry import trainer_info
 
 _HERE = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"

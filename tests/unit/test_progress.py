@@ -3,9 +3,9 @@
 import pytest
 from builders import placement, record, trial_spec
 
+from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
-from orchestrator.execute.base import Attempt
-from orchestrator.screen.progress import Progress, state_of
+from orchestrator.terminal.progress import Progress, state_of
 
 TORCH = [placement(trial_spec(seed=seed)) for seed in range(3)]
 XLA = placement(trial_spec(trainer="torch_xla"))

@@ -6,11 +6,11 @@ import pytest
 from test_loop import _ONE_PHASE, QueueTrainer, phases_of
 
 from orchestrator.core.errors import TrialError
-from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Target
-from orchestrator.train.energy import no_meter
-from orchestrator.train.loop import LoopTimes, run
-from orchestrator.train.pursuit import Pursuer
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.measurement.counters import no_meter
+from orchestrator.train.measurement.loop import LoopTimes, run
+from orchestrator.train.measurement.target import Pursuer
 
 _LOOK_SECONDS = 10_000.0
 _TIMING = {"warmup_steps": 1, "max_warmup_steps": 5, "steps_per_block": 2, "min_blocks": 4, "max_blocks": 4}

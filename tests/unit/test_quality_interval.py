@@ -8,9 +8,9 @@ from builders import train_result
 from report_cases import measured, plan_of
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.quality import Interval, quality_interval, shown_better
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.metrics.quality import Interval, quality_interval, shown_better
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import TrainResult
 

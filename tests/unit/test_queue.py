@@ -4,10 +4,9 @@ from builders import placement, record, trial_spec
 from cluster_values import inventory, pool
 from plan_values import held, here
 
-from orchestrator.core.placement import Placement
+from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure
-from orchestrator.execute.base import Attempt
-from orchestrator.execute.queue import Queue, next_startable
+from orchestrator.execute.scheduling.queue import Queue, next_startable
 
 _HERE = here(cpus=8, devices={"t4": held(2), "a100_40": held(1)})
 

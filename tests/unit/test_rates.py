@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.config.pools import load_cluster
+from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
-from orchestrator.predict.basis import basis_of, sum_of_parts
-from orchestrator.predict.defaults import default_models
-from orchestrator.predict.fit_defaults import asked_by
-from orchestrator.predict.rated import RatedStep, rated_of
-from orchestrator.predict.rates import RATES
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.fit_bundled_models import asked_by
+from orchestrator.predict.step_time.published_estimate import basis_of, sum_of_parts
+from orchestrator.predict.step_time.published_rates import RATES, RatedStep, rated_of
 
 MODELS = default_models()
 

@@ -10,15 +10,15 @@ from price_values import price
 from report_cases import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.headline import headline_of
-from orchestrator.analysis.recommendation.criteria import wish_in_words
 from orchestrator.analysis.recommendation.figure import recommendation_figures
+from orchestrator.analysis.recommendation.model.criteria import wish_in_words
+from orchestrator.analysis.report.headline import headline_of
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.objective import Wish
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.target import Evaluation
-from orchestrator.core.wish import Wish
 
 
 def answer(records, wish=None, **planned):

@@ -16,14 +16,13 @@ from builders import record, train_result, trial_spec
 from price_values import price
 from report_cases import plan_of
 
-from orchestrator.analysis.recommendation.acquisition import TOLERANCE
-from orchestrator.analysis.recommendation.answers import recommendations_of
-from orchestrator.analysis.recommendation.criteria import Criteria
-from orchestrator.core.estimate import Estimate
-from orchestrator.core.forecast import ErrorCorrelation, ErrorModel, Forecast, StepPrior
+from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.recommend import recommendations_of
+from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Estimate, Forecast, StepPrior
+from orchestrator.core.objective import Wish
 from orchestrator.core.placement import Aim
-from orchestrator.core.spec import trial_id
-from orchestrator.core.wish import Wish
+from orchestrator.core.trial_spec import trial_id
 
 NUM_WORLDS = 2000
 GOALS = ("fastest", "cheapest", "balanced", "best")

@@ -10,8 +10,8 @@ from builders import record, trial_spec
 from report_cases import HOSTILE, hostile, measured, plan_of, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.method import environment_table
-from orchestrator.analysis.report import plotly, render
+from orchestrator.analysis.report.method import environment_table
+from orchestrator.analysis.report.page import plotly, render
 
 OURS = {
     "html",

@@ -5,9 +5,9 @@ from importlib.resources import files
 
 import pytest
 
-from orchestrator.analysis.plots import COLOURS, NEUTRAL
+from orchestrator.analysis.figures.plots import COLOURS, NEUTRAL
 
-STYLE = (files("orchestrator.analysis") / "report.css").read_text()
+STYLE = (files("orchestrator.analysis.report") / "assets" / "report.css").read_text()
 LEAST_OF_TEXT, LEAST_OF_SHAPES = 4.5, 3.0
 PAIRS = [
     (text, page)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from test_loop import QueueTrainer, phases_of
 
-from orchestrator.core.spec import TimingSpec
 from orchestrator.core.target import Target
-from orchestrator.train.checkpoint import Checkpoint, Progress
-from orchestrator.train.keeper import Keeper
-from orchestrator.train.loop import LoopTimes, run
-from orchestrator.train.pursuit import Pursuer
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.checkpoints.format import Checkpoint, Progress
+from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.measurement.loop import LoopTimes, run
+from orchestrator.train.measurement.target import Pursuer
 
 TIMING = TimingSpec(warmup_steps=1, max_warmup_steps=1, steps_per_block=2, min_blocks=4, max_blocks=4)
 _WRITE_SECONDS = 50.0

@@ -10,17 +10,17 @@ from price_values import price
 from report_cases import measured, plan_of
 from rich.console import Console
 
-from orchestrator.analysis.compare import comparisons_of
-from orchestrator.analysis.compared import verdict_of
-from orchestrator.analysis.cost import costs_of
+from orchestrator.analysis.comparison.baseline import verdict_of
+from orchestrator.analysis.comparison.compare import comparisons_of
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.metrics import metrics_of
-from orchestrator.core.spec import TimingSpec
-from orchestrator.execute.base import Attempt
-from orchestrator.screen.watcher import watching
-from orchestrator.train import gates
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.metrics.cost import costs_of
+from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.core.placement import Attempt
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.terminal.live_view import watching
+from orchestrator.train.validation import gates
 
 RESUMED = {"resumed_from_step": 50, "resumed_seconds": 10.0}
 

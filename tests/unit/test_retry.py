@@ -5,7 +5,7 @@ from builders import record
 
 from orchestrator.core.errors import FAILURE_KINDS
 from orchestrator.core.result import Failure
-from orchestrator.execute.retry import may_go_on, rest_seconds, starts_again
+from orchestrator.execute.scheduling.retry import may_go_on, rest_seconds, starts_again
 
 _LIMITS = {"preempted": 10, "worker_lost": 1, "oom": 0}
 

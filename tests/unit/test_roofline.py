@@ -8,10 +8,9 @@ from plan_values import T4, TPU, device
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.predict.analytic import Measured, parts_of
-from orchestrator.predict.demand import Demand, demand_of
-from orchestrator.predict.fit_analytic import fit_analytic
-from orchestrator.predict.roofline import roofline_of
+from orchestrator.predict.step_time.analytic import Measured, parts_of
+from orchestrator.predict.step_time.fitting import fit_analytic
+from orchestrator.predict.step_time.roofline import Demand, demand_of, roofline_of
 from workloads.flops import train_step_flops
 from workloads.registry import workload
 from workloads.traffic import train_step_bytes

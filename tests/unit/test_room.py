@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_values import held, node
 
-from orchestrator.execute.room import fits, has_room, num_nodes
+from orchestrator.execute.scheduling.capacity import fits, has_room, num_nodes
 
 NODE = node(cpus=8, devices={"t4": held(4)})
 TWO_POOLS = inventory(pool("t4", count=4), pool("spot"), max_nodes=3)

@@ -3,9 +3,9 @@
 import pytest
 from report_cases import measured, repeats
 
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.scaling import scaling_of, scaling_table
+from orchestrator.analysis.comparison.scaling import scaling_of, scaling_table
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
 
 
 def found(records):

@@ -7,14 +7,14 @@ from builders import pursuit, trial_spec
 from price_values import price
 from report_cases import baseline_of, forecast, measured, plan_of, repeats
 
+from orchestrator.analysis.comparison.speedup_matrix import matrices_of, matrix_table
+from orchestrator.analysis.figures.plots import loss_figures
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.matrix import matrices_of, matrix_table
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.plots import loss_figures
-from orchestrator.analysis.setting import setting_of
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.measurements.setting import setting_of
 from orchestrator.core.result import Calibration
-from orchestrator.core.spec import setting_id, trial_id
+from orchestrator.core.trial_spec import setting_id, trial_id
 
 RATES = (1000, 1010)
 SEEDS = (0, 1, 2)

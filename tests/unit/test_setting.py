@@ -7,8 +7,8 @@ from builders import trial_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.analysis.setting import label_of, namer, setting_of
-from orchestrator.core.spec import TimingSpec, TrialSpec
+from orchestrator.analysis.measurements.setting import label_of, namer, setting_of
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 
 OTHERS = {
     "workload": ["vgg16"],

@@ -8,7 +8,7 @@ from plan_values import environment, planned, point, tensorflow_like, torch_like
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.placement import Skipped
-from orchestrator.plan.sites import berths_of
+from orchestrator.plan.slots import berths_of
 from orchestrator.train.registry import trainer_info
 
 IMAGES = {"cpu": "an image", "gpu": "another"}

@@ -8,7 +8,7 @@ from builders import trial_spec
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.spec import TimingSpec, TrialSpec, axes_of, trial_id
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec, axes_of, trial_id
 
 _OTHER_VALUES = {
     "workload": "retinopathy_cnn",

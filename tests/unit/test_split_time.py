@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.analysis.split_time import (
+from orchestrator.analysis.kernel_split.step_time import (
     Layer,
     bound,
     layers_of,
@@ -10,7 +10,7 @@ from orchestrator.analysis.split_time import (
     most_speed_up,
     step_seconds,
 )
-from orchestrator.core.kernel_share import KernelLink
+from orchestrator.core.work_share import KernelLink
 from workloads.registry import workload
 
 FREE = KernelLink(bytes_per_second=float("inf"), latency_seconds=0.0)

@@ -8,19 +8,18 @@ import pytest
 from report_cases import plan_of
 from split_cases import KERNELS, LINK, OFF, SPEEDS, split_record, split_sweep
 
-from orchestrator.analysis.figures import drawn, figures_of
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.markdown import markdown_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.split_calibration import read_off, split_layers
-from orchestrator.analysis.split_figures import split_figures
-from orchestrator.analysis.split_paper import paper_table
-from orchestrator.analysis.split_tables import split_table
-from orchestrator.analysis.split_words import rate_words
-from orchestrator.analysis.splits import Work, splits_of
+from orchestrator.analysis.kernel_split.calibration import read_off, split_layers
+from orchestrator.analysis.kernel_split.figures import split_figures
+from orchestrator.analysis.kernel_split.speedups import Work, splits_of
+from orchestrator.analysis.kernel_split.tables import paper_table, split_table
+from orchestrator.analysis.kernel_split.wording import rate_words
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.report.figures import drawn, figures_of
+from orchestrator.analysis.report.markdown import markdown_of
 from orchestrator.core.estimate import Refusal
-from orchestrator.core.kernel_share import KernelLink
+from orchestrator.core.work_share import KernelLink
 
 
 def families(records):

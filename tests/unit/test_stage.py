@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from orchestrator.core.errors import RecordError
-from orchestrator.core.stage import FOLLOWING, STAGES, Step, check, latest_steps
+from orchestrator.core.trial_state import FOLLOWING, STAGES, Step, check, latest_steps
 
 
 def step(stage, *, trial_id="a1", attempt=1):

@@ -6,8 +6,8 @@ from builders import placement, record, trial_spec
 from rich.console import Console
 
 from orchestrator.core.placement import Plan
-from orchestrator.core.stage import Step
-from orchestrator.screen.status import print_status
+from orchestrator.core.trial_state import Step
+from orchestrator.terminal.status import print_status
 
 DONE, RUNS, WAITS = (placement(trial_spec(seed=seed)) for seed in range(3))
 STEPS = [

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import measured
 
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.step_cost import line_through, step_cost_table, step_costs_of
+from orchestrator.analysis.comparison.step_cost import line_through, step_cost_table, step_costs_of
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
 
 
 def costs(seconds, **changes):

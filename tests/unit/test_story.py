@@ -7,7 +7,7 @@ from worker_reports import report
 
 from orchestrator.core.codec import to_plain
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.story import Story
+from orchestrator.execute.trial.monitor import Story
 
 _TRAINING = {"event": "training"}
 _REPORT = {"event": "report", "report": to_plain(report())}

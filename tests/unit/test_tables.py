@@ -6,13 +6,13 @@ from price_values import price
 from report_cases import baseline_of, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.headline import facts_of, headline_of
-from orchestrator.analysis.wording import UNKNOWN
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.report.headline import facts_of, headline_of
 from orchestrator.core.errors import FAILURE_KINDS
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.core.result import Failure
 from orchestrator.core.trainer import TrainerEnvironment
-from orchestrator.plan.answers import would_fail_again
+from orchestrator.plan.cache import would_fail_again
 
 FAST, SLOW = (1300, 1310, 1290, 1305, 1295), (1000, 1010, 990, 1005, 995)
 FAILED = Failure(kind="oom", message="the host killed it")

@@ -4,8 +4,8 @@ from builders import pursuit
 from report_cases import measured, plan_of
 
 from orchestrator.analysis.findings import findings_of, tables_of
-from orchestrator.analysis.targets import to_target_of
-from orchestrator.core.spec import TimingSpec
+from orchestrator.analysis.recommendation.time_to_target import to_target_of
+from orchestrator.core.trial_spec import TimingSpec
 
 TIMING = TimingSpec(target=0.9, evaluate_every_steps=10)
 

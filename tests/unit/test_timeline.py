@@ -6,10 +6,9 @@ import pytest
 from builders import placement, record, train_result, trial_spec
 from report_cases import rehearsed, tpu_vs_gpu
 
-from orchestrator.analysis.figures import figures_of
+from orchestrator.analysis.figures.timeline import IDLE, timeline_figures, timeline_of
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.timeline import IDLE, timeline_of
-from orchestrator.analysis.timeline_figure import timeline_figures
+from orchestrator.analysis.report.figures import figures_of
 from orchestrator.core.result import Failure
 
 START = 1_790_000_000.0

@@ -4,7 +4,7 @@ import pytest
 from plan_values import T4, TPU, device
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.topology import chips_of, hosts_of, topologies_of, topology_of_host
+from orchestrator.core.tpu_topology import chips_of, hosts_of, topologies_of, topology_of_host
 
 V5E_4 = device("tpu_v5e_4", kind="tpu", chips=4, replicas=4, slice_type="v5litepod-4")
 V5P = device("tpu_v5p_8", kind="tpu", chips=4, replicas=4, slice_type="v5p-8")

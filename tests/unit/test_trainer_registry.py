@@ -15,32 +15,22 @@ from orchestrator.train.registry import load_trainer, trainer_info, trainers
 ROOT = Path(__file__).parents[2]
 TRAIN = ROOT / "orchestrator/train"
 VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
-_TORCH_DDP = ("torch_ddp_trainer.py", "torch_process.py", "precision.py", "evaluation.py")
+_SHARED = ("trainers/torch_process.py", "precision.py", "measurement/evaluation.py")
+_TORCH_DDP = ("trainers/torch_ddp_trainer.py", *_SHARED)
+_KERNEL_SPLIT = ("trainer", "shares", "balance", "rebalancing", "convolution", "networks")
 FILES = {
-    "kernel_split": (
-        "kernel_split_trainer.py",
-        "kernel_shares.py",
-        "kernel_balance.py",
-        "kernel_moves.py",
-        "kernel_service.py",
-        "split_convolution.py",
-        "split_networks.py",
-        "torch_process.py",
+    "kernel_split": (*(f"trainers/kernel_split/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
+    "noop": ("trainers/noop_trainer.py",),
+    "tensorflow": (
+        "trainers/tensorflow_trainer.py",
+        "trainers/tensorflow_strategy.py",
         "precision.py",
-        "evaluation.py",
+        "measurement/evaluation.py",
     ),
-    "noop": ("noop_trainer.py",),
-    "tensorflow": ("tensorflow_trainer.py", "tensorflow_strategy.py", "precision.py", "evaluation.py"),
     "torch_ddp": _TORCH_DDP,
     "torch_tpu": _TORCH_DDP,
-    "torch_xla": (
-        "torch_xla_trainer.py",
-        "torch_xla_hosts.py",
-        "torch_process.py",
-        "precision.py",
-        "evaluation.py",
-    ),
-    "unequal_ddp": (*_TORCH_DDP, "unequal_ddp_trainer.py", "batch_shares.py", "kernel_shares.py"),
+    "torch_xla": ("trainers/torch_xla_trainer.py", *_SHARED),
+    "unequal_ddp": (*_TORCH_DDP, "trainers/unequal_ddp_trainer.py", "trainers/kernel_split/shares.py"),
 }
 """The code that decides what a trainer computes."""
 

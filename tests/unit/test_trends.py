@@ -5,12 +5,12 @@ import math
 import plotly.graph_objects as go
 from report_cases import HOSTILE, measured
 
-from orchestrator.analysis.frame import frame_of
-from orchestrator.analysis.measured import measured_of
-from orchestrator.analysis.plots import shortened
-from orchestrator.analysis.scaling import scaling_of
-from orchestrator.analysis.step_cost import step_costs_of
-from orchestrator.analysis.trends import scaling_figures, step_cost_figures
+from orchestrator.analysis.comparison.scaling import scaling_of
+from orchestrator.analysis.comparison.step_cost import step_costs_of
+from orchestrator.analysis.figures.plots import shortened
+from orchestrator.analysis.figures.trends import scaling_figures, step_cost_figures
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
 
 
 def over_batches(batches=(64, 128, 256), **changes):

@@ -2,7 +2,7 @@
 
 from plan_values import device, planned, point, torch_like
 
-from orchestrator.core.spec import TimingSpec, trial_id
+from orchestrator.core.trial_spec import TimingSpec, trial_id
 
 
 def test_a_device_of_other_replicas_and_a_trainer_of_other_processes_are_other_trials():

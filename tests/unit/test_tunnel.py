@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.execute.tunnel import Exit, Tunnel
+from orchestrator.execute.on_ray.tunnel import Exit, Tunnel
 
 PATIENCE_SECONDS = 10.0
 

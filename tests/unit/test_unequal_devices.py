@@ -8,18 +8,18 @@ from cluster_values import FAST, SLOW, T4S, inventory, pool
 from plan_values import T4, TPU, held, here, planned, splitting
 from unequal_values import BOTH, CPU, FAST_POOL, POOLS, SLOW_POOL, placed, skipped, unequal
 
-from orchestrator.analysis.plan_table import plan_frame, plan_table
+from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.core import codec
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.placement import Part, Placement
 from orchestrator.core.result import DeviceFacts
-from orchestrator.execute.room import fits
-from orchestrator.plan.sites import berths_of
-from orchestrator.predict.defaults import default_models
-from orchestrator.predict.estimator import bases_of, estimator_of
-from orchestrator.predict.own import own_of
-from orchestrator.train import gates
+from orchestrator.execute.scheduling.capacity import fits
+from orchestrator.plan.slots import berths_of
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.estimator import bases_of, estimator_of
+from orchestrator.predict.step_time.own_records import own_of
+from orchestrator.train.validation import gates
 
 
 def test_each_part_is_on_a_node_of_the_pool_with_its_device_in_the_order_of_ranks():

@@ -5,12 +5,12 @@ from dataclasses import replace
 from builders import placement, record, train_result, trial_spec
 
 from orchestrator.analysis.findings import findings_of
-from orchestrator.analysis.markdown import markdown_of
-from orchestrator.analysis.method import method_of
-from orchestrator.analysis.utilisation_table import utilisation_table
+from orchestrator.analysis.report.markdown import markdown_of
+from orchestrator.analysis.report.method import method_of
+from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Plan
-from orchestrator.core.spec import TimingSpec
+from orchestrator.core.trial_spec import TimingSpec
 
 PUBLISHED = Peaks(flops_per_second=1e12, memory_bytes_per_second=None, tdp_watts=None, source="its datasheet")
 CALIBRATED = "calibrated: fastest of 1 products of 1000 x 1000, this process"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from orchestrator.train.variables import telling, without_hidden_settings
+from orchestrator.train.environment import telling, without_hidden_settings
 
 
 @pytest.mark.parametrize(

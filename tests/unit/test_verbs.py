@@ -5,9 +5,9 @@ import os
 import pytest
 from own_workloads import SPEC, write
 
+from orchestrator.commands.sweep import settings_of, understood
 from orchestrator.core.errors import ConfigError
-from orchestrator.plan.trials import workload_of
-from orchestrator.verbs import settings_of, understood
+from orchestrator.plan.trial_specs import workload_of
 from workloads.origins import PATH_VARIABLE
 from workloads.registry import workload
 

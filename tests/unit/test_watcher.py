@@ -5,9 +5,9 @@ import io
 from builders import placement, record, trial_spec
 from rich.console import Console
 
+from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
-from orchestrator.execute.base import Attempt
-from orchestrator.screen.watcher import watching
+from orchestrator.terminal.live_view import watching
 
 PLACES = [placement(trial_spec(seed=seed)) for seed in range(30)]
 LONG = Failure(kind="error", message="RuntimeError: " + "a long story " * 20)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from orchestrator.analysis.wording import Spread, counted, data_name, day_and_time, number, ratio, spread
+from orchestrator.analysis.formatting import counted, data_name, day_and_time, number, ratio, spread
+from orchestrator.core.interval import Spread
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from own_workloads import SPEC, searched, write
 
 from orchestrator.core.codec import to_plain
 from orchestrator.train import worker
-from orchestrator.train.channel import Channel
+from orchestrator.train.process.channel import Channel
 from workloads.origins import Origin
 
 

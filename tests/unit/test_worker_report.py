@@ -7,9 +7,9 @@ from builders import pursuit, train_result
 from worker_reports import report
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.kernel_share import KernelShare
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.report import WorkerReport, result_of
+from orchestrator.core.work_share import KernelShare
+from orchestrator.train.worker_report import WorkerReport, result_of
 
 
 def test_one_report_is_the_result():

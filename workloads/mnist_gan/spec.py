@@ -10,16 +10,7 @@ tutorial, and narrower by default for a CPU.
 from dataclasses import dataclass
 
 from workloads.data.need import DataNeed, Noise
-from workloads.layers import (
-    Activation,
-    BatchNorm,
-    Conv2d,
-    ConvTranspose2d,
-    Dense,
-    Dropout,
-    Flatten,
-    Reshape,
-)
+from workloads.layers import Activation, BatchNorm, Conv2d, ConvTranspose2d, Dense, Dropout, Flatten, Reshape
 from workloads.network import Network, sequential
 from workloads.spec import Adam, Gan, Phase, Quality, WorkloadSpec
 

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.analysis.plots import COLOURS, NEUTRAL, Figure, shortened, shown
-from orchestrator.analysis.quality import Interval
-from orchestrator.analysis.recommendation.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.summary import chance, duration
-from orchestrator.analysis.wording import Spread, counted, number
+from orchestrator.analysis.figures.plots import COLOURS, NEUTRAL, Figure, shortened, shown
+from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.metrics.quality import Interval
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.summary import chance, duration
+from orchestrator.core.interval import Spread
 
 _MOST_SETTINGS = 40
 _ROW_PIXELS = 30

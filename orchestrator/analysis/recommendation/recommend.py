@@ -4,20 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from orchestrator.analysis.recommendation.acquisition import assess
-from orchestrator.analysis.recommendation.answer import NextTrial, RankedSetting, Recommendation, State
-from orchestrator.analysis.recommendation.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.criteria import Criteria, wish_in_words
-from orchestrator.analysis.recommendation.decide import decide, runner_up_of
-from orchestrator.analysis.recommendation.exclusion import exclusion_of
-from orchestrator.analysis.recommendation.model import model_of
-from orchestrator.analysis.recommendation.next_step import next_step_of
-from orchestrator.analysis.recommendation.promising import most_promising
-from orchestrator.analysis.recommendation.reasons import caveats_of, reasons_of
-from orchestrator.analysis.recommendation.standings import standings_of
-from orchestrator.analysis.recommendation.trials import trials_of
-from orchestrator.analysis.wording import Spread
-from orchestrator.core.forecast import ErrorModel
+from orchestrator.analysis.recommendation.answer.answer import NextTrial, RankedSetting, Recommendation, State
+from orchestrator.analysis.recommendation.answer.decide import decide, runner_up_of
+from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of
+from orchestrator.analysis.recommendation.answer.next_step import next_step_of
+from orchestrator.analysis.recommendation.answer.promising import most_promising
+from orchestrator.analysis.recommendation.answer.reasons import caveats_of, reasons_of
+from orchestrator.analysis.recommendation.answer.standings import standings_of
+from orchestrator.analysis.recommendation.answer.trials import trials_of
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
+from orchestrator.analysis.recommendation.model.acquisition import assess
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE, Criteria, wish_in_words
+from orchestrator.analysis.recommendation.model.model import INDEPENDENT, model_of
+from orchestrator.core.estimate import ErrorModel
+from orchestrator.core.interval import Spread
+from orchestrator.core.objective import Wish
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,3 +134,16 @@ def _besides_seconds(job: Job) -> float | None:
         if not run.is_resumed
     ]
     return median(found) if found else None
+
+
+def recommendations_of(
+    records: Sequence[TrialRecord], plan: Plan, wish: Wish, *, confidence: float = CONFIDENCE
+) -> tuple[Recommendation, ...]:
+    """Answer the question of every job of a sweep.
+
+    Args:
+        records: that stand, of trials of the plan.
+    """
+    criteria = Criteria(wish=wish, confidence=confidence)
+    errors = plan.error_model or INDEPENDENT
+    return tuple(recommend(job, criteria, errors) for job in jobs_of_plan(records, plan, wish))

@@ -4,14 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.analysis.measured import RESUMED
-from orchestrator.analysis.noise import NOISY
-from orchestrator.analysis.quality import quality_words
-from orchestrator.analysis.recommendation.answer import RankedSetting, Recommendation
-from orchestrator.analysis.recommendation.summary import chance, duration, known_by
-from orchestrator.analysis.tables import Column, Table
-from orchestrator.analysis.wording import UNKNOWN, Number, Spread, number, share, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, number, share, spread
+from orchestrator.analysis.measurements.measured import RESUMED
+from orchestrator.analysis.measurements.noise import NOISY
+from orchestrator.analysis.metrics.quality import quality_words
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.summary import chance, duration, known_by
+from orchestrator.analysis.table import Column, Table
 from orchestrator.core import codec
+from orchestrator.core.interval import Spread
 
 RANKED = "Settings of the job"
 """Title of the table of ranked settings."""

@@ -1,0 +1,111 @@
+"""Every setting against the baseline that the sweep names. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.comparison.compare import LEAST_REPEATS, Comparison, comparison_of, told_of
+from orchestrator.analysis.comparison.factors import alike, factors_named, same_host
+from orchestrator.analysis.formatting import counted, marks, ratio
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.placement import Baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgainstBaseline:
+    """What was measured, against the baseline.
+
+    Attributes:
+        compared: every setting over its baseline, those with the same baseline together, the fastest first.
+        num_without: settings whose baseline was not measured.
+    """
+
+    compared: tuple[Comparison, ...] = ()
+    num_without: int = 0
+
+
+def against_baseline(measured: Sequence[Measured], baseline: Baseline | None) -> AgainstBaseline:
+    """Compare every setting with the one that has the baseline's values and is like it in all else.
+
+    `{device: cpu, precision: fp32}` is, for a trial of TensorFlow with two workers in bf16 on a T4, the
+    trial of TensorFlow with two workers in fp32 on the CPU.
+    """
+    factors = factors_named(baseline.keys) if baseline else ()
+    if baseline is None or not factors:
+        return AgainstBaseline()
+    training = [each for each in measured if each.trains]
+    told, found = told_of(training), []
+    alone = {_name_of(each) for each in training if not is_base(each, baseline)}
+    for group in alike(training, *factors):
+        others = [each for each in group if not is_base(each, baseline)]
+        for base in (each for each in group if is_base(each, baseline)):
+            pairs = [(other, base) for other in others if same_host(other, base)]
+            alone -= {_name_of(other) for other, _ in pairs}
+            compared = [comparison_of(factors, pair, told=told) for pair in pairs]
+            found += sorted(compared, key=lambda each: -each.ratio.median)
+    return AgainstBaseline(compared=tuple(dict.fromkeys(found)), num_without=len(alone))
+
+
+def is_base(each: Measured, baseline: Baseline) -> bool:
+    """Whether a seed of it has the baseline's values."""
+    return any(point in baseline.points for point in each.points)
+
+
+def _name_of(each: Measured) -> tuple[str, str, str]:
+    return each.setting_id, each.versions, each.variables
+
+
+_READING = (
+    f"The ratio is that of samples/s, over repeats, with its 95% interval. A verdict takes {LEAST_REPEATS} "
+    "repeats a side, and a difference is shown where the interval does not hold 1."
+)
+
+
+def baseline_table(against: AgainstBaseline) -> Table:
+    """One row per setting that has a baseline."""
+    missing = (
+        [f"The baseline of {counted(against.num_without, 'setting')} was not measured."]
+        if against.num_without
+        else []
+    )
+    return Table(
+        title="Against the baseline",
+        note=" ".join([_READING, *missing]),
+        columns=(
+            *(Column(header=each) for each in ("where", "setting", "baseline")),
+            Column(header="ratio", is_number=True),
+            Column(header="verdict"),
+        ),
+        rows=tuple(
+            (each.where, each.first, each.second, ratio(each.ratio), verdict_of(each))
+            for each in against.compared
+        ),
+    )
+
+
+def compared_table(comparisons: Iterable[Comparison]) -> Table:
+    """One row per pair of measurements that differ in one factor."""
+    return Table(
+        title="Compared",
+        note=f"Pairs that differ in one thing alone, the fastest first. {_READING}",
+        columns=(
+            *(Column(header=each) for each in ("by", "where", "first", "second")),
+            Column(header="ratio", is_number=True),
+            Column(header="verdict"),
+        ),
+        rows=tuple(
+            (each.factor, each.where, each.first, each.second, ratio(each.ratio), verdict_of(each))
+            for each in comparisons
+        ),
+    )
+
+
+def verdict_of(each: Comparison) -> str:
+    """The verdict, with a mark where a side was disturbed or resumed."""
+    return f"{each.verdict}{marks(is_noisy=each.is_noisy, is_resumed=each.is_resumed)}"
+
+
+def in_words(each: Comparison) -> str:
+    """`1.31x [1.27, 1.35] faster`, `1.02x [0.98, 1.07], no difference shown`, `1.40x, too few repeats`."""
+    comma = "" if each.verdict in ("faster", "slower") else ","
+    return f"{ratio(each.ratio)}{comma} {verdict_of(each)}"

@@ -1,0 +1,140 @@
+"""Measurements that differ in one factor -> how much faster one is, and whether repeats show it. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Literal
+
+from orchestrator.analysis.comparison.factors import Factor, alike, differ, factors_of, same_host
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import DETAILS, label_of, varying
+from orchestrator.analysis.metrics.student import t_95
+from orchestrator.core.interval import Spread
+
+Verdict = Literal["faster", "slower", "no difference shown", "too few repeats"]
+
+LEAST_REPEATS = 5
+"""Of each side, for a verdict: with fewer the interval is so wide that it says little."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two measurements that differ in one factor.
+
+    Attributes:
+        where: what they have in common, as far as other measurements of the sweep differ in it.
+        first, second: the sides in words.
+        ratio: throughput of the first over that of the second with its 95% interval, `ratio_of`; where a
+            side has one repeat, without an interval.
+        verdict: of the first.
+        is_noisy: something else disturbed a repeat of either side.
+        is_resumed: a repeat of either side went on from a checkpoint.
+    """
+
+    factor: str
+    where: str
+    first: str
+    second: str
+    ratio: Spread
+    verdict: Verdict
+    is_noisy: bool
+    is_resumed: bool
+
+
+def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...], ...]:
+    """For each set of measurements that differ in one factor alone: the fastest against each of the others.
+
+    The next fastest comes first. A trainer that trains nothing is compared with nobody.
+    """
+    training = [each for each in measured if each.trains]
+    told = told_of(training)
+    groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
+    for factor in factors_of(training):
+        for group in alike(training, factor):
+            fastest, *others = sorted(group, key=lambda each: -_mean_log(each.rates))
+            pairs = [
+                (fastest, each)
+                for each in others
+                if differ(fastest, each, factor) and same_host(fastest, each)
+            ]
+            compared = tuple(comparison_of((factor,), pair, told=told) for pair in pairs)
+            if compared:
+                groups[compared] = None
+    return tuple(groups)
+
+
+def told_of(measured: Sequence[Measured]) -> tuple[str, ...]:
+    """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
+    settings = [each.setting for each in measured]
+    found = varying(settings, ("device", "trainer", "precision", *DETAILS))
+    one_host = len({each.host for each in settings if each.host}) < 2  # of the CPU; other devices have none
+    return ("workload", *(name for name in found if not (one_host and name == "host")))
+
+
+def comparison_of(
+    factors: Sequence[Factor], pair: tuple[Measured, Measured], *, told: Sequence[str]
+) -> Comparison:
+    """The first of a pair over the second.
+
+    Args:
+        factors: that they may differ in.
+        told: fields of a setting that are worth a word.
+    """
+    first, second = pair
+    labels = list(dict.fromkeys(label for each in factors for label in each.labels))
+    own = [name for name in (*labels, "ran_with") if name in told or name == labels[0]]
+    apart = {name for each in factors for name in (each.field, *each.follows)}
+    ratio = ratio_of(first.rates, second.rates)
+    return Comparison(
+        factor=", ".join(each.name for each in factors),
+        where=label_of(first.setting, [name for name in told if name not in own and name not in apart]),
+        first=label_of(first.setting, own),
+        second=label_of(second.setting, own),
+        ratio=ratio,
+        verdict=verdict_on(ratio, num_repeats=min(first.num_repeats, second.num_repeats)),
+        is_noisy=bool(first.num_noisy or second.num_noisy),
+        is_resumed=bool(first.num_resumed or second.num_resumed),
+    )
+
+
+def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
+    """Geometric mean over geometric mean, and the 95% interval of that ratio if each side has two values.
+
+    Welch's interval of the difference of mean logarithms, with Satterthwaite's degrees of freedom rounded
+    down. It takes repeats for independent, and each comparison for the only one.
+    """
+    logs = [[math.log(each) for each in side] for side in (first, second)]
+    difference = fmean(logs[0]) - fmean(logs[1])
+    half = 0.0
+    if min(map(len, logs)) > 1:
+        errors = [_variance(side) / len(side) for side in logs]
+        half = t_95(_freedom_of(errors, [len(side) for side in logs])) * math.sqrt(sum(errors))
+    middle, low, high = (math.exp(each) for each in (difference, difference - half, difference + half))
+    return Spread(median=middle, low=low, high=high)
+
+
+def verdict_on(ratio: Spread, *, num_repeats: int) -> Verdict:
+    """What the interval of a ratio shows of its first side; nothing with fewer repeats than it takes."""
+    if num_repeats < LEAST_REPEATS:
+        return "too few repeats"
+    if ratio.low > 1:
+        return "faster"
+    return "slower" if ratio.high < 1 else "no difference shown"
+
+
+def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:
+    """Welch-Satterthwaite: of two squared standard errors of means, of that many values each."""
+    parts = sum(error**2 / (size - 1) for error, size in zip(errors, sizes, strict=True))
+    least = min(sizes) - 1
+    return max(least, math.floor(sum(errors) ** 2 / parts)) if parts > 0 else least
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Of a sample; `statistics.variance` computes in fractions, which thousands of pairs would wait for."""
+    mean = fmean(values)
+    return math.fsum((each - mean) ** 2 for each in values) / (len(values) - 1)
+
+
+def _mean_log(rates: Sequence[float]) -> float:
+    return fmean(map(math.log, rates))

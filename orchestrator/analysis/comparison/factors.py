@@ -1,0 +1,178 @@
+"""What two measurements may differ in and still be compared: one factor, and what follows from it. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import Setting, options_in, plain_setting
+from orchestrator.core.trial_spec import HOST_SEPARATOR
+from orchestrator.train.registry import trainers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """One thing that a user changes.
+
+    Attributes:
+        name: as it is called in a table.
+        field: what differs in the sides; of a setting, or an option of its trainer: `trainer.compile`.
+        follows: what may differ with it, for it is a consequence.
+        labels: fields of a setting that name a side.
+    """
+
+    name: str
+    field: str
+    follows: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+_BUILDS = "builds"
+"""Versions with their local part: a framework is `2.9.0+cu128` on GPUs, where it is `2.9.0+cpu` elsewhere."""
+
+TRAINER = Factor(
+    name="trainer",
+    field="trainer",
+    follows=("trainer_version", "process_model", "versions", _BUILDS, "variables"),
+    labels=("trainer", "trainer_options"),
+)
+PRECISION = Factor(name="precision", field="precision", labels=("precision",))
+DEVICE = Factor(
+    name="device",
+    field="device",
+    follows=("host", "replicas", "process_model", "variables", _BUILDS),
+    labels=("device", "host", "replicas"),
+)
+WORKERS = Factor(
+    name="workers",
+    field="num_workers",
+    follows=("num_hosts", "replicas", "variables"),
+    labels=("num_workers", "num_hosts", "replicas"),
+)
+HOSTS = Factor(name="hosts", field="num_hosts", follows=("variables",), labels=("num_hosts",))
+BATCH = Factor(name="batch", field="global_batch_size", labels=("global_batch_size",))
+_VERSIONS = Factor(
+    name="versions",
+    field=_BUILDS,
+    follows=("versions", "trainer_version"),
+    labels=("trainer", "trainer_version"),
+)
+_VARIABLES = Factor(name="variables", field="variables", labels=("trainer",))
+
+
+def factors_of(measured: Iterable[Measured]) -> tuple[Factor, ...]:
+    """Every factor, among them each option of a trainer that somebody gave another value than its default."""
+    options = sorted({name for each in measured for name in options_in(each.setting)})
+    return (
+        TRAINER,
+        *map(_option, options),
+        _VERSIONS,
+        _VARIABLES,
+        PRECISION,
+        DEVICE,
+        WORKERS,
+        HOSTS,
+        BATCH,
+    )
+
+
+def alike(measured: Iterable[Measured], *factors: Factor) -> list[list[Measured]]:
+    """Measurements that differ in nothing but these factors, in the order in which they come."""
+    apart = {name for each in factors for name in (each.field, *each.follows)}
+    of_trainer = TRAINER in factors
+    groups: dict[object, list[Measured]] = defaultdict(list)
+    for each in measured:
+        facts = facts_of(each)
+        rest = (item for item in facts.items() if item[0] not in apart)
+        groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(each)
+    found = list(groups.values())
+    return [each for group in found for each in _by_shared_options(group)] if of_trainer else found
+
+
+def differ(one: Measured, other: Measured, factor: Factor) -> bool:
+    """Whether the factor itself differs, and not only what follows from it."""
+    return facts_of(one).get(factor.field) != facts_of(other).get(factor.field)
+
+
+def same_host(one: Measured, other: Measured) -> bool:
+    """False for the CPUs of two hosts: no setting names a host, so nobody asked to compare them.
+
+    What has hosts that are not alike compares with what has some of them.
+    """
+    hosts = [{*each.setting.host.split(HOST_SEPARATOR)} for each in (one, other) if each.setting.host]
+    return len(hosts) < 2 or hosts[0] <= hosts[1] or hosts[1] <= hosts[0]
+
+
+def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
+    """The factors that keys of the configuration set; a key that is none has to be equal everywhere."""
+    known = {
+        "trainer": (TRAINER,),
+        "precision": (PRECISION,),
+        "device": (DEVICE,),
+        "devices": (DEVICE, WORKERS, HOSTS),
+        "num_workers": (WORKERS,),
+        "num_hosts": (HOSTS,),
+        "global_batch_size": (BATCH,),
+    }
+    named = (known.get(key) or (_option(key),) for key in keys if key in known or _is_option(key))
+    return tuple(factor for factors in named for factor in factors)
+
+
+def facts_of(each: Measured) -> dict[str, object]:
+    """All that tells measurements apart; each option of its trainer is a fact of its own."""
+    facts = plain_setting(each.setting)
+    del facts["ran_with"], facts["trainer_options"]
+    return {
+        **facts,
+        **options_in(each.setting),
+        "versions": re.sub(r"\+[\w.]+", "", each.versions),
+        _BUILDS: each.versions,
+        "variables": each.variables,
+    }
+
+
+def _option(name: str) -> Factor:
+    """An option of a trainer: `trainer.compile`."""
+    return Factor(
+        name=name, field=name, follows=("process_model", "variables"), labels=("trainer", "trainer_options")
+    )
+
+
+def _is_option(name: str) -> bool:
+    return name.startswith("trainer.")
+
+
+def _by_shared_options(group: Sequence[Measured]) -> Iterator[list[Measured]]:
+    """Sets in which nobody differs in an option that several trainers have.
+
+    A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers
+    with `compile=on` and with `compile=off`.
+    """
+    known = {each.setting.trainer: _options_known_to(each.setting.trainer) for each in group}
+    shared = {name for names in known.values() for name in names if _count(name, known) > 1}
+    values = [_values_of(each.setting, shared & known[each.setting.trainer]) for each in group]
+    seen: list[Mapping[str, str]] = []
+    for wanted in (each for each in values if len(each) == max(map(len, values))):
+        found = [
+            each
+            for each, own in zip(group, values, strict=True)
+            if all(wanted.get(name, value) == value for name, value in own.items())
+        ]
+        if wanted not in seen:
+            seen.append(wanted)
+            yield found
+
+
+def _values_of(setting: Setting, names: Iterable[str]) -> Mapping[str, str]:
+    """The values of those options; an empty text is the default."""
+    return {name: options_in(setting).get(name, "") for name in names}
+
+
+def _options_known_to(trainer: str) -> frozenset[str]:
+    known = trainers().get(trainer)
+    return frozenset(f"trainer.{name}" for name in known.options) if known else frozenset()
+
+
+def _count(name: str, known: Mapping[str, frozenset[str]]) -> int:
+    return sum(name in names for names in known.values())

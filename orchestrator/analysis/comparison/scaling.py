@@ -1,0 +1,123 @@
+"""What more workers bring: strong scaling at one global batch, weak scaling at one batch per worker. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from orchestrator.analysis.comparison.compare import ratio_of, told_of
+from orchestrator.analysis.comparison.factors import BATCH, WORKERS, alike
+from orchestrator.analysis.formatting import Number, count, percent, ratio, spread
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.interval import Spread
+
+_APART = (WORKERS.field, *WORKERS.follows, BATCH.field)
+_SHARED_CORES = (
+    "Workers on a CPU share the cores of one host: their efficiency tells what sharing costs, not what "
+    "another host would bring."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """Measurements that differ in the number of workers.
+
+    Attributes:
+        kind: `strong` with the same global batch, `weak` with the same batch for each worker.
+        where: what they have in common.
+        batch: the batch that stays the same, in words.
+        points: the fewest workers first.
+    """
+
+    kind: Literal["strong", "weak"]
+    where: str
+    batch: str
+    points: tuple[Measured, ...]
+
+    def speed_up(self, each: Measured) -> Spread:
+        """Samples per second over those of the fewest workers."""
+        return ratio_of(each.rates, self.points[0].rates)
+
+    def efficiency(self, each: Measured) -> Spread:
+        """The speed-up over that of a setting in which every worker is as fast as those of the fewest."""
+        ideal = each.setting.num_workers / self.points[0].setting.num_workers
+        found = self.speed_up(each)
+        return Spread(median=found.median / ideal, low=found.low / ideal, high=found.high / ideal)
+
+
+def scaling_of(measured: Sequence[Measured]) -> tuple[Scaling, ...]:
+    """Every set with more than one number of workers, strong ones first."""
+    training = [each for each in measured if each.trains]
+    where = [name for name in told_of(training) if name not in _APART]
+    return (*_strong(training, where), *_weak(training, where))
+
+
+def _strong(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scaling]:
+    for group in alike(training, WORKERS):
+        batch = group[0].setting.global_batch_size
+        yield from _found("strong", group, where, batch=f"{batch:,}")
+
+
+def _weak(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scaling]:
+    for group in alike(training, WORKERS, BATCH):
+        by_share: dict[Fraction, list[Measured]] = defaultdict(list)
+        for each in group:
+            by_share[Fraction(each.setting.global_batch_size, each.setting.num_workers)].append(each)
+        for share, found in by_share.items():
+            batch = f"{float(share):,.6g} each"
+            yield from _found("weak", found, where, batch=batch)
+
+
+def _found(
+    kind: Literal["strong", "weak"], group: Sequence[Measured], where: Sequence[str], *, batch: str
+) -> Iterator[Scaling]:
+    if len({each.setting.num_workers for each in group}) < 2:
+        return
+    yield Scaling(
+        kind=kind,
+        where=label_of(group[0].setting, where),
+        batch=batch,
+        points=tuple(sorted(group, key=lambda each: each.setting.num_workers)),
+    )
+
+
+def scaling_table(found: Sequence[Scaling]) -> Table:
+    """One row per number of workers."""
+    points = [each for one in found for each in one.points]
+    shares_cores = any(each.setting.host and not each.setting.num_hosts for each in points)
+    return Table(
+        title="Scaling",
+        note=(
+            "Strong: the same global batch, whatever the number of workers. Weak: the same batch for each "
+            "worker. Speed-up and efficiency are over the fewest workers, with 95% intervals over repeats."
+            + (f" {_SHARED_CORES}" if shares_cores else "")
+        ),
+        columns=(
+            *(Column(header=each) for each in ("kind", "where", "batch")),
+            *(
+                Column(header=each, is_number=True)
+                for each in ("workers", "samples/s", "speed-up", "efficiency")
+            ),
+        ),
+        rows=tuple(
+            (
+                one.kind,
+                one.where,
+                one.batch,
+                _workers_of(each),
+                spread(each.samples_per_second),
+                Number("1x", 1) if each is one.points[0] else ratio(one.speed_up(each)),
+                Number("100%", 1) if each is one.points[0] else percent(one.efficiency(each)),
+            )
+            for one in found
+            for each in one.points
+        ),
+    )
+
+
+def _workers_of(each: Measured) -> Number:
+    workers, hosts = each.setting.num_workers, each.setting.num_hosts
+    return Number(f"{workers:,} on {hosts} hosts", workers) if hosts else count(workers)

@@ -1,0 +1,124 @@
+"""Speed-ups of devices and precisions over one reference, for everything else alike. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from orchestrator.analysis.comparison.baseline import is_base
+from orchestrator.analysis.comparison.compare import Comparison, comparison_of, told_of
+from orchestrator.analysis.comparison.factors import DEVICE, PRECISION, alike, same_host
+from orchestrator.analysis.formatting import UNKNOWN, Number, ratio
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.placement import Baseline
+
+_APART = (DEVICE.field, *DEVICE.follows, PRECISION.field)
+_REFERENCE = "1x, reference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """One grid of devices by precisions.
+
+    Attributes:
+        where: what all its cells have in common.
+        cells: (device, precision) -> speed-up over the reference; None is the reference itself. What was not
+            measured, or on the CPU of another host than the reference, is not there.
+    """
+
+    where: str
+    cells: Mapping[tuple[str, str], Comparison | None]
+
+
+def matrices_of(measured: Sequence[Measured], baseline: Baseline | None) -> tuple[Matrix, ...]:
+    """A matrix for each set that differs in device and precision alone, where that is more than one.
+
+    The reference is the slowest of the baseline's measurements in it. Without a baseline it is the same
+    device and precision in every matrix that has them: `_usual_reference`. Else it is the slowest of all.
+    """
+    training = [each for each in measured if each.trains]
+    told = told_of(training)
+    groups = [group for group in alike(training, DEVICE, PRECISION) if len(group) > 1]
+    usual = _usual_reference(groups)
+    matrices = []
+    for group in groups:
+        ranked = sorted(group, key=_rate_of)
+        named = [each for each in ranked if baseline and is_base(each, baseline)]
+        shared = [each for each in ranked if _cell_of(each) == usual]
+        reference = (named or shared or ranked)[0]
+        near = [each for each in group if same_host(each, reference)]
+        if len(near) > 1:
+            matrices.append(_matrix_of(near, reference, told=told))
+    return tuple(matrices)
+
+
+def _usual_reference(groups: Sequence[Sequence[Measured]]) -> tuple[str, str] | None:
+    """(device, precision) that most of the groups have; of several the slowest, by geometric mean."""
+    logs: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for group in groups:
+        slowest: dict[tuple[str, str], float] = {}
+        for each in sorted(group, key=_rate_of):
+            slowest.setdefault(_cell_of(each), math.log(_rate_of(each)))
+        for cell, log in slowest.items():
+            logs[cell].append(log)
+    return min(logs, key=lambda cell: (-len(logs[cell]), fmean(logs[cell])), default=None)
+
+
+def _cell_of(each: Measured) -> tuple[str, str]:
+    return each.setting.device, each.setting.precision
+
+
+def _rate_of(each: Measured) -> float:
+    return each.samples_per_second.median
+
+
+def _matrix_of(group: Sequence[Measured], reference: Measured, *, told: Sequence[str]) -> Matrix:
+    return Matrix(
+        where=label_of(reference.setting, [name for name in told if name not in _APART]),
+        cells={
+            (label_of(each.setting, ("device", "replicas", "ran_with")), each.setting.precision): (
+                None
+                if each is reference
+                else comparison_of((DEVICE, PRECISION), (each, reference), told=told)
+            )
+            for each in group
+        },
+    )
+
+
+def matrix_table(matrices: Sequence[Matrix]) -> Table:
+    """One row per device of each matrix, one column per precision."""
+    precisions = sorted(
+        {precision for each in matrices for _, precision in each.cells},
+        key=lambda name: (name != "fp32", name),
+    )
+    return Table(
+        title="Speed-up by device and precision",
+        note=(
+            "Samples/s over those of the reference, which is 1x, with the 95% interval over repeats of "
+            f"whatever seed. A star: too few repeats for a verdict. {UNKNOWN}: not measured."
+        ),
+        columns=(
+            Column(header="where"),
+            Column(header="device"),
+            *(Column(header=each, is_number=True) for each in precisions),
+        ),
+        rows=tuple(
+            (each.where, device, *(_cell(each, device, precision) for precision in precisions))
+            for each in matrices
+            for device in dict.fromkeys(device for device, _ in each.cells)
+        ),
+    )
+
+
+def _cell(matrix: Matrix, device: str, precision: str) -> str:
+    if (device, precision) not in matrix.cells:
+        return UNKNOWN
+    found = matrix.cells[device, precision]
+    if found is None:
+        return Number(_REFERENCE, 1)
+    shown = ratio(found.ratio)
+    return Number(f"{shown}*", shown.value) if found.verdict == "too few repeats" else shown

@@ -1,0 +1,167 @@
+"""Step times over batch sizes -> what a step costs whatever it holds, and what each sample adds. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.comparison.compare import told_of
+from orchestrator.analysis.comparison.factors import BATCH, alike
+from orchestrator.analysis.formatting import UNKNOWN, share, spread
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.metrics.student import t_95
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.interval import Spread
+
+LEAST_BATCHES = 3
+"""Batch sizes that a line needs: through two of them any line fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """seconds of a step = fixed_seconds + seconds_per_sample x batch.
+
+    Attributes:
+        fixed_seconds, seconds_per_sample: with their 95% intervals.
+        largest_residual: of a measured step, over that step.
+    """
+
+    fixed_seconds: Spread
+    seconds_per_sample: Spread
+    largest_residual: float
+
+    def seconds(self, batch: float) -> float:
+        """Of one step of that batch."""
+        return self.fixed_seconds.median + self.seconds_per_sample.median * batch
+
+    def fixed_share(self, batch: float) -> float:
+        """What part of such a step is fixed; not known where the line has a negative part."""
+        fixed, rest = self.fixed_seconds.median, self.seconds_per_sample.median
+        return fixed / self.seconds(batch) if fixed >= 0 and rest >= 0 else math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCost:
+    """Measurements that differ in their batch, and the line through them; None of fewer than three batches.
+
+    Attributes:
+        where: what they have in common.
+        points: the smallest batch first.
+    """
+
+    where: str
+    points: tuple[Measured, ...]
+    line: Line | None
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """The smallest first."""
+        return tuple(each.setting.global_batch_size for each in self.points)
+
+    @property
+    def saved(self) -> float:
+        """How much less time a sample takes in the largest batch than in the smallest, as a part of it."""
+        first, last = (
+            each.step_seconds.median / each.setting.global_batch_size
+            for each in (self.points[0], self.points[-1])
+        )
+        return 1 - last / first
+
+
+def step_costs_of(measured: Sequence[Measured]) -> tuple[StepCost, ...]:
+    """Every set of more than one batch size that is alike in all else."""
+    training = [each for each in measured if each.trains]
+    told = [name for name in told_of(training) if name != BATCH.field]
+    return tuple(
+        _cost_of(sorted(group, key=lambda each: each.setting.global_batch_size), told=told)
+        for group in alike(training, BATCH)
+        if len(group) > 1
+    )
+
+
+def _cost_of(points: Sequence[Measured], *, told: Sequence[str]) -> StepCost:
+    pairs = [(each.setting.global_batch_size, each.step_seconds.median) for each in points]
+    return StepCost(
+        where=label_of(points[0].setting, told),
+        points=tuple(points),
+        line=line_through(pairs) if len(points) >= LEAST_BATCHES else None,
+    )
+
+
+def line_through(points: Sequence[tuple[float, float]]) -> Line:
+    """Least squares of relative errors, for the noise of a time grows with it.
+
+    Args:
+        points: at least three (batch, seconds of a step), no two of the same batch.
+
+    Intervals are Student's, with two degrees of freedom fewer than points: Draper and Smith, Applied
+    Regression Analysis, sections 1.4 and 9.2.
+    """
+    weights = [1 / seconds**2 for _, seconds in points]
+    total = sum(weights)
+    batch_mean = sum(w * batch for w, (batch, _) in zip(weights, points, strict=True)) / total
+    seconds_mean = sum(w * seconds for w, (_, seconds) in zip(weights, points, strict=True)) / total
+    spread_of_batches = sum(w * (b - batch_mean) ** 2 for w, (b, _) in zip(weights, points, strict=True))
+    together = sum(w * (b - batch_mean) * s for w, (b, s) in zip(weights, points, strict=True))
+    slope = together / spread_of_batches
+    fixed = seconds_mean - slope * batch_mean
+    residuals = [1 - (fixed + slope * batch) / seconds for batch, seconds in points]
+    freedom = len(points) - 2
+    noise = sum(each**2 for each in residuals) / freedom
+    slope_half = t_95(freedom) * math.sqrt(noise / spread_of_batches)
+    fixed_half = t_95(freedom) * math.sqrt(noise * (1 / total + batch_mean**2 / spread_of_batches))
+    return Line(
+        fixed_seconds=Spread(median=fixed, low=fixed - fixed_half, high=fixed + fixed_half),
+        seconds_per_sample=Spread(median=slope, low=slope - slope_half, high=slope + slope_half),
+        largest_residual=max(map(abs, residuals)),
+    )
+
+
+def step_cost_table(costs: Sequence[StepCost]) -> Table:
+    """One row per set of batch sizes."""
+    return Table(
+        title="Step cost",
+        note=(
+            "Seconds of a step = fixed + per sample x batch, fitted to the medians of all batch sizes; the "
+            "brackets are 95% intervals of the fit. The fixed part of the smallest batch's step is what a "
+            "larger batch saves."
+        ),
+        columns=(
+            Column(header="where"),
+            Column(header="batches"),
+            *(
+                Column(header=each, is_number=True)
+                for each in (
+                    "fixed ms",
+                    "per sample ms",
+                    "fixed part",
+                    "saved per sample",
+                    "largest residual",
+                )
+            ),
+            Column(header="remark"),
+        ),
+        rows=tuple((each.where, ", ".join(map(str, each.batches)), *_fitted(each)) for each in costs),
+    )
+
+
+def _fitted(cost: StepCost) -> tuple[str, ...]:
+    saved = share(cost.saved)
+    if cost.line is None:
+        return UNKNOWN, UNKNOWN, UNKNOWN, saved, UNKNOWN, f"a line takes {LEAST_BATCHES} batch sizes"
+    return (
+        spread(cost.line.fixed_seconds, factor=1e3),
+        spread(cost.line.seconds_per_sample, factor=1e3),
+        share(cost.line.fixed_share(cost.batches[0])),
+        saved,
+        share(cost.line.largest_residual, decimals=1),
+        _remark(cost.line),
+    )
+
+
+def _remark(line: Line) -> str:
+    if line.fixed_seconds.median < 0:
+        return "negative fixed part: steps grow faster than their batch, so this line does not describe them"
+    if line.seconds_per_sample.median < 0:
+        return "larger batches took less time: this line does not describe them"
+    return "" if line.fixed_seconds.low > 0 else "no fixed part is shown: its interval holds 0"

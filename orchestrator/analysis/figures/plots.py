@@ -1,0 +1,213 @@
+"""Figures of a report as Plotly's JSON; colours of text and grid are the page's."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import cycle
+from math import floor, isfinite, log10
+from typing import Any
+
+from orchestrator.analysis.formatting import counted, data_name, number, spread
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import DETAILS, label_of, setting_of, varying
+from orchestrator.core.result import TrialRecord
+
+# Told apart by colour-blind readers, and seen on pages that are light or dark.
+COLOURS = ("#2f6db3", "#b8560f", "#2b8a3e", "#9c50b2", "#c43c5e", "#0f7f86")
+NEUTRAL = "#76808c"
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_MOST_CHARACTERS = 32
+_BAR_PIXELS = 26
+_MOST_BARS = 60
+_MOST_CURVES = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure with its title and a sentence on how to read it; `plot` is what Plotly draws.
+
+    Attributes:
+        alternative: what the figure shows, for who cannot see it.
+    """
+
+    title: str
+    caption: str
+    alternative: str
+    height_pixels: int
+    plot: Mapping[str, Any]
+
+
+def throughput_figures(measured: Sequence[Measured]) -> tuple[Figure, ...]:
+    """Samples per second as bars, trainer by precision: one figure per workload and data.
+
+    A trainer that trains nothing has no bar: it would hide the others.
+    """
+    groups: dict[tuple[str, str], list[Measured]] = defaultdict(list)
+    for each in (each for each in measured if each.trains):
+        groups[each.setting.workload, each.setting.data].append(each)
+    return tuple(
+        Figure(
+            title=f"Throughput of {workload}, {data_name(data)} data",
+            caption="Samples per second in the steady state; whiskers as the brackets of the table."
+            + left_out(len(group), _MOST_BARS, "settings, the fastest"),
+            alternative=_bars_in_words(group),
+            height_pixels=110 + _BAR_PIXELS * min(len(group), _MOST_BARS),
+            plot=_bar_plot(_fastest(group)),
+        )
+        for (workload, data), group in groups.items()
+    )
+
+
+def _bars_in_words(group: Sequence[Measured]) -> str:
+    ranked = sorted(group, key=lambda each: -each.samples_per_second.median)
+    names = ("device", "trainer", "precision")
+    ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
+    said = [
+        f"{end} {label_of(each.setting, names)} with {spread(each.samples_per_second)} samples per second"
+        for end, each in ends.items()
+    ]
+    return f"Bars of {counted(len(group), 'setting')}: {', '.join(said)}."
+
+
+def _fastest(group: Sequence[Measured]) -> list[Measured]:
+    """As many as a figure can show, in the order in which they come."""
+    least = sorted((each.samples_per_second.median for each in group), reverse=True)[:_MOST_BARS][-1]
+    return [each for each in group if each.samples_per_second.median >= least]
+
+
+def left_out(count: int, most: int, what: str) -> str:
+    """What a caption adds where a figure cannot show everything; the tables and CSV files can."""
+    return f" It shows {most:,} of {count:,} {what}." if count > most else ""
+
+
+def _bar_plot(group: Sequence[Measured]) -> dict[str, Any]:
+    names = ("trainer", *varying([each.setting for each in group], ("device", *DETAILS)))
+    labels = dict.fromkeys(label_of(each.setting, names) for each in group)
+    ticks = {
+        "tickvals": [shown(each) for each in labels],
+        "ticktext": [shown(each) for each in shortened(list(labels))],
+    }
+    return {
+        "data": _bars(group, names),
+        "layout": {
+            "barmode": "group",
+            "xaxis": {"title": {"text": "samples/s"}, "rangemode": "tozero"},
+            "yaxis": {"autorange": "reversed", **ticks},
+        },
+    }
+
+
+def _bars(group: Sequence[Measured], names: Sequence[str]) -> list[dict[str, Any]]:
+    colours = _colours_of(each.setting.precision for each in group)
+    return [
+        _bars_of([each for each in group if each.setting.precision == precision], names)
+        | {"name": shown(precision), "marker": {"color": colour}}
+        for precision, colour in colours.items()
+    ]
+
+
+def _bars_of(group: Sequence[Measured], names: Sequence[str]) -> dict[str, Any]:
+    rates = [each.samples_per_second for each in group]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [rate.median for rate in rates],
+        "y": [shown(label_of(each.setting, names)) for each in group],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [rate.high - rate.median for rate in rates],
+            "arrayminus": [rate.median - rate.low for rate in rates],
+        },
+        "hovertemplate": "%{x:,.4~r} samples/s<extra>%{y}, %{fullData.name}</extra>",
+    }
+
+
+def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
+    """Training loss over steps, a line per measured trial: one figure per workload and data."""
+    groups: dict[tuple[str, str], list[TrialRecord]] = defaultdict(list)
+    for each in records:
+        if each.result is not None and each.result.losses and each.provenance == "measured":
+            groups[each.spec.workload, each.spec.data].append(each)
+    return tuple(
+        Figure(
+            title=f"Training loss of {workload}, {data_name(data)} data",
+            caption="Loss of one step over its global batch, read outside the timed part."
+            + left_out(len(group), _MOST_CURVES, "trials, the first"),
+            alternative=_curves_in_words(group),
+            height_pixels=420,
+            plot={"data": _curves(group[:_MOST_CURVES]), "layout": _loss_layout_of(group[:_MOST_CURVES])},
+        )
+        for (workload, data), group in groups.items()
+    )
+
+
+def _curves_in_words(group: Sequence[TrialRecord]) -> str:
+    last = [each.result.losses[-1][1] for each in group if each.result]
+    ends = f"last loss from {number(min(last))} to {number(max(last))}"
+    return f"Curves of {counted(len(group), 'trial')}: {ends}."
+
+
+def _loss_layout_of(group: Sequence[TrialRecord]) -> dict[str, Any]:
+    losses = [loss for each in group if each.result for _, loss in each.result.losses if isfinite(loss)]
+    return {
+        "xaxis": {"title": {"text": "optimizer step"}},
+        "yaxis": {"title": {"text": "training loss"}, **_scale_of(losses)},
+    }
+
+
+def _scale_of(losses: Sequence[float]) -> dict[str, Any]:
+    """Logarithmic with ticks at 1, 2 and 5 of each decade, each with its whole number; linear below 0."""
+    if not losses or min(losses) <= 0:
+        return {"type": "linear"}
+    decades = range(floor(log10(min(losses))), floor(log10(max(losses))) + 2)
+    ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{each:g}" for each in ticks]}
+
+
+def _curves(group: Sequence[TrialRecord]) -> list[dict[str, Any]]:
+    """Colours tell precisions, as in the bars; dashes tell trainers; repeats share a legend entry."""
+    settings = [setting_of(each.spec) for each in group]
+    names = ("trainer", "precision", *varying(settings, ("device", *DETAILS)))
+    colours = _colours_of(each.precision for each in settings)
+    dashes = dict(zip(sorted({each.trainer for each in settings}), cycle(_DASHES)))
+    seen: set[str] = set()
+    curves = []
+    for record, setting in zip(group, settings, strict=True):
+        name = shown(label_of(setting, names))
+        line = {"color": colours[setting.precision], "dash": dashes[setting.trainer], "width": 2}
+        curves.append(_curve_of(record, name) | {"line": line, "showlegend": name not in seen})
+        seen.add(name)
+    return curves
+
+
+def _curve_of(record: TrialRecord, name: str) -> dict[str, Any]:
+    losses = record.result.losses if record.result else ()
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "legendgroup": name,
+        "x": [step for step, _ in losses],
+        "y": [loss if isfinite(loss) else None for _, loss in losses],
+        "hovertemplate": "step %{x}: %{y:.4~r}<extra>%{fullData.name}</extra>",
+    }
+
+
+def shown(words: str) -> str:
+    """Words that Plotly, which reads markup, shows as they are; it does not know quotes as entities."""
+    return escape(words, quote=False)
+
+
+def shortened(labels: Sequence[str]) -> list[str]:
+    """Labels for which a figure has room; as they are where that would make different ones alike.
+
+    What the mouse points at is told whole.
+    """
+    found = [each if len(each) <= _MOST_CHARACTERS else f"{each[:_MOST_CHARACTERS]}…" for each in labels]
+    return found if len(set(found)) == len(set(labels)) else list(labels)
+
+
+def _colours_of(precisions: Iterable[str]) -> dict[str, str]:
+    return dict(zip(sorted(set(precisions)), cycle(COLOURS)))

@@ -1,0 +1,276 @@
+"""When each attempt ran on which node, and what its time went into. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.analysis.figures.plots import COLOURS, NEUTRAL, Figure, left_out, shortened, shown
+from orchestrator.analysis.formatting import counted, day_and_time, number
+from orchestrator.analysis.measurements.setting import Namer
+from orchestrator.analysis.metrics.cost import parts_of
+from orchestrator.core.result import TrialRecord
+
+_PAUSE_SECONDS = 300.0
+"""Longer than this without any attempt is cut out of the axis: a sweep that went on the next day."""
+
+PHASES: Mapping[str, tuple[str, ...]] = {
+    "launch": ("launch_seconds",),
+    "first step": ("first_step_seconds",),
+    "training": ("warmup_seconds", "training_seconds"),
+    "evaluation": ("evaluation_seconds",),
+}
+"""Of a measurement, with the parts of its bill that they are."""
+
+REST, FAILED, REHEARSED, IDLE = "rest", "failed", "rehearsed", "idle"
+REHEARSAL_FAILED = "rehearsal failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """A part of an attempt, or time in which a node had none.
+
+    Attributes:
+        row: of the figure: one per node, more where attempts ran beside each other.
+        start: seconds since the first attempt began, pauses left out.
+    """
+
+    row: int
+    phase: str
+    start: float
+    seconds: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Attempts on the nodes that they ran on.
+
+    Attributes:
+        rows: node of each row.
+        stretches: in the order of the attempts; idle ones last.
+        pauses: (start, seconds) of each that is left out.
+    """
+
+    rows: tuple[str, ...]
+    stretches: tuple[Stretch, ...]
+    pauses: tuple[tuple[float, float], ...]
+
+
+def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
+    """Lay the attempts, sorted by their start, on the rows of their nodes: one on several is on each."""
+    pauses = tuple(_pauses_in(ran))
+    parts = [(each, node) for each in ran for node in (each.placement.node, *each.placement.other_nodes)]
+    spans = [_span_of(each, ran[0].started_at, pauses) for each, _ in parts]
+    rows, places = _rows_of([node for _, node in parts], spans)
+    stretches = [
+        stretch
+        for (record, _), row, span in zip(parts, places, spans, strict=True)
+        for stretch in _stretches_of(record, span, row=row, label=name_of(record.spec))
+    ]
+    return Timeline(
+        rows=tuple(rows), stretches=(*stretches, *_idle(rows, places, spans=spans)), pauses=_placed(pauses)
+    )
+
+
+def _pauses_in(ran: Sequence[TrialRecord]) -> Iterator[tuple[float, float]]:
+    """(seconds since the first start, length) of every pause that is too long to be drawn."""
+    first = latest = ran[0].started_at
+    for each in ran:
+        if each.started_at - latest > _PAUSE_SECONDS:
+            yield latest - first, each.started_at - latest
+        latest = max(latest, each.ended_at)
+
+
+def _placed(pauses: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """The pauses where they lie when those before them are left out."""
+    return tuple(
+        (start - sum(seconds for _, seconds in pauses[:index]), seconds)
+        for index, (start, seconds) in enumerate(pauses)
+    )
+
+
+def _span_of(record: TrialRecord, first: float, pauses: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Start and end of an attempt, pauses before it left out."""
+    start = record.started_at - first
+    start -= sum(seconds for pause, seconds in pauses if pause < start)
+    return start, start + max(0.0, record.ended_at - record.started_at)
+
+
+def _rows_of(nodes: Sequence[str], spans: Sequence[tuple[float, float]]) -> tuple[list[str], list[int]]:
+    """The node of each row, and the row of each part of an attempt: the first of its node that is free."""
+    rows: list[str] = []
+    free_at: list[float] = []
+    places: list[int] = []
+    for node, (start, end) in zip(nodes, spans, strict=True):
+        free = (row for row, name in enumerate(rows) if name == node and free_at[row] <= start)
+        row = next(free, len(rows))
+        if row == len(rows):
+            rows.append(node)
+            free_at.append(end)
+        free_at[row] = end
+        places.append(row)
+    return rows, places
+
+
+def _stretches_of(
+    record: TrialRecord, span: tuple[float, float], *, row: int, label: str
+) -> Iterator[Stretch]:
+    """The phases of a measurement end to end, as far as its time goes; anything else is one stretch."""
+    now, end = span
+    for phase, seconds in _seconds_of(record, end - now).items():
+        part = min(seconds, end - now)
+        if part > 0:
+            yield Stretch(row=row, phase=phase, start=now, seconds=part, label=_said_of(record, label))
+        now += part
+
+
+def _seconds_of(record: TrialRecord, whole: float) -> dict[str, float]:
+    if record.provenance == "rehearsed":
+        return {REHEARSAL_FAILED if record.failure else REHEARSED: whole}
+    if record.result is None:
+        return {FAILED: whole}
+    parts = parts_of(record.result)
+    return {phase: sum(parts[name] for name in names) for phase, names in PHASES.items()} | {REST: whole}
+
+
+def _said_of(record: TrialRecord, label: str) -> str:
+    attempt = f", attempt {record.attempt}" if record.attempt > 1 else ""
+    failure = f", {record.failure.kind}" if record.failure else ""
+    return f"{label}{attempt}{failure}"
+
+
+def _idle(
+    rows: Sequence[str], places: Sequence[int], *, spans: Sequence[tuple[float, float]]
+) -> Iterator[Stretch]:
+    """Time between the first start and the last end in which a node had no attempt, on its first row."""
+    last = max(end for _, end in spans)
+    for node in dict.fromkeys(rows):
+        own = [span for place, span in zip(places, spans, strict=True) if rows[place] == node]
+        now = 0.0
+        for start, end in (*own, (last, last)):
+            if start > now:
+                yield Stretch(row=rows.index(node), phase=IDLE, start=now, seconds=start - now, label=node)
+            now = max(now, end)
+
+
+_MOST_ATTEMPTS = 300
+_PALE = "rgba(128,128,128,0.25)"
+_PATTERN = {"fillmode": "overlay", "size": 7, "solidity": 0.3}
+_LOOKS: Mapping[str, Mapping[str, Any]] = {
+    **{phase: {"color": colour} for phase, colour in zip(PHASES, COLOURS, strict=False)},
+    REST: {"color": NEUTRAL},
+    FAILED: {"color": COLOURS[4], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
+    REHEARSED: {"color": COLOURS[5], "pattern": {"shape": "/", "fgcolor": "#fff", **_PATTERN}},
+    REHEARSAL_FAILED: {"color": COLOURS[5], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
+    IDLE: {"color": _PALE},
+}
+_UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
+
+
+def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Figure, ...]:
+    """One figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
+    ran_somewhere = [each for each in records if _had_hardware(each)]
+    here = [each for each in ran_somewhere if each.reused_from is None]
+    if not any(each.provenance == "measured" for each in here):
+        return ()
+    ran = sorted(here, key=lambda each: (each.started_at, each.trial_id))[-_MOST_ATTEMPTS:]
+    found = timeline_of(ran, name_of)
+    return (
+        Figure(
+            title="Timeline of the sweep",
+            caption=_caption_of(found, since=ran[0].started_at)
+            + left_out(len(here), _MOST_ATTEMPTS, "attempts, the last")
+            + _elsewhere(len(ran_somewhere) - len(here)),
+            alternative=_alternative_of(found, num_attempts=len(ran)),
+            height_pixels=170 + 44 * len(found.rows),
+            plot=_plot_of(found),
+        ),
+    )
+
+
+def _elsewhere(count: int) -> str:
+    return f" {counted(count, 'attempt')} of other sweeps whose results are used: not shown." if count else ""
+
+
+def _had_hardware(record: TrialRecord) -> bool:
+    return not (record.failure and record.failure.kind == "infeasible")
+
+
+def _caption_of(found: Timeline, *, since: float) -> str:
+    hours = sum(seconds for _, seconds in found.pauses) / 3600
+    pauses = f"Left out at the dotted lines: {counted(len(found.pauses), 'pause')} without any attempt, "
+    return " ".join(
+        (
+            f"From {day_and_time(since)} on. Launch holds the set-up, the first step compiles, training "
+            "holds the warm-up, and rest is the start and end of processes. Starts and ends of attempts are "
+            "of the driver's clock. The phases between are laid end to end in their order: their lengths "
+            "were measured in the workers, their places were not, and evaluations on the way to a target are "
+            "drawn with the last one. A rehearsal or a failed attempt has no phases, and its length is no "
+            "measurement. Idle is a node on which none of these attempts ran.",
+            *([f"{pauses}{number(hours)} h together."] if hours else []),
+        )
+    )
+
+
+def _totals_of(found: Timeline) -> dict[str, float]:
+    totals: dict[str, float] = defaultdict(float)
+    for each in found.stretches:
+        totals[each.phase] += each.seconds
+    return {phase: totals[phase] for phase in _LOOKS if totals[phase] > 0}
+
+
+def _alternative_of(found: Timeline, *, num_attempts: int) -> str:
+    totals = _totals_of(found)
+    parts = ", ".join(f"{phase} {number(seconds)} s" for phase, seconds in totals.items())
+    nodes = counted(len(set(found.rows)), "node")
+    return f"Timeline of {counted(num_attempts, 'attempt')} on {nodes}. Their time: {parts}."
+
+
+def _plot_of(found: Timeline) -> dict[str, Any]:
+    end = max(each.start + each.seconds for each in found.stretches)
+    _, scale, unit = next(each for each in _UNITS if end >= each[0])
+    lines = [
+        {
+            "type": "line",
+            "x0": start / scale,
+            "x1": start / scale,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"dash": "dot", "width": 2, "color": NEUTRAL},
+        }
+        for start, _ in found.pauses
+    ]
+    return {
+        "data": [_trace_of(found, phase, scale=scale) for phase in _totals_of(found)],
+        "layout": {
+            "barmode": "overlay",
+            "bargap": 0.3,
+            "shapes": lines,
+            "uniformtext": {"minsize": 10, "mode": "hide"},
+            "xaxis": {"title": {"text": f"{unit} since the first start"}, "rangemode": "tozero"},
+            "yaxis": {
+                "tickvals": list(range(len(found.rows))),
+                "ticktext": [shown(each) for each in shortened(found.rows)],
+                "range": [len(found.rows) - 0.5, -0.5],
+                "showgrid": False,
+            },
+        },
+    }
+
+
+def _trace_of(found: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
+    own = [each for each in found.stretches if each.phase == phase]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": phase,
+        "marker": _LOOKS[phase],
+        "base": [each.start / scale for each in own],
+        "x": [each.seconds / scale for each in own],
+        "y": [each.row for each in own],
+        "customdata": [[shown(each.label), each.seconds] for each in own],
+        "hovertemplate": f"{phase}: %{{customdata[1]:,.4~r}} s<extra>%{{customdata[0]}}</extra>",
+        **({"text": phase, "textposition": "inside", "textangle": 0} if "pattern" in _LOOKS[phase] else {}),
+    }

@@ -1,0 +1,141 @@
+"""Figures of what changes with the batch and with the number of workers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.analysis.comparison.scaling import Scaling
+from orchestrator.analysis.comparison.step_cost import StepCost
+from orchestrator.analysis.figures.plots import COLOURS, Figure, left_out, shown
+from orchestrator.analysis.formatting import number, percent
+from orchestrator.analysis.measurements.measured import Measured
+
+_HEIGHT_PIXELS = 420
+_STYLES = tuple({"color": colour, "symbol": symbol} for symbol in ("circle", "diamond") for colour in COLOURS)
+"""Markers of lines, no two alike; dashes tell something else."""
+
+_MOST_LINES = len(_STYLES)
+
+
+def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
+    """Milliseconds of a step over the batch, with the fitted line: one figure for all."""
+    if not costs:
+        return ()
+    traces = [
+        trace
+        for cost, style in zip(costs, _STYLES, strict=False)
+        for trace in (_measured_steps(cost, style), *_fitted_line(cost, style["color"]))
+    ]
+    return (
+        Figure(
+            title="Step time over the batch size",
+            caption="Medians as marks; the lines are the fits of the table of step costs."
+            + left_out(len(costs), _MOST_LINES, "sets of batches, the first"),
+            alternative=_steps_in_words(costs[:_MOST_LINES]),
+            height_pixels=_HEIGHT_PIXELS,
+            plot={
+                "data": traces,
+                "layout": {
+                    "xaxis": {"title": {"text": "global batch"}, "rangemode": "tozero"},
+                    "yaxis": {"title": {"text": "step ms"}, "rangemode": "tozero"},
+                },
+            },
+        ),
+    )
+
+
+def _steps_in_words(costs: Sequence[StepCost]) -> str:
+    said = [
+        f"{each.where} from {_step_in_words(each.points[0])} to {_step_in_words(each.points[-1])}"
+        for each in costs
+    ]
+    return f"Lines of step times: {'; '.join(said)}."
+
+
+def _step_in_words(point: Measured) -> str:
+    milliseconds = number(point.step_seconds.median * 1000)
+    return f"{milliseconds} ms at batch {point.setting.global_batch_size:,}"
+
+
+def _measured_steps(cost: StepCost, style: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": shown(cost.where),
+        "legendgroup": shown(cost.where),
+        "marker": {**style, "size": 8},
+        "x": list(cost.batches),
+        "y": [each.step_seconds.median * 1000 for each in cost.points],
+        "hovertemplate": "batch %{x}: %{y:,.4~r} ms<extra>%{fullData.name}</extra>",
+    }
+
+
+def _fitted_line(cost: StepCost, colour: str) -> list[dict[str, Any]]:
+    if cost.line is None:
+        return []
+    ends = (0, cost.batches[-1])
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": f"{shown(cost.where)}, fit",
+            "legendgroup": shown(cost.where),
+            "showlegend": False,
+            "line": {"color": colour, "width": 2},
+            "x": list(ends),
+            "y": [cost.line.seconds(each) * 1000 for each in ends],
+            "hoverinfo": "skip",
+        }
+    ]
+
+
+def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
+    """Efficiency over the number of workers: one figure for all."""
+    if not found:
+        return ()
+    return (
+        Figure(
+            title="Efficiency over the number of workers",
+            caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats."
+            + left_out(len(found), _MOST_LINES, "sets of workers, the first"),
+            alternative=_efficiencies_in_words(found[:_MOST_LINES]),
+            height_pixels=_HEIGHT_PIXELS,
+            plot={
+                "data": [_efficiencies(each, style) for each, style in zip(found, _STYLES, strict=False)],
+                "layout": {
+                    "xaxis": {"title": {"text": "workers"}, "dtick": 1},
+                    "yaxis": {"title": {"text": "efficiency"}, "rangemode": "tozero"},
+                },
+            },
+        ),
+    )
+
+
+def _efficiencies_in_words(found: Sequence[Scaling]) -> str:
+    said = [
+        f"{each.kind}, {each.where}, batch {each.batch}: {percent(each.efficiency(each.points[-1]))} at "
+        f"{each.points[-1].setting.num_workers:,} workers"
+        for each in found
+    ]
+    return f"Lines of efficiency: {'; '.join(said)}."
+
+
+def _efficiencies(found: Scaling, style: Mapping[str, str]) -> dict[str, Any]:
+    spreads = [found.efficiency(each) for each in found.points]
+    fewest, *others = spreads
+    ends = [(fewest.median, fewest.median), *((each.low, each.high) for each in others)]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": shown(f"{found.kind}, {found.where}, batch {found.batch}"),
+        "marker": {**style, "size": 8},
+        "line": {"color": style["color"], "width": 2, "dash": "solid" if found.kind == "strong" else "dash"},
+        "x": [each.setting.num_workers for each in found.points],
+        "y": [each.median for each in spreads],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - each.median for each, (_, high) in zip(spreads, ends, strict=True)],
+            "arrayminus": [each.median - low for each, (low, _) in zip(spreads, ends, strict=True)],
+        },
+        "hovertemplate": "%{x} workers: %{y:.0%}<extra>%{fullData.name}</extra>",
+    }

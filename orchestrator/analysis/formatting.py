@@ -1,0 +1,112 @@
+"""Numbers and data as people read them."""
+
+import math
+from datetime import UTC, datetime
+from string import hexdigits
+from typing import Self
+
+from orchestrator.core.interval import Spread
+from orchestrator.core.placement import Placement
+
+UNKNOWN = "\N{EN DASH}"
+_DIGITS = 4
+_MOST_DECIMALS = 7
+_DATA_KINDS = {"real": "real", "standin": "stand-in", "synthetic": "synthetic"}
+
+
+class Number(str):
+    """A number as it is shown, and its value: tables are sorted by that. NaN and infinite: it has none."""
+
+    value: float
+
+    def __new__(cls, words: str, value: float) -> Self:
+        """Those words, of that value."""
+        shown = super().__new__(cls, words)
+        shown.value = value
+        return shown
+
+
+def marks(*, is_noisy: bool, is_resumed: bool) -> str:
+    """What follows a number that must be read with care: `, noisy, resumed`."""
+    return f"{', noisy' if is_noisy else ''}{', resumed' if is_resumed else ''}"
+
+
+def counted_marks(*, num_noisy: int, num_resumed: int) -> str:
+    """Likewise of several: `, 1 noisy, 2 resumed`."""
+    counts = {"noisy": num_noisy, "resumed": num_resumed}
+    return "".join(f", {count} {mark}" for mark, count in counts.items() if count)
+
+
+def processes_of(placement: Placement) -> str:
+    """Processes by threads: `4 x 2`, and `1 x 8 + 1 x 2` where its parts are not alike."""
+    parts = placement.unequal or (placement,)
+    return " + ".join(f"{each.num_processes} x {each.threads}" for each in parts)
+
+
+def number(value: float, *, digits: int = _DIGITS) -> Number:
+    """A value with so many significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
+    known = math.isfinite(value)
+    return Number(_with_decimals(value, _decimals_of(value, digits)) if known else UNKNOWN, value)
+
+
+def count(value: int) -> Number:
+    """`2,000`."""
+    return Number(f"{value:,}", value)
+
+
+def share(value: float, *, decimals: int = 0) -> Number:
+    """`93%`, and a dash if it is not known."""
+    return Number(f"{value:.{decimals}%}" if math.isfinite(value) else UNKNOWN, value)
+
+
+def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Number:
+    """`median [low, high]` with the decimals of the median; the median alone if there is no spread."""
+    median, low, high = (each * factor for each in (value.median, value.low, value.high))
+    if not math.isfinite(median) or low == high:
+        return number(median)
+    shown = [_with_decimals(each, _decimals_of(median, digits)) for each in (median, low, high)]
+    return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
+
+
+def ratio(value: Spread) -> Number:
+    """`1.31x [1.27, 1.35]`; without brackets if there is no interval."""
+    ends = f" [{value.low:,.2f}, {value.high:,.2f}]" if value.low < value.high else ""
+    return Number(f"{value.median:,.2f}x{ends}", value.median)
+
+
+def percent(value: Spread) -> Number:
+    """`93% [90, 96]`; without brackets if there is no interval."""
+    ends = f" [{value.low:.0%}, {value.high:.0%}]".replace("%", "") if value.low < value.high else ""
+    return Number(f"{value.median:.0%}{ends}" if math.isfinite(value.median) else UNKNOWN, value.median)
+
+
+def data_name(data: str) -> str:
+    """`standin:mnist-v1:1f2e…` -> `stand-in 1f2e3d4c`: what kind of data, and which."""
+    kind, *_, content = data.split(":")
+    is_hash = set(content) <= set(hexdigits)
+    return f"{_DATA_KINDS.get(kind, kind)} {content[:8] if is_hash else content}"
+
+
+def is_standin(data: str) -> bool:
+    """Whether a smaller set of real data stands for the one that was asked for."""
+    return data.startswith("standin:")
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 trial`, `2,000 trials`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def day_and_time(seconds: float) -> str:
+    """Seconds since the epoch in UTC, to the minute."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _with_decimals(value: float, decimals: int) -> str:
+    return f"{value:,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{value:.2e}"
+
+
+def _decimals_of(value: float, digits: int = _DIGITS) -> int:
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return max(0, digits - 1 - math.floor(math.log10(abs(value))))

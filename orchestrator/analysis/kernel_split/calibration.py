@@ -1,0 +1,246 @@
+"""Trials whose convolutions were split -> how fast their devices, link and master were. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import fmean, harmonic_mean
+
+import numpy as np
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.kernel_split.step_time import Layer, layers_of
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.result import DeviceFacts, TrialRecord
+from orchestrator.core.trial_spec import Option, setting_id
+from orchestrator.core.work_share import KernelLink, KernelShare
+from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.registry import trainers
+from workloads.layers import DepthwiseConv2d
+from workloads.registry import workload
+
+_NETWORK = "model"
+
+Points = tuple[tuple[float, float], ...]
+"""(logarithm of a size, logarithm of what was found there), the smallest first."""
+
+_Found = dict[float, list[float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What speeds are kept apart by.
+
+    Attributes:
+        host: model and core count, where the device is a host's CPU.
+    """
+
+    workload: str
+    device: str
+    host: str | None
+    precision: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """Of one rank in one convolution."""
+
+    geometry: str
+    channels: int
+    rank: int
+    flops_per_second: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitTrial:
+    """What one measurement tells.
+
+    Attributes:
+        setting_id: equal in all its seeds and repeats.
+        threads: of each worker.
+        is_noisy: something else ran beside it.
+        workers: ranks.
+        speeds: of each rank in each convolution; empty where the model of time does not know all of these.
+        rest_seconds: of the master; None: not measured.
+        map_bytes: of the feature maps that all convolutions make.
+        links: that were measured.
+        held: kernels of each rank in the convolution with the most work.
+    """
+
+    setting_id: str
+    threads: int
+    is_noisy: bool
+    workers: int
+    speeds: tuple[Speed, ...]
+    rest_seconds: float | None
+    map_bytes: float
+    links: tuple[KernelLink, ...]
+    held: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """What trials of one number of workers say of a machine.
+
+    Attributes:
+        threads: of each worker.
+        speeds: (geometry of a convolution, rank) -> FLOP/s over channels.
+        rest: seconds of the master's rest for a byte of feature maps of all convolutions, over these bytes;
+            empty: not measured.
+        link: of all trials and ranks; None: not measured.
+    """
+
+    workers: int
+    threads: int
+    num_trials: int
+    num_noisy: int
+    speeds: Mapping[tuple[str, int], Points]
+    rest: Points
+    link: KernelLink | None
+
+    @property
+    def words(self) -> str:
+        """`3 trials of 2 workers x 1 thread (1 noisy)`."""
+        sizes = f"{counted(self.workers, 'worker')} x {counted(self.threads, 'thread')}"
+        noisy = f" ({self.num_noisy:,} noisy)" if self.num_noisy else ""
+        return f"{counted(self.num_trials, 'trial')} of {sizes}{noisy}"
+
+    def speed(self, layer: Layer, rank: int) -> float | None:
+        """FLOP/s; ranks beyond are taken for more of those beside the master. None: no such geometry."""
+        of_rank = rank if rank < self.workers else 1 + (rank - 1) % max(1, self.workers - 1)
+        points = self.speeds.get((layer.geometry, min(of_rank, self.workers - 1)))
+        return None if points is None else read_off(points, layer.channels)
+
+    def holds(self, layer: Layer) -> bool:
+        """Whether its channels lie between those that were calibrated."""
+        points = self.speeds.get((layer.geometry, 0), ())
+        return bool(points) and points[0][0] <= math.log(layer.channels) <= points[-1][0]
+
+    def rest_seconds(self, layers: Iterable[Layer]) -> float | None:
+        """Of a master's step; None: not measured."""
+        size = sum(each.output_bytes for each in layers)
+        return size * read_off(self.rest, size) if self.rest else None
+
+
+def read_off(points: Points, size: float) -> float:
+    """On straight lines between logarithms, and beyond the ends as at the ends."""
+    sizes, values = zip(*points, strict=True)
+    return float(math.exp(np.interp(math.log(size), sizes, values)))
+
+
+def splits(trainer: str) -> bool:
+    """Whether it splits convolutions over the workers."""
+    info = trainers().get(trainer)
+    return info is not None and info.splits_convolutions
+
+
+def machine_of(record: TrialRecord) -> Machine:
+    """Whose speeds a record tells."""
+    spec = record.spec
+    return Machine(
+        workload=spec.workload, device=spec.device_label, host=spec.host_cpu, precision=spec.precision
+    )
+
+
+def split_layers(
+    name: str, options: Mapping[str, Option], *, batch: int, precision: str
+) -> tuple[Layer, ...] | Refusal:
+    """The convolutions of a workload, where the model of time knows all of them."""
+    try:
+        networks = workload(name, options).networks
+    except ValueError as error:
+        return Refusal(reason=str(error), to_measure="nothing: its code is needed")
+    network = networks.get(_NETWORK)
+    if network is None or any(isinstance(each.layer, DepthwiseConv2d) for each in network.nodes):
+        reason = f"the model of time knows networks of plain convolutions alone, and {name} is another one"
+        return Refusal(reason=reason, to_measure="each setting")
+    if precision not in PRECISIONS:
+        return Refusal(reason=f"nothing is known of precision {precision}", to_measure="another precision")
+    found = layers_of(network, batch=batch, value_bytes=PRECISIONS[precision].value_bytes)
+    if not found:
+        return Refusal(reason=f"{name} has no convolution to split", to_measure="another workload")
+    return tuple(found)
+
+
+def trial_of(record: TrialRecord) -> SplitTrial:
+    """What a measurement tells."""
+    spec, devices = record.spec, record.result.devices if record.result else ()
+    found = split_layers(
+        spec.workload, spec.workload_options, batch=spec.global_batch_size, precision=spec.precision
+    )
+    layers = () if isinstance(found, Refusal) else found
+    largest = max(layers, key=lambda each: each.flops, default=None)
+    return SplitTrial(
+        setting_id=setting_id(spec),
+        threads=record.placement.threads,
+        is_noisy=bool(noise_of(record)),
+        workers=len(devices),
+        speeds=tuple(_speeds(layers, devices)),
+        rest_seconds=devices[0].kernel_rest_seconds if devices else None,
+        map_bytes=sum(each.output_bytes for each in layers),
+        links=tuple(each.kernel_link for each in devices if each.kernel_link),
+        held=tuple(share.kernels for each in devices if largest and (share := _share_in(each, largest))),
+    )
+
+
+def _speeds(layers: Iterable[Layer], devices: Sequence[DeviceFacts]) -> Iterator[Speed]:
+    for layer, (rank, device) in product(layers, enumerate(devices)):
+        share = _share_in(device, layer)
+        if share:
+            yield Speed(
+                geometry=layer.geometry,
+                channels=layer.channels,
+                rank=rank,
+                flops_per_second=share.flops_per_second,
+            )
+
+
+def _share_in(device: DeviceFacts, layer: Layer) -> KernelShare | None:
+    """What a rank held of a convolution; None: nothing is known of it."""
+    name = f"{_NETWORK}.{layer.node}"
+    return next((each for each in device.kernel_shares if each.layer == name), None)
+
+
+def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, Calibration]:
+    """By number of workers, of one machine."""
+    of_workers: dict[int, list[SplitTrial]] = defaultdict(list)
+    for each in trials:
+        if each.speeds:
+            of_workers[each.workers].append(each)
+    return {workers: _calibration(of_workers[workers], workers) for workers in sorted(of_workers)}
+
+
+def _calibration(trials: Sequence[SplitTrial], workers: int) -> Calibration:
+    speeds: dict[tuple[str, int], _Found] = defaultdict(lambda: defaultdict(list))
+    rests: _Found = defaultdict(list)
+    for trial in trials:
+        for each in trial.speeds:
+            speeds[each.geometry, each.rank][each.channels].append(each.flops_per_second)
+        if trial.rest_seconds and trial.map_bytes:
+            rests[trial.map_bytes].append(trial.rest_seconds / trial.map_bytes)
+    return Calibration(
+        workers=workers,
+        threads=max(each.threads for each in trials),
+        num_trials=len(trials),
+        num_noisy=sum(each.is_noisy for each in trials),
+        speeds={key: _points(found) for key, found in speeds.items()},
+        rest=_points(rests),
+        link=_mean_link([link for trial in trials for link in trial.links]),
+    )
+
+
+def _points(found: Mapping[float, Sequence[float]]) -> Points:
+    """Geometric means."""
+    return tuple((math.log(size), fmean(map(math.log, values))) for size, values in sorted(found.items()))
+
+
+def _mean_link(links: Sequence[KernelLink]) -> KernelLink | None:
+    """As long as a message takes in the mean."""
+    if not links:
+        return None
+    return KernelLink(
+        bytes_per_second=harmonic_mean([each.bytes_per_second for each in links]),
+        latency_seconds=fmean(each.latency_seconds for each in links),
+    )

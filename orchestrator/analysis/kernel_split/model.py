@@ -1,0 +1,170 @@
+"""(a step whose convolutions are split, calibrations) -> its time and that of one worker. Pure."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from orchestrator.analysis.kernel_split.calibration import Calibration
+from orchestrator.analysis.kernel_split.step_time import Layer, bound, step_seconds
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.work_share import KernelLink
+from orchestrator.train.trainers.kernel_split.shares import shares_of
+
+_AGAIN = "them again, for they are of before that was looked at"
+_SEVERAL = "another setting with several workers"
+_FREE = KernelLink(bytes_per_second=math.inf, latency_seconds=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A step.
+
+    Attributes:
+        layers: its convolutions.
+        is_even: each worker holds as many kernels, however fast it is.
+    """
+
+    layers: tuple[Layer, ...]
+    workers: int
+    is_even: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitModel:
+    """A step as the model of time sees it.
+
+    Attributes:
+        shares, speeds: kernels and FLOP/s, [layer][rank].
+        rest_seconds: of the master.
+        alone_seconds, alone_rest_seconds: of one worker that has all to itself, and its rest.
+        source: the trials that it stands on.
+        stretched: how far they are, in words; empty: no further than they reach.
+    """
+
+    layers: tuple[Layer, ...]
+    shares: tuple[tuple[int, ...], ...]
+    speeds: tuple[tuple[float, ...], ...]
+    rest_seconds: float
+    link: KernelLink
+    alone_seconds: float
+    alone_rest_seconds: float
+    source: str
+    stretched: str
+
+    @property
+    def step_seconds(self) -> float:
+        """Of all workers together."""
+        return step_seconds(
+            self.layers, self.shares, self.speeds, rest_seconds=self.rest_seconds, link=self.link
+        )
+
+    @property
+    def speed_up(self) -> float:
+        """Over one worker."""
+        return self.alone_seconds / self.step_seconds
+
+    @property
+    def bound(self) -> float:
+        """Amdahl's of it."""
+        return bound(
+            self.layers, self.speeds, alone_seconds=self.alone_seconds, rest_seconds=self.rest_seconds
+        )
+
+    @property
+    def convolution_fraction(self) -> float:
+        """Of the step of one worker."""
+        return 1 - self.alone_rest_seconds / self.alone_seconds
+
+    @property
+    def least_bytes_per_second(self) -> float | None:
+        """Of a link with which it is as fast as one worker; None: it never is."""
+        free = self.over(math.inf).step_seconds
+        if free >= self.alone_seconds:
+            return None
+        traffic = self.step_seconds - free
+        return self.link.bytes_per_second * traffic / (self.alone_seconds - free)
+
+    def over(self, bytes_per_second: float) -> "SplitModel":
+        """The same over another link of the same latency."""
+        return replace(self, link=replace(self.link, bytes_per_second=bytes_per_second))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What a calibration says of a step: [layer][rank] FLOP/s, and the master's rest."""
+
+    speeds: tuple[tuple[float, ...], ...]
+    rest_seconds: float
+    calibration: Calibration
+
+
+def modelled(asked: Asked, calibrations: Mapping[int, Calibration]) -> SplitModel | Refusal:
+    """Predict a step by the calibrations of the nearest number of workers.
+
+    Args:
+        calibrations: of its machine, by their number of workers.
+    """
+    alone = _known(asked.layers, 1, calibrations)
+    if isinstance(alone, Refusal):
+        return alone
+    together = _known(asked.layers, asked.workers, calibrations)
+    if isinstance(together, Refusal):
+        return together
+    link = together.calibration.link if asked.workers > 1 else _FREE
+    if link is None:
+        is_alone = together.calibration.workers == 1
+        return _unknown("the link", together.calibration, to_measure=_SEVERAL if is_alone else _AGAIN)
+    whole = [(each.kernels,) for each in asked.layers]
+    return SplitModel(
+        layers=asked.layers,
+        shares=tuple(
+            shares_of(layer.kernels, [1.0] * asked.workers if asked.is_even else speeds)
+            for layer, speeds in zip(asked.layers, together.speeds, strict=True)
+        ),
+        speeds=together.speeds,
+        rest_seconds=together.rest_seconds,
+        link=link,
+        alone_seconds=step_seconds(
+            asked.layers, whole, alone.speeds, rest_seconds=alone.rest_seconds, link=_FREE
+        ),
+        alone_rest_seconds=alone.rest_seconds,
+        source=" and ".join(dict.fromkeys((alone.calibration.words, together.calibration.words))),
+        stretched="; ".join(_stretched(asked, alone.calibration, together.calibration)),
+    )
+
+
+def _known(
+    layers: tuple[Layer, ...], workers: int, calibrations: Mapping[int, Calibration]
+) -> _Known | Refusal:
+    if not calibrations:
+        return Refusal(reason="no other setting is calibrated there", to_measure="another one")
+    calibration = calibrations[min(calibrations, key=partial(_distance, workers))]
+    speeds = []
+    for layer in layers:
+        found = [calibration.speed(layer, rank) for rank in range(workers)]
+        known = tuple(each for each in found if each is not None)
+        if len(known) < len(found):
+            what = f"a convolution of {layer.geometry}"
+            return _unknown(what, calibration, to_measure="another setting with these options")
+        speeds.append(known)
+    rest = calibration.rest_seconds(layers)
+    if rest is None:
+        return _unknown("the step without its convolutions", calibration, to_measure=_AGAIN)
+    return _Known(speeds=tuple(speeds), rest_seconds=rest, calibration=calibration)
+
+
+def _distance(workers: int, calibrated: int) -> tuple[bool, float, int]:
+    """One worker tells nothing of several if any others do; of equally near numbers the larger one counts."""
+    return workers > 1 and calibrated == 1, abs(math.log(calibrated / workers)), -calibrated
+
+
+def _unknown(what: str, calibration: Calibration, *, to_measure: str) -> Refusal:
+    return Refusal(reason=f"nothing is known of {what} from {calibration.words}", to_measure=to_measure)
+
+
+def _stretched(asked: Asked, one: Calibration, together: Calibration) -> Iterator[str]:
+    if asked.workers > together.workers:
+        yield "more workers taken to be as fast, each on a device of its own"
+    if not all(each.holds(layer) for each in (one, together) for layer in asked.layers):
+        yield "channels beyond those calibrated"

@@ -1,0 +1,265 @@
+"""Trials whose convolutions were split, beside one worker and beside what the model of time says. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+
+from orchestrator.analysis.comparison.compare import ratio_of
+from orchestrator.analysis.comparison.factors import TRAINER, WORKERS, alike
+from orchestrator.analysis.kernel_split.calibration import (
+    Calibration,
+    Machine,
+    calibrations_of,
+    machine_of,
+    split_layers,
+    splits,
+    trial_of,
+)
+from orchestrator.analysis.kernel_split.model import Asked, SplitModel, modelled
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.interval import Spread
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import Option, TrialSpec
+from orchestrator.train.registry import trainers
+from workloads.registry import options_class
+
+_LEAST_ERRORS = 4
+"""Measured settings that brackets need: those of fewer hold too little."""
+
+_COVERAGE = 0.9
+KERNELS = "kernels"
+"""The knob of a workload that has the number of its kernels as one, of each convolution."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """How far the model was off.
+
+    Attributes:
+        factor: to both sides.
+        num_points: measured settings, each predicted without its own trials.
+    """
+
+    factor: float
+    num_points: int
+
+    @property
+    def coverage(self) -> float:
+        """Part of further settings that it should hold, if those are like the measured ones."""
+        return min(_COVERAGE, self.num_points / (self.num_points + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is trained, and over how many workers.
+
+    Attributes:
+        options: of the workload, those that differ from their defaults.
+    """
+
+    options: Mapping[str, Option]
+    batch: int
+    workers: int
+    is_even: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A measured setting whose convolutions were split over several workers.
+
+    Attributes:
+        held: kernels of each rank in the convolution with the most work.
+        baseline: one worker; None: it was not measured.
+        model: without the setting's own trials.
+    """
+
+    measured: Measured
+    work: Work
+    held: tuple[int, ...]
+    baseline: Measured | None
+    model: SplitModel | Refusal
+
+    @property
+    def speed_up(self) -> Spread | None:
+        """Over the baseline."""
+        return ratio_of(self.measured.rates, self.baseline.rates) if self.baseline else None
+
+    @property
+    def is_noisy(self) -> bool:
+        """Something else disturbed a trial of either side."""
+        return any(each.num_noisy for each in (self.measured, self.baseline) if each)
+
+    @property
+    def is_resumed(self) -> bool:
+        """A trial of either side went on from a checkpoint."""
+        return any(each.num_resumed for each in (self.measured, self.baseline) if each)
+
+    @property
+    def error(self) -> float | None:
+        """Of the model: predicted over measured, less one; None: one of both is not known."""
+        if self.speed_up is None or isinstance(self.model, Refusal):
+            return None
+        return self.model.speed_up / self.speed_up.median - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitFamily:
+    """All of one machine.
+
+    Attributes:
+        calibrations: by number of workers.
+    """
+
+    machine: Machine
+    calibrations: Mapping[int, Calibration]
+    splits: tuple[Split, ...]
+
+    @property
+    def margin(self) -> Margin | None:
+        """Distribution-free: the rank of the errors that holds 90% of further ones, else the largest.
+
+        None: too few of them.
+        """
+        errors = sorted(abs(math.log1p(each.error)) for each in self.splits if each.error is not None)
+        if len(errors) < _LEAST_ERRORS:
+            return None
+        rank = min(len(errors), math.ceil(_COVERAGE * (len(errors) + 1)))
+        return Margin(factor=math.exp(errors[rank - 1]), num_points=len(errors))
+
+    def model(self, work: Work) -> SplitModel | Refusal:
+        """Of any step on it."""
+        return model_of(work, self.machine, self.calibrations)
+
+    def bracketed(self, speed_up: float) -> Spread:
+        """With brackets, if there are any."""
+        factor = self.margin.factor if self.margin else 1.0
+        return Spread(median=speed_up, low=speed_up / factor, high=speed_up * factor)
+
+
+def splits_of(measured: Sequence[Measured], records: Iterable[TrialRecord]) -> tuple[SplitFamily, ...]:
+    """One for each machine that has trials of a trainer that splits, whatever their number of workers."""
+    families: dict[Machine, list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        if record.provenance == "measured" and record.result is not None and splits(record.spec.trainer):
+            families[machine_of(record)].append(record)
+    if not families:
+        return ()
+    several: dict[str, list[tuple[Measured, Measured | None]]] = defaultdict(list)
+    for each, baseline in _with_baselines(measured):
+        several[each.setting_id].append((each, baseline))
+    return tuple(_family(machine, found, several) for machine, found in families.items())
+
+
+def model_of(work: Work, machine: Machine, calibrations: Mapping[int, Calibration]) -> SplitModel | Refusal:
+    """Of one step."""
+    layers = split_layers(machine.workload, work.options, batch=work.batch, precision=machine.precision)
+    if isinstance(layers, Refusal):
+        return layers
+    return modelled(Asked(layers=layers, workers=work.workers, is_even=work.is_even), calibrations)
+
+
+def is_even(trainer_options: Mapping[str, Option]) -> bool:
+    """Whether shares follow no calibration."""
+    return trainer_options.get("shares") == "even"
+
+
+def kernels_in(name: str, options: Mapping[str, Option]) -> tuple[int, ...]:
+    """Of each convolution, where a workload has them as a knob; otherwise empty."""
+    return _whole(options[KERNELS]) if KERNELS in options else usual_kernels(name)
+
+
+def usual_kernels(name: str) -> tuple[int, ...]:
+    """Of a workload that is not told otherwise; empty where they are no knob, or its code is not here."""
+    try:
+        knobs = fields(options_class(name))
+    except ValueError:
+        return ()
+    return next((_whole(each.default) for each in knobs if each.name == KERNELS), ())
+
+
+def _whole(value: object) -> tuple[int, ...]:
+    return tuple(each for each in value if isinstance(each, int)) if isinstance(value, tuple) else ()
+
+
+def with_kernels(work: Work, kernels: tuple[int, ...]) -> Work:
+    """The same of other kernels."""
+    return replace(work, options={**work.options, KERNELS: kernels})
+
+
+def _with_baselines(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Measured | None]]:
+    """Those that were split over several workers, each with one worker that is alike in all else.
+
+    One of the same trainer, or where there is none of another one of its framework.
+    """
+    of_framework = {trainers()[each.setting.trainer].environment for each in measured if _is_split(each)}
+    usual = [each for each in measured if _is_split(each) or _is_plain(each, of_framework)]
+    seen: set[tuple[str, str, str]] = set()
+    for group in alike(usual, WORKERS, TRAINER):
+        alone = [each for each in group if each.setting.num_workers == 1]
+        for each in group:
+            ran = (each.setting_id, each.versions, each.variables)
+            if _is_split(each) and each.setting.num_workers > 1 and ran not in seen:
+                seen.add(ran)
+                yield each, max(alone, key=partial(_nearness, each), default=None)
+
+
+def _is_split(each: Measured) -> bool:
+    return splits(each.setting.trainer)
+
+
+def _is_plain(each: Measured, environments: Container[str]) -> bool:
+    info, options = trainers().get(each.setting.trainer), each.setting.trainer_options
+    return each.trains and info is not None and info.environment in environments and not options
+
+
+def _nearness(each: Measured, one: Measured) -> tuple[bool, bool, bool]:
+    options = one.setting.trainer_options == each.setting.trainer_options
+    return _is_split(one), options, one.versions == each.versions
+
+
+def _family(
+    machine: Machine,
+    records: Sequence[TrialRecord],
+    several: Mapping[str, Sequence[tuple[Measured, Measured | None]]],
+) -> SplitFamily:
+    trials = [trial_of(each) for each in records]
+    specs = {trial.setting_id: each.spec for trial, each in zip(trials, records, strict=True)}
+    found = []
+    for setting in (each for each in specs if each in several):
+        work = _work_of(specs[setting])
+        others = calibrations_of(each for each in trials if each.setting_id != setting)
+        model = model_of(work, machine, others)
+        held = next(each.held for each in trials if each.setting_id == setting)
+        found += [
+            Split(measured=measured, work=work, held=held, baseline=baseline, model=model)
+            for measured, baseline in several[setting]
+        ]
+    return SplitFamily(
+        machine=machine,
+        calibrations=calibrations_of(trials),
+        splits=tuple(sorted(found, key=_order_of)),
+    )
+
+
+def _order_of(split: Split) -> tuple[object, ...]:
+    """By its numbers, not by how they are written."""
+    work, setting = split.work, split.measured.setting
+    options = [
+        (name, value if isinstance(value, int | float) else 0, str(value))
+        for name, value in sorted(work.options.items())
+        if name != KERNELS
+    ]
+    kernels = kernels_in(setting.workload, work.options)
+    return kernels, options, work.batch, work.workers, work.is_even, setting.ran_with
+
+
+def _work_of(spec: TrialSpec) -> Work:
+    return Work(
+        options=spec.workload_options,
+        batch=spec.global_batch_size,
+        workers=spec.num_workers,
+        is_even=is_even(spec.trainer_options),
+    )

@@ -1,0 +1,99 @@
+"""Records -> a table with one row per trial, for tables, figures and notebooks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+
+import pandas as pd
+
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.setting import Setting, plain_setting, setting_of
+from orchestrator.analysis.metrics.cost import COSTS, attempts_of, bill_of_all, marks_of, price_label
+from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
+from orchestrator.core.price import Price
+from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
+from orchestrator.core.trial_spec import setting_id, trial_id
+
+COLUMNS: tuple[str, ...] = (
+    "trial_id",
+    "setting_id",  # trial_id without seed and repeat: equal in all trials that are repeats of one another
+    "point",  # trial_id without the repeat alone
+    "provenance",
+    "state",  # done, or the class of the failure
+    *(each.name for each in fields(Setting)),
+    "seed",
+    "repeat",
+    "trains",
+    "versions",
+    "variables",
+    "noise",
+    "num_blocks",
+    "held_out_samples",
+    *METRICS,
+    *COSTS,
+    "trial_usd",  # of the trial with all its failed attempts
+    "price",  # what it is priced as; empty where it has no price
+    "price_marks",  # of that price: hypothetical, old, re-priced
+)
+"""The columns that every frame has; after them comes one per quality metric: `quality.accuracy`."""
+
+_QUALITY = "quality."
+
+
+def frame_of(records: Iterable[TrialRecord]) -> pd.DataFrame:
+    """One row per trial, of the record that stands, in the order in which trials first appear.
+
+    A trial costs what its attempts did that are among the records.
+
+    What was not measured is missing: a rehearsal has no times, and a failure no metrics.
+    """
+    records = tuple(records)
+    attempts = attempts_of(records)
+    rows = [_row_of(record, attempts.get(trial, ())) for trial, record in latest(records).items()]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pd.DataFrame(rows, columns=[*COLUMNS, *(name for name in names if name not in COLUMNS)])
+
+
+def quality_columns(frame: pd.DataFrame) -> Mapping[str, str]:
+    """Quality on held-out data: what the workload calls it -> its column."""
+    return {name.removeprefix(_QUALITY): name for name in frame.columns if name not in COLUMNS}
+
+
+def _row_of(record: TrialRecord, attempts: Sequence[TrialRecord]) -> dict[str, object]:
+    spec, result = record.spec, record.result
+    is_measured = record.provenance == "measured"
+    quality = result.quality if result and is_measured else {}
+    numbers, bill = metrics_of(record), bill_of_all(attempts) if attempts else None
+    return {
+        "trial_id": record.trial_id,
+        "setting_id": setting_id(spec),
+        "point": trial_id(replace(spec, repeat=0)),
+        "provenance": record.provenance,
+        "state": record.failure.kind if record.failure else "done",
+        **plain_setting(setting_of(spec)),
+        "seed": spec.seed,
+        "repeat": spec.repeat,
+        "trains": record.placement.trains,
+        "versions": _listed(versions_of(record)),
+        "variables": _listed(variables_of(record)),
+        "noise": noise_of(record) if is_measured else "",
+        "num_blocks": _num_blocks_of(result),
+        **_held_out_in(result if is_measured else None),
+        **{name: numbers[name] for name in (*METRICS, *COSTS) if name in numbers},
+        **({"trial_usd": bill.usd} if bill else {}),
+        "price": price_label(record),
+        "price_marks": ", ".join(marks_of(record.price)) if isinstance(record.price, Price) else "",
+        **{f"{_QUALITY}{name}": value for name, value in quality.items()},
+    }
+
+
+def _held_out_in(result: TrainResult | None) -> dict[str, int]:
+    count = result.held_out_samples if result else None
+    return {} if count is None else {"held_out_samples": count}
+
+
+def _listed(facts: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in facts.items())
+
+
+def _num_blocks_of(result: TrainResult | None) -> int:
+    return min((len(blocks) for blocks in result.block_seconds), default=0) if result else 0

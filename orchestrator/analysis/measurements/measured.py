@@ -1,0 +1,223 @@
+"""Seeds and repeats of one setting -> one measurement with its spread. Other versions are never one."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from orchestrator.analysis.measurements.frame import quality_columns
+from orchestrator.analysis.measurements.setting import Setting
+from orchestrator.analysis.metrics.quality import Interval, quality_interval
+from orchestrator.core.interval import Spread
+
+_Row = Mapping[Any, Any]
+"""A row of the frame: column -> value; what is missing is NaN."""
+
+_UNKNOWN = Spread(median=math.nan, low=math.nan, high=math.nan)
+
+
+WHERE_KNOWN = ("epoch_seconds", "accelerator_joules_per_sample", "host_joules_per_sample")
+"""Numbers that not every record, or not every host, has."""
+
+_JOB = ("launch_seconds", "resumed_seconds", "training_seconds", "evaluation_seconds")
+"""The parts of a whole training, one after the other; launching contains the set-up."""
+
+RESUMED = (
+    "a worker was lost and the training went on from a checkpoint. Its blocks are of the last attempt alone, "
+    "its time adds what earlier attempts trained up to the checkpoint, and its cost is in the table of costs "
+    "alone"
+)
+"""What a resumed timing is, for readers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A setting's numbers: medians over its repeats with their range, or those of its only trial.
+
+    A repeat is a trial of the setting, with whatever seed.
+
+    Attributes:
+        setting_id: equal in all its repeats: `core.spec.setting_id`.
+        seeds: of its repeats, each once, the smallest first.
+        points: of each seed, the trial_id of its first repeat, whether that one was measured or not.
+        trains: whether anything was computed; where nothing was, the times compare with nobody's.
+        versions, variables: of the workers, the same in all repeats.
+        num_blocks: timed blocks of one trial; the least of them where they differ.
+        num_resumed: repeats that went on from a checkpoint: `RESUMED`.
+        rates: samples per second of each repeat.
+        quiet: of each repeat, whether nothing else disturbed it, as its record tells.
+        samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
+        job_seconds: from the request for workers to the end of the evaluation; `all_job_seconds` of each
+            repeat.
+        price: what all repeats are priced as; empty where they have no price, or several.
+        price_marks: what keeps costs at that price apart from others.
+        usd_per_million_samples: at that price; NaN without one.
+        job_usd: of the attempt that gave the result, at that price, of repeats that were not resumed; NaN
+            without one. `all_job_usd` of each of them; empty without a price.
+        where_known: each of WHERE_KNOWN that a repeat has.
+        quality: metric -> value on held-out data, with the interval of `quality_interval` over seeds.
+    """
+
+    setting_id: str
+    seeds: tuple[int, ...]
+    points: tuple[str, ...]
+    setting: Setting
+    trains: bool
+    versions: str
+    variables: str
+    num_blocks: int
+    num_resumed: int
+    rates: tuple[float, ...]
+    quiet: tuple[bool, ...]
+    samples_per_second: Spread
+    step_seconds: Spread
+    first_step_seconds: Spread
+    setup_seconds: Spread
+    final_loss: Spread
+    job_seconds: Spread
+    all_job_seconds: tuple[float, ...]
+    price: str
+    price_marks: str
+    usd_per_million_samples: Spread
+    job_usd: Spread
+    all_job_usd: tuple[float, ...]
+    where_known: Mapping[str, Spread]
+    quality: Mapping[str, Interval]
+
+    @property
+    def num_repeats(self) -> int:
+        """Trials that these numbers come from."""
+        return len(self.rates)
+
+    @property
+    def num_noisy(self) -> int:
+        """Repeats that something else disturbed."""
+        return self.quiet.count(False)
+
+
+def measured_of(frame: pd.DataFrame) -> tuple[Measured, ...]:
+    """Every setting that was measured: what is alike together, and of that the fastest first."""
+    done = frame[(frame["provenance"] == "measured") & (frame["state"] == "done")]
+    alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
+    for row in done.to_dict("records"):  # groups of pandas take milliseconds each
+        alike[row["setting_id"], row["versions"], row["variables"]].append(row)
+    found = _told_apart([_one_of(rows, quality_columns(frame)) for rows in alike.values()])
+    return tuple(sorted(found, key=_order_of))
+
+
+def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
+    first = rows[0]
+    step_seconds, samples_per_second = _timing_of(rows)
+    price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
+    whole = [row for row in rows if not row["resumed_from_step"] > 0]
+    jobs = tuple(sum(row[each] for each in _JOB) for row in rows)
+    return Measured(
+        setting_id=first["setting_id"],
+        seeds=tuple(sorted({row["seed"] for row in rows})),
+        points=tuple(dict.fromkeys(row["point"] for row in rows)),
+        setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
+        trains=first["trains"],
+        versions=first["versions"],
+        variables=first["variables"],
+        num_blocks=min(row["num_blocks"] for row in rows),
+        num_resumed=len(rows) - len(whole),
+        rates=tuple(row["steady_samples_per_second"] for row in rows),
+        quiet=tuple(row["noise"] == "" for row in rows),
+        samples_per_second=samples_per_second,
+        step_seconds=step_seconds,
+        first_step_seconds=_over(rows, "first_step_seconds"),
+        setup_seconds=_over(rows, "setup_seconds"),
+        final_loss=_over(rows, "final_loss"),
+        job_seconds=_spread_of(jobs),
+        all_job_seconds=jobs,
+        price=price,
+        price_marks=first["price_marks"] if price else "",
+        usd_per_million_samples=_cost_at(samples_per_second, first) if price else _UNKNOWN,
+        job_usd=_over(whole, "attempt_usd") if price else _UNKNOWN,
+        all_job_usd=tuple(_known(whole, "attempt_usd")) if price else (),
+        where_known={name: _over(rows, name) for name in WHERE_KNOWN if _known(rows, name)},
+        quality={
+            name: _quality_of(rows, name, column) for name, column in quality.items() if _known(rows, column)
+        },
+    )
+
+
+def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> Interval:
+    """Over seeds; repeats of a seed differ by next to nothing, so that their median counts once."""
+    seeds = dict.fromkeys(row["seed"] for row in rows)
+    of_seeds = [_known([row for row in rows if row["seed"] == seed], column) for seed in seeds]
+    counts = _known(rows, "held_out_samples")
+    return quality_interval(
+        [median(values) for values in of_seeds if values],
+        metric=metric,
+        held_out_samples=int(min(counts)) if counts else None,
+    )
+
+
+def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
+    """Seconds per step and samples per second: over repeats, or over the blocks of the only one."""
+    if len(rows) > 1:
+        return _over(rows, "step_seconds_median"), _over(rows, "steady_samples_per_second")
+    only = rows[0]
+    low, high = only["step_seconds_low"], only["step_seconds_high"]
+    step_seconds = Spread(median=only["step_seconds_median"], low=low, high=high)
+    samples = only["global_batch_size"]
+    rate = Spread(median=samples / step_seconds.median, low=samples / high, high=samples / low)
+    return step_seconds, rate
+
+
+def _cost_at(rate: Spread, row: _Row) -> Spread:
+    """What a million samples cost at these rates and the price of that row: the faster, the cheaper."""
+    usd = row["usd_per_million_samples"] * row["steady_samples_per_second"]
+    return Spread(median=usd / rate.median, low=usd / rate.high, high=usd / rate.low)
+
+
+def _over(rows: Sequence[_Row], column: str) -> Spread:
+    return _spread_of(_known(rows, column) or [math.nan])
+
+
+def _spread_of(values: Sequence[float]) -> Spread:
+    return Spread(median=median(values), low=min(values), high=max(values))
+
+
+def _known(rows: Sequence[_Row], column: str) -> list[float]:
+    return [row[column] for row in rows if not math.isnan(row[column])]
+
+
+def _told_apart(measured: Iterable[Measured]) -> list[Measured]:
+    """Say what trials ran with where that alone tells their rows apart."""
+    alike: dict[Setting, list[Measured]] = defaultdict(list)
+    for each in measured:
+        alike[each.setting].append(each)
+    return [
+        replace(each, setting=replace(each.setting, ran_with=_differing(each, group)))
+        for group in alike.values()
+        for each in group
+    ]
+
+
+def _differing(one: Measured, group: Sequence[Measured]) -> str:
+    facts = [set(_facts_of(each)) for each in group]
+    return "; ".join(fact for fact in _facts_of(one) if not all(fact in each for each in facts))
+
+
+def _facts_of(each: Measured) -> list[str]:
+    return [fact for facts in (each.versions, each.variables) for fact in facts.split("; ") if fact]
+
+
+def _order_of(each: Measured) -> tuple[object, ...]:
+    setting = each.setting
+    return (
+        not each.trains,
+        setting.workload,
+        setting.workload_options,
+        setting.data,
+        setting.device,
+        setting.num_workers,
+        setting.global_batch_size,
+        -each.samples_per_second.median,
+    )

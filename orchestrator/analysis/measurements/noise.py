@@ -1,0 +1,53 @@
+"""A measurement -> what else was going on while it was timed, from what its record says. Pure."""
+
+from orchestrator.analysis.formatting import number
+from orchestrator.core.result import TrainResult, TrialRecord
+
+_MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
+_LEAST_BUSY = 0.9  # of one core, for a trial on CPUs always has a step to compute
+_MOST_WAITING = 0.1  # of the steps' time
+_TICK_SECONDS = (
+    0.02  # how far a rank's CPU time can be short where it is counted by 10 ms, user's and system's apart
+)
+
+NOISY = (
+    f"the host's load average was above {_MOST_LOAD} times the trial's own cores, or a trial on CPUs got "
+    f"less than {_LEAST_BUSY} of one core while it was timed: something else was running"
+)
+"""What it takes to be called noisy, for readers."""
+
+
+WAITS = "the input pipeline, not the device, set the pace: steps waited over a tenth of their time"
+"""What a reader of such a trial's rates must know."""
+
+
+def waits_for_data(record: TrialRecord) -> bool:
+    """Whether the steps of a measurement waited for data in more than a tenth of their time."""
+    result = record.result
+    if result is None or record.provenance != "measured":
+        return False
+    return result.data_wait_seconds > _MOST_WAITING * sum(result.phase_seconds.values())
+
+
+def noise_of(record: TrialRecord) -> str:
+    """What disturbed the timing of a result, with its numbers; empty where nothing did or nothing was timed.
+
+    The load average looks back one minute, so it may also show what ended just before the trial began.
+    """
+    result = record.result
+    if result is None or not any(result.block_seconds) or not record.placement.trains:
+        return ""
+    if not any(map(sum, result.block_seconds)):
+        return ""  # the clock saw no time pass
+    cores = sum(each.cpus for each in record.placement.on_host(0))
+    load, busy = max(result.load_average), _busy_cores_of(result)
+    said = [f"load {number(load)} on {cores} cores"] if load > _MOST_LOAD * cores else []
+    if record.placement.kind == "cpu" and busy < _LEAST_BUSY:
+        said.append(f"{number(busy)} of a core used")
+    return ", ".join(said)
+
+
+def _busy_cores_of(result: TrainResult) -> float:
+    """Cores that all ranks together kept busy while blocks were timed; at most, for the clock is coarse."""
+    seconds: float = sum(max(ranks) for ranks in zip(*result.block_seconds, strict=True))
+    return sum(each + _TICK_SECONDS for each in result.cpu_seconds) / seconds

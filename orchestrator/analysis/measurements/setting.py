@@ -1,0 +1,176 @@
+"""What tells a trial from the others, seed and repeat apart, and how that is said."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from orchestrator.analysis.formatting import counted, data_name
+from orchestrator.core.placement import Plan
+from orchestrator.core.trial_spec import Option, TimingSpec, TrialSpec
+
+DETAILS: Mapping[str, str] = {
+    "num_workers": "workers",
+    "num_hosts": "hosts",
+    "replicas": "replicas",
+    "global_batch_size": "batch",
+    "steps": "steps",
+    "workload_options": "workload options",
+    "trainer_options": "trainer options",
+    "process_model": "processes",
+    "timing": "timing",
+    "data": "data",
+    "host": "host",
+    "workload_version": "workload version",
+    "trainer_version": "trainer version",
+    "ran_with": "ran with",
+}
+"""Fields that are worth a word only where settings differ in them, with what people call them."""
+
+Namer = Callable[[TrialSpec], str]
+"""Names a trial so that it is told from the others of its sweep."""
+
+IMPLIED = ("process_model", "workload_version", "trainer_version")
+"""Fields that follow from others: worth a word only where settings differ in nothing else."""
+
+_FIRST = ("workload", "device", "trainer", "precision")
+_USUAL: Mapping[str, object] = {
+    "num_workers": 1,
+    "num_hosts": "",
+    "workload_options": "",
+    "trainer_options": "",
+}
+"""Values that a name does without; any other is said in every name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """Every field of a `TrialSpec` but seed and repeat, as it is shown; text is empty if nothing is to say.
+
+    Attributes:
+        device: names of all workers' where they are not alike: `t4+cpu`.
+        num_hosts: of all workers together, where it is more than one.
+        replicas: of all workers together, where a worker is more than one.
+        workload_options, trainer_options, timing: what differs from the defaults, as a command line says it.
+        host: model and core count, where the device is a host's CPU.
+        ran_with: versions and variables of its workers, where trials of one spec differ in them.
+    """
+
+    workload: str
+    device: str
+    trainer: str
+    precision: str
+    num_workers: int
+    num_hosts: str
+    replicas: str
+    global_batch_size: int
+    steps: int
+    workload_options: str
+    trainer_options: str
+    process_model: str
+    timing: str
+    data: str
+    host: str
+    workload_version: int
+    trainer_version: int
+    ran_with: str = ""
+
+
+def setting_of(spec: TrialSpec) -> Setting:
+    """The setting of a trial: equal in all its seeds and repeats, and in nothing else."""
+    return Setting(
+        workload=spec.workload,
+        device=spec.device_label,
+        trainer=spec.trainer,
+        precision=spec.precision,
+        num_workers=spec.num_workers,
+        num_hosts="" if spec.num_hosts == 1 else str(spec.num_hosts),
+        replicas="" if spec.replicas == spec.num_workers else str(spec.replicas),
+        global_batch_size=spec.global_batch_size,
+        steps=spec.steps,
+        workload_options=_options_of("workload", spec.workload_options),
+        trainer_options=_options_of("trainer", spec.trainer_options),
+        process_model=spec.process_model,
+        timing=_options_of("measure", timing_options(spec.timing)),
+        data=spec.data,
+        host=spec.host_cpu or "",
+        workload_version=spec.workload_version,
+        trainer_version=spec.trainer_version,
+    )
+
+
+_NAMES = tuple(each.name for each in fields(Setting))
+
+
+def plain_setting(setting: Setting) -> dict[str, object]:
+    """Name -> value of every field; `dataclasses.asdict` would copy each value."""
+    return {name: getattr(setting, name) for name in _NAMES}
+
+
+def options_in(setting: Setting) -> dict[str, str]:
+    """Options of the trainer that are not at their defaults: `trainer.compile` -> `on`."""
+    pairs = (word.partition("=") for word in setting.trainer_options.split())
+    return {name: value for name, _, value in pairs if name.startswith("trainer.")}
+
+
+def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...]:
+    """Those of the fields `among` that it takes to tell the settings apart."""
+    return tuple(name for name in among if _varies(settings, name))
+
+
+def _varies(settings: Sequence[Setting], name: str) -> bool:
+    if name not in IMPLIED:
+        return len({getattr(each, name) for each in settings}) > 1
+    alike: dict[Setting, set[str]] = defaultdict(set)
+    for each in settings:
+        alike[replace(each, process_model="", workload_version=0, trainer_version=0)].add(getattr(each, name))
+    return any(len(values) > 1 for values in alike.values())
+
+
+def words_of(setting: Setting, name: str) -> str:
+    """One field inside a sentence: `bf16`, `2 workers`, `batch 64`, `stand-in 1f2e3d4c`."""
+    value = getattr(setting, name)
+    if name in ("num_workers", "num_hosts", "replicas", "steps"):
+        return counted(int(value), DETAILS[name].removesuffix("s"))
+    if name == "data":
+        return data_name(value)
+    return f"{DETAILS[name]} {value}" if isinstance(value, int) else str(value)
+
+
+def label_of(setting: Setting, names: Iterable[str]) -> str:
+    """A setting by some of its fields: `torch_ddp, bf16, cpu, 2 workers`."""
+    return ", ".join(words_of(setting, name) for name in names if getattr(setting, name) != "")
+
+
+def names_in(plan: Plan) -> Namer:
+    """Names of all trials of a plan."""
+    return namer(each.trial for each in plan.asked)
+
+
+def namer(trials: Iterable[TrialSpec]) -> Namer:
+    """A function that names each of these trials in one line, and no two different ones alike.
+
+    What all of them share is left out, apart from the words that every name begins with and what is unusual.
+    """
+    settings = tuple({setting_of(each) for each in trials})
+    told = [*_FIRST, *(name for name in DETAILS if name in _USUAL or varying(settings, [name]))]
+
+    def name_of(trial: TrialSpec) -> str:
+        setting = setting_of(trial)
+        said = [name for name in told if getattr(setting, name) != _USUAL.get(name, "")]
+        apart = [f"{name} {value}" for name in ("seed", "repeat") if (value := getattr(trial, name))]
+        return " ".join([*(words_of(setting, name) for name in said), *apart])
+
+    return name_of
+
+
+def _options_of(group: str, options: Mapping[str, Option]) -> str:
+    return " ".join(f"{group}.{name}={options[name]}" for name in sorted(options))
+
+
+def timing_options(timing: TimingSpec) -> dict[str, Option]:
+    """Name what differs from the usual protocol, with its value."""
+    return {
+        each.name: getattr(timing, each.name)
+        for each in fields(TimingSpec)
+        if getattr(timing, each.name) != each.default
+    }

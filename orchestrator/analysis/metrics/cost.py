@@ -1,0 +1,218 @@
+"""Records -> what trials cost and what for: billed node-seconds times their price. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+
+from orchestrator.analysis.metrics.metric import Metric
+from orchestrator.core.price import Price
+from orchestrator.core.result import TrainResult, TrialRecord, latest
+
+_MILLION = 1e6
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """Node-seconds of one attempt or of several, each second in exactly one part, and their price.
+
+    Attributes:
+        launch_seconds: from the start of the attempt until all workers are set up.
+        training_seconds: all of the training after first step and warm-up, loss readings included.
+        other_seconds: what is left: starting the trainer's nursery where it was not there yet, checkpoints,
+            reports, the end of the workers, and rounding up to what is billed.
+        failed_seconds: whole attempts without a result.
+        usd: what they cost.
+    """
+
+    launch_seconds: float = 0.0
+    first_step_seconds: float = 0.0
+    warmup_seconds: float = 0.0
+    training_seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    other_seconds: float = 0.0
+    failed_seconds: float = 0.0
+    usd: float = 0.0
+
+    @property
+    def billed_node_seconds(self) -> float:
+        """All parts together."""
+        parts: Iterable[float] = (getattr(self, each.name) for each in fields(self) if each.name != "usd")
+        return sum(parts)
+
+    def __add__(self, other: "Bill") -> "Bill":
+        return Bill(
+            **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
+        )
+
+
+def bill_of(record: TrialRecord) -> Bill | None:
+    """What one attempt cost, nothing if it never got hardware; None without a price."""
+    price = record.price
+    if not isinstance(price, Price):
+        return None
+    if record.failure and record.failure.kind == "infeasible":
+        return Bill()
+    parts = parts_of(record.result) if record.result else {}
+    billed = price.billed_seconds(record.seconds)
+    rest = "other_seconds" if record.result else "failed_seconds"
+    parts[rest] = max(0.0, billed - sum(parts.values()))
+    usd = billed * price.usd_per_hour / _SECONDS_PER_HOUR
+    return Bill(**{name: price.num_nodes * value for name, value in parts.items()}, usd=usd)
+
+
+def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, ...]]:
+    """trial_id -> the measured attempts billed for it: the one that stands, and every one that failed."""
+    records = tuple(records)
+    standing = latest(each for each in records if each.provenance == "measured")
+    found: dict[str, dict[tuple[int, float], TrialRecord]] = {}
+    for each in records:
+        if each.provenance == "measured" and (each.failure or each is standing[each.trial_id]):
+            found.setdefault(each.trial_id, {})[each.attempt, each.started_at] = each
+    return {trial: tuple(attempts.values()) for trial, attempts in found.items()}
+
+
+def bill_of_all(attempts: Iterable[TrialRecord]) -> Bill | None:
+    """What these attempts cost together; None if that of any is not known."""
+    total = Bill()
+    for bill in map(bill_of, attempts):
+        if bill is None:
+            return None
+        total += bill
+    return total
+
+
+def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) -> dict[str, float]:
+    """Named numbers of an attempt that has a price, failed or not; nothing without one."""
+    if not isinstance(record.price, Price):
+        return {}
+    known = {key: each.of(record, record.price, samples_per_second) for key, each in COSTS.items()}
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def price_label(record: TrialRecord) -> str:
+    """What a measurement is priced as, in one line; empty without a price."""
+    return priced_as(record.price) if isinstance(record.price, Price) else ""
+
+
+def priced_as(price: Price) -> str:
+    """`n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
+    said = (
+        f"{rented(price)} in {regions_of(price)}",
+        f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
+        *marks_of(price),
+    )
+    return ", ".join(said)
+
+
+def rented(price: Price) -> str:
+    """`n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
+    return " + ".join(
+        f"{f'{each.nodes} x ' if each.nodes > 1 else ''}{each.instance} {each.provisioning.replace('_', ' ')}"
+        for each in price.rented
+    )
+
+
+def regions_of(price: Price) -> str:
+    """In which its nodes are, each once."""
+    return ", ".join(dict.fromkeys(each.region for each in price.rented))
+
+
+def oldest_of(price: Price) -> str:
+    """The day of the oldest of its figures."""
+    return min(each.as_of for each in price.rented)
+
+
+def marks_of(price: Price) -> tuple[str, ...]:
+    """What keeps a cost apart from others: `hypothetical`, `old`, `re-priced`."""
+    marks = {"hypothetical": price.is_hypothetical, "old": price.is_old, "re-priced": price.is_repriced}
+    return tuple(mark for mark, holds in marks.items() if holds)
+
+
+def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
+    """Marks of the prices of these records, with `partly` where one is not that of every price."""
+    marks = [marks_of(each.price) for each in records if isinstance(each.price, Price)]
+    found = dict.fromkeys(mark for each in marks for mark in each)
+    return tuple(mark if all(mark in each for each in marks) else f"partly {mark}" for mark in found)
+
+
+def parts_of(result: TrainResult) -> dict[str, float]:
+    """Seconds of each part of an attempt that was measured by itself; names as in `Bill`."""
+    first_step, warmup = result.first_step_seconds, result.warmup_seconds
+    return {
+        "launch_seconds": result.launch_seconds,
+        "first_step_seconds": first_step,
+        "warmup_seconds": warmup,
+        "training_seconds": max(0.0, result.training_seconds - first_step - warmup),
+        "evaluation_seconds": result.evaluation_seconds + _on_the_way_seconds(result),
+    }
+
+
+def _on_the_way_seconds(result: TrainResult) -> float:
+    """Of all evaluations on the way to a target, the last of which found it, if it was reached."""
+    return result.pursuit.evaluation_seconds if result.pursuit else 0.0
+
+
+def _usd_to_target(record: TrialRecord, price: Price, _samples_per_second: float | None) -> float | None:
+    result = record.result
+    reached = result.pursuit.reached if result and result.pursuit else None
+    if result is None or reached is None or result.resumed_from_step:
+        return None
+    seconds = result.launch_seconds + reached.training_seconds + _on_the_way_seconds(result)
+    return seconds * price.usd_per_hour / _SECONDS_PER_HOUR
+
+
+def _usd_per_million_samples(
+    _record: TrialRecord, price: Price, samples_per_second: float | None
+) -> float | None:
+    if samples_per_second is None:
+        return None
+    return price.usd_per_hour / _SECONDS_PER_HOUR / samples_per_second * _MILLION
+
+
+def _of_bill(part: Callable[[Bill], float]) -> Callable[[TrialRecord, Price, float | None], float | None]:
+    def of(record: TrialRecord, _price: Price, _samples_per_second: float | None) -> float | None:
+        bill = bill_of(record)
+        return part(bill) if bill else None
+
+    return of
+
+
+COSTS: Mapping[str, Metric[[TrialRecord, Price, float | None]]] = MappingProxyType(
+    {
+        metric.key: metric
+        for metric in (
+            Metric(
+                key="usd_per_million_samples",
+                unit="USD",
+                meaning="price of all nodes for the time in which a million samples are trained at "
+                "`steady_samples_per_second`; without set-up, compilation and evaluation",
+                of=_usd_per_million_samples,
+                header="$/M samples",
+            ),
+            Metric(
+                key="usd_to_target",
+                unit="USD",
+                meaning="price of all nodes from the start of the attempt until its target was found "
+                "reached: `launch_seconds`, `seconds_to_target` and the evaluations on the way; absent "
+                "without a target, and where the timing is resumed",
+                of=_usd_to_target,
+            ),
+            Metric(
+                key="billed_node_seconds",
+                unit="s",
+                meaning="of one attempt: nodes x seconds from its start to its end, rounded up to "
+                "`prices.billing_seconds`; wall clock of the driver's host",
+                of=_of_bill(lambda bill: bill.billed_node_seconds),
+                header="billed node s",
+            ),
+            Metric(
+                key="attempt_usd",
+                unit="USD",
+                meaning="`billed_node_seconds` x price of a node, accelerators and host together",
+                of=_of_bill(lambda bill: bill.usd),
+                header="$",
+            ),
+        )
+    }
+)

@@ -1,0 +1,40 @@
+"""A number that an attempt has: what it is called, what it means, and how it is worked out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, ParamSpec
+
+from orchestrator.core.interval import Interval, median_interval
+from orchestrator.core.result import TrainResult
+
+Of = ParamSpec("Of")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric(Generic[Of]):
+    """A number of an attempt.
+
+    Attributes:
+        unit: SI, or USD; `1` is a number without one.
+        meaning: what it is, and of a time: from what to what. All times but `launch_seconds` are of
+            `time.perf_counter` in a worker, from idle device to idle device.
+        of: what it is worked out from -> value; None where it is not known.
+        header: what tables call it, with the unit that they show; empty where they do not show it.
+    """
+
+    key: str
+    unit: str
+    meaning: str
+    of: Callable[Of, float | None]
+    header: str = ""
+
+
+def step_seconds_of(result: TrainResult) -> Interval | None:
+    """Steady-state seconds of one optimizer step: median and interval over blocks; None if none was timed.
+
+    A block takes as long as its slowest rank, for the others wait for that one.
+    """
+    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    if not slowest:
+        return None
+    return median_interval([seconds / result.steps_per_block for seconds in slowest])

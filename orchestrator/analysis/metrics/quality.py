@@ -1,0 +1,86 @@
+"""Qualities of the seeds of a setting -> what the quality may be, and whether another one is better. Pure."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from orchestrator.analysis.formatting import Number, number, spread
+from orchestrator.analysis.metrics.student import Z_95, t_95
+from orchestrator.core.interval import Spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A mean over seeds and its 95% interval; its ends are infinite where nothing bounds it."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def quality_interval(values: Sequence[float], *, metric: str, held_out_samples: int | None) -> Interval:
+    """The mean of the qualities of several seeds, and its 95% interval.
+
+    Over seeds: mean ± t s / sqrt(seeds), Student's t with seeds - 1 degrees of freedom. One seed gives none.
+
+    An accuracy is a share of the held-out samples, p of n. All seeds are evaluated on the same ones, so that
+    seeds do not add to n. Wilson's interval of the mean is
+
+        (p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n),
+
+    and on each side the distances of both intervals from the mean add up as the root of the sum of their
+    squares. With one seed Wilson's stands alone, and says nothing of other seeds.
+
+    Sources: Wilson 1927, "Probable inference, the law of succession, and statistical inference"; Newcombe
+    1998, "Two-sided confidence intervals for the single proportion", method 3; Zou and Donner 2008,
+    "Construction of confidence limits about effect measures", for the sum; Bouthillier et al. 2021,
+    "Accounting for variance in machine learning benchmarks", for its two parts.
+
+    Args:
+        values: of each seed, at least one.
+        held_out_samples: that each value was computed over; None: nobody counted them.
+    """
+    mean = fmean(values)
+    half = t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+    if held_out_samples is None or not _is_accuracy(metric, values):
+        width = math.inf if half is None else half
+        return Interval(estimate=mean, low=mean - width, high=mean + width)
+    low, high = _wilson(mean, held_out_samples)
+    below, above = (math.hypot(distance, half or 0.0) for distance in (mean - low, high - mean))
+    return Interval(estimate=mean, low=max(0.0, mean - below), high=min(1.0, mean + above))
+
+
+def shown_better(one: Interval, other: Interval, *, higher_is_better: bool) -> bool:
+    """Whether the 95% interval of the difference lies on the good side of 0.
+
+    The square of each of its distances from the difference is the sum of the squares of the ends that lie
+    that way: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
+    10; of any intervals Zou and Donner 2008. It takes the two for independent. On the same held-out samples
+    they err alike, so that it is too wide rather than too narrow.
+    """
+    better, worse = (one, other) if higher_is_better else (other, one)
+    ahead = better.estimate - worse.estimate
+    return ahead > math.hypot(better.estimate - better.low, worse.high - worse.estimate)
+
+
+def quality_words(found: Interval) -> Number:
+    """Show the estimate with its interval; alone where nothing bounds it."""
+    if not math.isfinite(found.high - found.low):
+        return number(found.estimate)
+    return spread(Spread(median=found.estimate, low=found.low, high=found.high))
+
+
+def _is_accuracy(metric: str, values: Sequence[float]) -> bool:
+    """Whether it is a share of samples by its name: `accuracy`, `top5_accuracy`; not one in percent."""
+    return metric.endswith("accuracy") and all(0 <= each <= 1 for each in values)
+
+
+def _wilson(share: float, count: int) -> tuple[float, float]:
+    squared = Z_95**2 / count
+    half = Z_95 * math.sqrt(share * (1 - share) / count + squared / (4 * count))
+    middle = share + squared / 2
+    low, high = ((middle + each) / (1 + squared) for each in (-half, half))
+    return min(low, share), max(
+        high, share
+    )  # where all or none were right an end is the share, but for rounding

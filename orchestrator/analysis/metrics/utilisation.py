@@ -1,0 +1,81 @@
+"""How much of its devices an attempt used, and what it used of energy: (global batch, result) -> value."""
+
+from collections.abc import Callable
+from statistics import median
+
+from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.core.result import TrainResult
+
+
+def mfu(_batch: int, result: TrainResult) -> float | None:
+    """PaLM (Chowdhery et al. 2022), appendix B, of the steady state."""
+    steady, seconds = step_seconds_of(result), _compute_seconds(result)
+    return seconds / steady.median if steady and seconds else None
+
+
+def mfu_calibrated(_batch: int, result: TrainResult) -> float | None:
+    """The same of the calibrated peak. Above 1 the products were disturbed, and it says nothing."""
+    steady, calibration = step_seconds_of(result), result.calibration
+    if steady is None or calibration is None:
+        return None
+    found = result.flops_per_step / calibration.flops_per_second / steady.median
+    return found if found <= 1 else None
+
+
+def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | None:
+    """What `mfu_calibrated` is a part of."""
+    return result.calibration.flops_per_second if result.calibration else None
+
+
+def roofline_fraction(_batch: int, result: TrainResult) -> float | None:
+    """Roofline model: Williams, Waterman and Patterson 2009."""
+    steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))
+    known = [each for each in bounds if each is not None]
+    return max(known) / steady.median if steady and len(known) == len(bounds) else None
+
+
+def communication_share(_batch: int, result: TrainResult) -> float | None:
+    """Of the slowest rank of each pair of blocks, with the exchange and without it; the median pair."""
+    pairs = list(zip(*result.exchange_seconds, strict=True))
+    if not pairs:
+        return None
+    slowest = [[max(seconds) for seconds in zip(*ranks, strict=True)] for ranks in pairs]
+    return float(median(1 - apart / together for together, apart in slowest))
+
+
+def joules(counter: str) -> Callable[[int, TrainResult], float | None]:
+    """What a counter showed of the timed part."""
+    return lambda _batch, result: result.energy_joules.get(counter)
+
+
+def joules_per_sample(counter: str) -> Callable[[int, TrainResult], float | None]:
+    """That over the samples of the timed blocks."""
+
+    def of(batch: int, result: TrainResult) -> float | None:
+        found, steps = result.energy_joules.get(counter), _timed_steps(result)
+        return found / (steps * batch) if found is not None and steps else None
+
+    return of
+
+
+def energy_bound(_batch: int, result: TrainResult) -> float | None:
+    """Joules of the timed blocks, if the accelerators drew their thermal design power all the time."""
+    watts = result.peaks.tdp_watts if result.peaks else None
+    slowest = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
+    return watts * sum(slowest) if watts is not None and slowest else None
+
+
+def _compute_seconds(result: TrainResult) -> float | None:
+    """Of one step at the devices' peak."""
+    peak = result.peaks.flops_per_second if result.peaks else None
+    return result.flops_per_step / peak if peak else None
+
+
+def _traffic_seconds(result: TrainResult) -> float | None:
+    """Of one step's memory traffic at the peak of the devices' memory."""
+    peak = result.peaks.memory_bytes_per_second if result.peaks else None
+    return result.bytes_per_step / peak if peak else None
+
+
+def _timed_steps(result: TrainResult) -> int:
+    return len(result.block_seconds[0]) * result.steps_per_block if result.block_seconds else 0

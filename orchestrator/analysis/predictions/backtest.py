@@ -1,0 +1,129 @@
+"""Measurements beside what would have been predicted without them, and how often the intervals held. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from orchestrator.analysis.comparison.compare import told_of
+from orchestrator.analysis.formatting import counted, number, share, spread
+from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.estimate import Estimate, TrackRecord
+from orchestrator.core.interval import Spread
+
+_MS = 1000
+_NOTE = (
+    "What would have been predicted without own records of the workload; published measurements of it may be "
+    "in the fit. Brackets are to hold 90 of 100 measurements."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindsight:
+    """A measurement, and what would have been thought of it.
+
+    Attributes:
+        predicted, measured: seconds of a step.
+        is_noisy: something else disturbed every repeat.
+    """
+
+    label: str
+    predicted: Estimate
+    measured: float
+    is_noisy: bool = False
+
+    @property
+    def is_inside(self) -> bool:
+        """The interval held it."""
+        return self.predicted.holds(self.measured)
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.measured / self.predicted.likely
+
+
+def hindsights_of(measured: Sequence[Measured], hindcasts: Mapping[str, Estimate]) -> tuple[Hindsight, ...]:
+    """One for each measurement of which something would have been predicted."""
+    training = [each for each in measured if each.trains]
+    told = told_of(training)
+    own = dict.fromkeys(("workload", "device", "trainer", "precision", *told))
+    return tuple(
+        Hindsight(
+            label=label_of(each.setting, own),
+            predicted=predicted,
+            measured=each.step_seconds.median,
+            is_noisy=each.num_noisy == each.num_repeats,
+        )
+        for each in training
+        if (predicted := _hindcast_of(each, hindcasts)) is not None
+    )
+
+
+def _hindcast_of(each: Measured, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
+    """The same for all seeds: of the first that has one."""
+    return next((hindcasts[point] for point in each.points if point in hindcasts), None)
+
+
+def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Table:
+    """One row for each."""
+    numbers = ("predicted ms [90%]", "measured ms", "measured / predicted")
+    return Table(
+        title="Predicted, then measured",
+        note=" ".join((_NOTE, *_calibration_of(hindsights, so_far, num_here=len(hindsights)))),
+        columns=(
+            Column(header="of"),
+            *(Column(header=each, is_number=True) for each in numbers),
+            Column(header="in the interval"),
+            Column(header="from"),
+        ),
+        rows=tuple(
+            (
+                each.label,
+                _shown(each.predicted),
+                number(_MS * each.measured),
+                number(each.ratio),
+                "yes" if each.is_inside else "no",
+                each.predicted.source,
+            )
+            for each in hindsights
+        ),
+    )
+
+
+def hindsight_in_words(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Iterator[str]:
+    """Tell both numbers of a single measurement, of several how often the intervals held; then of all sweeps.
+
+    Measurements on a busy host tell nothing of predictions.
+    """
+    quiet = [one for one in hindsights if not one.is_noisy]
+    if len(quiet) == 1:
+        (only,) = quiet
+        measured = f"measured {number(_MS * only.measured)}"
+        yield f"{only.label}: predicted {_shown(only.predicted)} ms a step, {measured}."
+    if quiet:
+        yield from _calibration_of(quiet, so_far, num_here=len(hindsights))
+
+
+def _calibration_of(hindsights: Sequence[Hindsight], so_far: TrackRecord, *, num_here: int) -> Iterator[str]:
+    if len(hindsights) > 1:
+        errors = [abs(1 / each.ratio - 1) for each in hindsights]
+        yield (
+            f"{_held(sum(each.is_inside for each in hindsights), len(hindsights))}; the middle error is "
+            f"{share(median(errors))}."
+        )
+    if so_far.num_measured > num_here:
+        yield f"In all sweeps, on these devices: {_held(so_far.num_inside, so_far.num_measured)}."
+
+
+def _held(inside: int, measured: int) -> str:
+    return (
+        f"{inside:,} of {counted(measured, 'measurement')} in the interval that was predicted without it "
+        f"({share(inside / measured)}; 90% should)"
+    )
+
+
+def _shown(predicted: Estimate) -> str:
+    step = Spread(median=predicted.likely, low=predicted.low, high=predicted.high)
+    return spread(step, factor=_MS)

@@ -1,0 +1,209 @@
+"""Forecasts of a plan -> what trials would take and cost where their devices are, and their table. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, spread
+from orchestrator.analysis.measurements.setting import label_of, setting_of, varying
+from orchestrator.analysis.metrics.cost import priced_as
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.estimate import Estimate, Forecast, Refusal
+from orchestrator.core.interval import Spread
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.trial_spec import TrialSpec
+
+PREDICTED = "Predicted"
+"""Title of that table."""
+
+_DIGITS = 2  # of intervals that are wide
+_SECONDS_PER_HOUR = 3600
+_MILLION = 1e6
+_OTHERS = (
+    "num_workers",
+    "num_hosts",
+    "global_batch_size",
+    "steps",
+    "workload_options",
+    "workload_version",
+    "data",
+)
+_NOTE = (
+    "Predicted, never measured: these devices are not here. Brackets are to hold 90 of 100 measurements. "
+    "Hours and dollars are of the steps alone, all of them, in the steady state: set-up, compilation and "
+    "evaluation come on top, and every repeat costs the same again. Trainers in one row are not told apart."
+)
+_LIMITED = "At most: a target ends the training, maybe before all of its steps."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """What is thought of trials on one kind of device, which differ in trainer and seed alone.
+
+    Attributes:
+        trial: one of them.
+        trainers: with their options, in words.
+        num_trials: how many they are.
+        num_phases: of their training.
+        step: of each, in seconds; of the last phase.
+    """
+
+    trial: TrialSpec
+    trainers: tuple[str, ...]
+    num_trials: int
+    num_phases: int
+    step: Estimate | Refusal
+    price: Price | Unpriced
+
+    @property
+    def step_seconds(self) -> Spread | None:
+        """None: refused."""
+        step = self.step
+        if isinstance(step, Refusal):
+            return None
+        return Spread(median=step.likely, low=step.low, high=step.high)
+
+    @property
+    def hours(self) -> Spread | None:
+        """Of all steps of one trial; None: refused, or of steps of other phases nothing is known."""
+        if self.step_seconds is None or self.num_phases > 1:
+            return None
+        return scaled(self.step_seconds, self.trial.steps / _SECONDS_PER_HOUR)
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether a target may end the training before all of its steps."""
+        return self.trial.timing.target is not None
+
+    @property
+    def usd(self) -> Spread | None:
+        """Of all steps of one trial; None: without hours, or without a price."""
+        if self.hours is None or isinstance(self.price, Unpriced):
+            return None
+        return scaled(self.hours, self.price.usd_per_hour)
+
+    @property
+    def usd_per_million_samples(self) -> Spread | None:
+        """None: refused, or without a price."""
+        if self.step_seconds is None or isinstance(self.price, Unpriced):
+            return None
+        usd_per_second = self.price.usd_per_hour / _SECONDS_PER_HOUR
+        return scaled(self.step_seconds, usd_per_second * _MILLION / self.trial.global_batch_size)
+
+
+def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
+    """In the order of the plan; trainers of which the same is thought are told together."""
+    alike: dict[tuple[object, ...], list[Forecast]] = defaultdict(list)
+    for each in forecasts:
+        setting = setting_of(each.trial)
+        work = tuple(getattr(setting, name) for name in ("workload", "device", "precision", *_OTHERS))
+        alike[(*work, each.trial.timing.target, each.step, each.price)].append(each)
+    return tuple(
+        Predicted(
+            trial=group[0].trial,
+            trainers=tuple(dict.fromkeys(_trainer_of(each.trial) for each in group)),
+            num_trials=sum(each.num_trials for each in group),
+            num_phases=group[0].num_phases,
+            step=group[0].step,
+            price=group[0].price,
+        )
+        for group in alike.values()
+    )
+
+
+def predicted_table(predicted: Sequence[Predicted]) -> Table:
+    """One row for trials of which the same is thought, and one for all that are predicted."""
+    settings = [setting_of(each.trial) for each in predicted]
+    named = ("workload", *varying(settings, _OTHERS))
+    rows: list[tuple[str, ...]] = [
+        (
+            label_of(setting_of(each.trial), named),
+            each.trial.device_label,
+            each.trial.precision,
+            ", ".join(each.trainers),
+            count(each.num_trials),
+            _shown(each.step_seconds, factor=1000),
+            _shown(each.hours, is_limit=each.is_limit),
+            _shown(each.usd, is_limit=each.is_limit),
+            _origin_and_price(each),
+        )
+        for each in predicted
+    ]
+    known = [each for each in predicted if each.hours is not None]
+    if len(known) > 1:
+        rows.append(_total_of(known))
+    return Table(
+        title=PREDICTED,
+        note=" ".join(
+            (
+                _NOTE,
+                *([_LIMITED] if any(each.is_limit for each in known) else []),
+                *([_TOTAL] if len(known) > 1 else []),
+            )
+        ),
+        columns=(
+            *(Column(header=each) for each in ("workload", "device", "precision", "trainers")),
+            Column(header="trials", is_number=True, is_detail=True),
+            *(Column(header=f"{each} [90%]", is_number=True) for each in ("step ms", "hours", "$")),
+            Column(header="from, or why not"),
+        ),
+        rows=tuple(rows),
+        has_total=len(known) > 1,
+    )
+
+
+_TOTAL = "The total adds up the ends of the intervals, as if all of them erred alike."
+
+
+def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
+    trials = sum(each.num_trials for each in known)
+    hours = _sum_of([(each.hours, each.num_trials) for each in known])
+    usd = _sum_of([(each.usd, each.num_trials) for each in known])
+    shown = (_shown(each, is_limit=any(one.is_limit for one in known)) for each in (hours, usd))
+    told = f"{counted(trials, 'trial')}, once each"
+    return ("all with hours", "", "", "", count(trials), "", *shown, told)
+
+
+def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
+    """None: one of them is not known."""
+    known = [scaled(each, times) for each, times in parts if each is not None]
+    if len(known) < len(parts):
+        return None
+    return Spread(
+        median=sum(each.median for each in known),
+        low=sum(each.low for each in known),
+        high=sum(each.high for each in known),
+    )
+
+
+def scaled(value: Spread, factor: float) -> Spread:
+    """All three of its numbers, times that."""
+    return Spread(median=factor * value.median, low=factor * value.low, high=factor * value.high)
+
+
+def origin_of(step: Estimate | Refusal) -> str:
+    """What an estimate stands on, or why there is none and what would change that."""
+    return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
+
+
+def _origin_and_price(each: Predicted) -> str:
+    origin = origin_of(each.step)
+    if each.step_seconds is None:
+        return origin
+    if each.num_phases > 1:
+        origin += f"; no hours: this is a step of the last of {each.num_phases} phases"
+    if isinstance(each.price, Unpriced):
+        return f"{origin}; without a price: {each.price.reason}"
+    return f"{origin}; priced as {priced_as(each.price)}"
+
+
+def _trainer_of(trial: TrialSpec) -> str:
+    return label_of(setting_of(trial), ("trainer", "trainer_options"))
+
+
+def _shown(value: Spread | None, *, factor: float = 1.0, is_limit: bool = False) -> str:
+    """`0.12 [0.10, 0.15]`, `at most 0.12 [0.10, 0.15]`."""
+    if value is None:
+        return UNKNOWN
+    shown = spread(value, factor=factor, digits=_DIGITS)
+    return Number(f"at most {shown}", shown.value) if is_limit else shown

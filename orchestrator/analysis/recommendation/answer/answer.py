@@ -1,0 +1,176 @@
+"""The answer for one job: which setting to take, how sure that is, and what to measure next."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.analysis.metrics.quality import Interval
+from orchestrator.analysis.recommendation.model.candidate import Provenance
+from orchestrator.core.interval import Spread
+from orchestrator.core.placement import Aim
+
+State = Literal["settled", "tie", "not settled", "none"]
+"""`settled`: one measured setting is good with the confidence that is asked for, and better than its rivals ·
+`tie`: measured settings share the lead · `none`: no setting keeps to the limits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedSetting:
+    """A setting by all that is known of it.
+
+    Attributes:
+        num_runs, num_noisy, num_resumed: measured trainings, those that something else disturbed, and those
+            that went on from a checkpoint.
+        low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
+        usd_per_million_samples: steps alone; None: no price is known.
+        price_marks: `hypothetical, old`.
+        chance: to keep to the limits and lie within 5% of the best.
+        seconds, usd: of the job, set-up included: of measured settings with the 95% interval of the mean, of
+            predicted ones with their 90% interval; None: no price is known.
+        quality: with its 95% interval; None: not measured. `quality_samples` were trained until then.
+        on_front: no other measured setting is shown better in one criterion and no worse in the others.
+    """
+
+    setting: str
+    provenance: Provenance
+    num_runs: int
+    num_noisy: int
+    num_resumed: int
+    low: float
+    likely: float
+    high: float
+    usd_per_million_samples: float | None
+    price_marks: str
+    chance: float
+    seconds: Spread
+    usd: Spread | None
+    quality: Interval | None
+    quality_samples: int
+    on_front: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextTrial:
+    """A trial to measure.
+
+    Attributes:
+        hours, usd: its likely length and cost; None: no price is known, with `price_marks` of that price.
+        chance: of its setting to be good.
+        gain: expected rise of the leader's chance after it, or after it and the setting it is compared with.
+        chance_then: of the leader, if this trial and those before it come out as predicted.
+        command: that runs it.
+    """
+
+    setting: str
+    hours: float
+    usd: float | None
+    price_marks: str
+    chance: float
+    gain: float
+    chance_then: float
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedSetting:
+    """A setting that is not judged.
+
+    Attributes:
+        to_measure: what would change that; empty: no measurement, but a price.
+        may_be_best: whether the answer cannot be settled without it.
+    """
+
+    setting: str
+    reason: str
+    to_measure: str
+    may_be_best: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """What would settle the answer.
+
+    Attributes:
+        why: in words.
+        command: that does it; empty: no command does.
+        usd, hours: likely cost and time; None: not known, with `price_marks` of that price.
+        is_without_setup: these are of the steps alone, as no record tells what a trial takes beside them.
+    """
+
+    why: str
+    command: str = ""
+    usd: float | None = None
+    hours: float | None = None
+    price_marks: str = ""
+    is_without_setup: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """The answer for one job.
+
+    Attributes:
+        job: workload and data in words.
+        asked: goal and limits in words.
+        aim: the quality that counts; None: unknown.
+        basis: what the settings are compared on: length of the job, and where it comes from.
+        standings: judged settings, the leader first, then by chance.
+        chosen: the measured setting to take, also as long as a setting that was not measured may be better;
+            None: no measured setting is good.
+        tied: measured settings that share their lead; empty: no tie.
+        chosen_by: what decides among tied settings.
+        runner_up: the next best measured setting; empty: there is none.
+        ahead: its seconds, or where `is_by_cost` its dollars, over those of the chosen one, with the 95%
+            interval.
+        reasons: why the answer is not settled.
+        caveats: what the comparison leaves out.
+        errands: trials in the order to measure them.
+        left_out: settings that are not judged.
+        budget_usd: the most that all further measurements may cost; None: no cap.
+        is_limit: a target may end trials before all of their steps, so hours and dollars are upper bounds.
+        besides_seconds: of set-up and all else beside the steps of a trial; None: unknown.
+        num_trials, num_noisy: measured trainings of the job, and those that something else disturbed.
+    """
+
+    job: str
+    asked: str
+    aim: Aim | None
+    basis: str
+    confidence: float
+    budget_usd: float | None
+    state: State
+    standings: tuple[RankedSetting, ...]
+    chosen: str | None
+    tied: tuple[str, ...]
+    chosen_by: str
+    runner_up: str
+    ahead: Spread | None
+    is_by_cost: bool
+    reasons: tuple[str, ...]
+    caveats: tuple[str, ...]
+    next_step: NextStep | None
+    errands: tuple[NextTrial, ...]
+    left_out: tuple[ExcludedSetting, ...]
+    is_limit: bool
+    besides_seconds: float | None
+    num_trials: int
+    num_noisy: int
+
+    @property
+    def winner(self) -> RankedSetting | None:
+        """The setting to take; as long as that is not settled, the one with the highest chance."""
+        return self.standings[0] if self.standings and self.state != "none" else None
+
+    @property
+    def best_measured(self) -> RankedSetting | None:
+        """The measured setting to take if no other one could be measured."""
+        return next((one for one in self.standings if one.setting == self.chosen), None)
+
+    @property
+    def is_only_one(self) -> bool:
+        """Whether there is no other setting to choose."""
+        return self.state == "settled" and len(self.standings) == 1 and not self.left_out
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing needs to be measured."""
+        return self.state == "settled"

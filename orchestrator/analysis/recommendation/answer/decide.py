@@ -1,0 +1,169 @@
+"""(assessment of a job) -> state of the answer, the setting to take, and what it is tied with. Pure.
+
+The answer is *settled* if the leading setting was measured, is good with the confidence that is asked for,
+and no measured rival is better with a chance above 2.5%. It is a *tie* if measured settings share the lead
+and together hold a good one with that confidence. Otherwise it is *not settled*. Predicted settings count in
+all of these chances. Settings about which nothing is known keep the answer open.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.analysis.metrics.quality import shown_better
+from orchestrator.analysis.recommendation.answer.answer import State
+from orchestrator.analysis.recommendation.model.acquisition import Assessment, good_of
+from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.model import Level, Model, assumed_quality, job_level
+from orchestrator.analysis.recommendation.model.posterior import Floats
+from orchestrator.core.interval import Spread
+
+SHOWN = 0.025
+"""One-sided: a rival that is better with a lower chance is shown not to be."""
+
+_LIKELY = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The state of an answer.
+
+    Attributes:
+        chosen: the measured setting to take; None: none can be recommended.
+        tied: settings that share the lead with it, itself included; empty: none.
+        chosen_by: what decides among these.
+    """
+
+    state: State
+    chosen: int | None = None
+    tied: tuple[int, ...] = ()
+    chosen_by: str = ""
+
+
+def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *, is_open: bool) -> Decision:
+    """Decide among the settings of a model.
+
+    Args:
+        is_open: a setting that cannot be judged may be the best.
+    """
+    measured = [index for index, one in enumerate(model.judged) if job_level(one, job, repeat=0.0)]
+    value = assessment.value
+    keeps = np.isfinite(value)
+    if float(keeps.any(axis=1).mean()) < 1 - criteria.confidence and not is_open:
+        return Decision(state="none")
+    if not measured:
+        return Decision(state="not settled")
+    best = _best_of(measured, assessment)
+    if float(keeps[:, best].mean()) < _LIKELY:
+        return Decision(state="not settled")  # it likely breaks a limit
+    rivals = [index for index in measured if index != best and _may_beat(value, index, best)]
+    group = [best, *rivals]
+    together = float(good_of(value)[:, group].any(axis=1).mean())
+    chosen, chosen_by = _chosen_among(group, model, assessment, job)
+    is_settled = together >= criteria.confidence and not is_open
+    state: State = ("tie" if rivals else "settled") if is_settled else "not settled"
+    return Decision(
+        state=state, chosen=chosen, tied=tuple(group) if rivals else (), chosen_by=chosen_by if rivals else ""
+    )
+
+
+def _best_of(measured: Sequence[int], assessment: Assessment) -> int:
+    """Choose the measured setting with the highest chance; of nearly equal ones, the best median."""
+    if assessment.leader in measured:
+        return assessment.leader
+    chances = assessment.chances[list(measured)]
+    near = [index for index, chance in zip(measured, chances, strict=True) if chance >= chances.max() - 0.02]
+    return min(near, key=lambda index: float(np.median(assessment.value[:, index])))
+
+
+def _may_beat(value: Floats, rival: int, leader: int) -> bool:
+    """Whether the rival is better than the leader in more draws than its interval leaves out.
+
+    Of draws in which both keep to the limits and are equal, half count.
+    """
+    own, others = value[:, rival], value[:, leader]
+    ahead = (own < others).mean() + ((own == others) & np.isfinite(own)).mean() / 2
+    return float(ahead) > SHOWN
+
+
+def _chosen_among(group: Sequence[int], model: Model, assessment: Assessment, job: Job) -> tuple[int, str]:
+    """Choose by shown cost, then by shown quality, then by shown time, then by the median of the objective.
+
+    A setting is left out by a criterion if the best one of the criterion is shown better.
+    """
+    left, chosen_by = list(group), []
+    log_usd = model.objective.log_usd
+    cost = assessment.log_seconds + log_usd
+
+    def narrow(name: str, kept: list[int]) -> None:
+        nonlocal left
+        if len(kept) < len(left):
+            left = kept
+            chosen_by.append(name)
+
+    priced = [one for one in left if np.isfinite(log_usd[one])]
+    if priced:
+        narrow("cost", [one for one in left if one not in priced or one in _least(priced, cost)])
+    if job.aim is not None:
+        narrow(job.aim.metric, _best_quality(left, model, job))
+    narrow("time", _least(left, assessment.log_seconds))
+    return _best_mean(left, model, assessment, job), ", then ".join(chosen_by)
+
+
+def _best_mean(among: Sequence[int], model: Model, assessment: Assessment, job: Job) -> int:
+    """Choose by the estimate itself: draws of a quality without an interval say nothing of it."""
+    medians = np.median(assessment.value[:, among], axis=0)
+    losses = [
+        loss_of(quality.estimate if quality else None, job.aim) or 0.0
+        for quality in (assumed_quality(model.judged[one], job) for one in among)
+    ]
+    is_by_quality = not (model.objective.time or model.objective.cost)
+    return among[int(np.argmin(losses if is_by_quality else medians))]
+
+
+def _least(among: Sequence[int], value: Floats) -> list[int]:
+    """Keep the settings that are not shown to lie above the one with the least median."""
+    best = among[int(np.median(value[:, among], axis=0).argmin())]
+    below = (value[:, [best]] < value[:, among]).mean(axis=0)
+    return [one for one, chance in zip(among, below, strict=True) if chance < 1 - SHOWN]
+
+
+def _best_quality(among: Sequence[int], model: Model, job: Job) -> list[int]:
+    """Keep the settings to which the best estimate is not shown better; all where a quality is unknown."""
+    aim = job.aim
+    known = {
+        one: quality for one in among if (quality := assumed_quality(model.judged[one], job)) is not None
+    }
+    if aim is None or len(known) < len(among):
+        return list(among)
+    sign = 1.0 if aim.higher_is_better else -1.0
+    best = max(known.values(), key=lambda quality: sign * quality.estimate)
+    return [
+        one
+        for one, quality in known.items()
+        if not shown_better(best, quality, higher_is_better=aim.higher_is_better)
+    ]
+
+
+def runner_up_of(
+    chosen: int, model: Model, assessment: Assessment, job: Job, criteria: Criteria, *, repeat: float
+) -> tuple[str, Spread | None]:
+    """Compare the choice with the next best measured setting, by cost if that is the goal, else by time."""
+    levels = {
+        index: level
+        for index, one in enumerate(model.judged)
+        if (level := job_level(one, job, repeat=repeat)) is not None
+    }
+    others = [index for index in levels if index != chosen]
+    others = [index for index in others if assessment.chances[index]] or others
+    if not others:
+        return "", None
+    other = min(others, key=lambda index: float(np.median(assessment.value[:, index])))
+    difference = levels[other].mean - levels[chosen].mean
+    if criteria.wish.goal == "cheapest":
+        difference += float(model.objective.log_usd[other] - model.objective.log_usd[chosen])
+    deviation = math.hypot(levels[other].deviation, levels[chosen].deviation)
+    return model.judged[other].label, Level(mean=difference, deviation=deviation).spread

@@ -1,0 +1,105 @@
+"""(a setting of a job, criteria) -> why it is not judged. Pure."""
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality, samples_to_target
+from orchestrator.core.price import Unpriced
+
+_NO_PRICE = "no price is known"
+
+
+def exclusion_of(candidate: CandidateSetting, job: Job, criteria: Criteria) -> ExcludedSetting | None:
+    """Explain why a setting cannot be judged; None: it can."""
+    if candidate.fatal:
+        return _excluded(candidate, candidate.fatal, "", may_be_best=False)
+    found = _of_measured(candidate, job) if candidate.runs else _of_unmeasured(candidate, job)
+    return found or _of_criteria(candidate, job, criteria)
+
+
+def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
+    if not candidate.quiet:
+        count = candidate.num_noisy
+        trials = "its only trial" if count == 1 else f"all of its {count:,} trials"
+        return _excluded(candidate, f"{trials} ran on a busy host", "it again on a quiet host")
+    if job.target is None:
+        return None
+    missed = sum(run.missed_target for run in candidate.quiet)
+    if missed:
+        trainings = counted(len(candidate.quiet), "training")
+        reason = f"{missed:,} of {trainings} did not reach {job.target.metric} {job.target.value:g}"
+        return _excluded(candidate, reason, "more steps", may_be_best=False)
+    if all(run.seconds_to_target is None for run in candidate.quiet):
+        return _excluded(candidate, "its trainings were resumed, so their time is not known", "it again")
+    return None
+
+
+def _of_unmeasured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
+    if candidate.num_failed:
+        return _excluded(candidate, f"{counted(candidate.num_failed, 'trial')} failed", "it again")
+    if candidate.num_missing and (candidate.prior is None or _has_measured_twin(candidate, job)):
+        return _excluded(candidate, "it was not measured yet", "it")
+    if candidate.prior is None:
+        if candidate.refusal is not None:
+            return _excluded(candidate, candidate.refusal.reason, candidate.refusal.to_measure)
+        return _excluded(candidate, "its step is not predicted", "it")
+    if job.target is not None and _twin_missed(candidate, job):
+        reason = (
+            f"no training at this precision and batch size reached {job.target.metric} {job.target.value:g}"
+        )
+        return _excluded(candidate, reason, "more steps of one that was measured")
+    known = samples_to_target(job) if job.target is not None else {}
+    if known and candidate.batch_size not in known:
+        reason = (
+            f"no training at batch {candidate.batch_size} reached {job.target.metric}" if job.target else ""
+        )
+        return _excluded(candidate, reason, "it")
+    return None
+
+
+def _twin_missed(candidate: CandidateSetting, job: Job) -> bool:
+    """Whether trainings that compute the same missed the target, and none reached it."""
+    alike = (candidate.precision, candidate.batch_size)
+    runs = [run for one in job.candidates if (one.precision, one.batch_size) == alike for run in one.quiet]
+    return any(run.missed_target for run in runs) and all(run.missed_target for run in runs)
+
+
+def _has_measured_twin(candidate: CandidateSetting, job: Job) -> bool:
+    """Whether another trainer was measured on the same hardware: predictions do not tell trainers apart."""
+    own = candidate.prior
+    return own is not None and any(
+        other.quiet
+        and other.prior is not None
+        and (other.prior.hardware, other.prior.batch_size) == (own.hardware, own.batch_size)
+        for other in job.candidates
+    )
+
+
+def _of_criteria(candidate: CandidateSetting, job: Job, criteria: Criteria) -> ExcludedSetting | None:
+    if criteria.needs_prices and (candidate.price is None or isinstance(candidate.price, Unpriced)):
+        reason = candidate.price.reason if candidate.price else _NO_PRICE
+        return _excluded(candidate, reason, "")
+    if criteria.needs_quality and assumed_quality(candidate, job) is None:
+        return _excluded(candidate, "its quality is not known", "it")
+    if criteria.wish.goal == "best" and not _trained_alike(job):
+        return _excluded(
+            candidate,
+            "settings trained on different numbers of samples, so their qualities do not compare",
+            "all settings with steps that make the samples equal",
+        )
+    return None
+
+
+def _trained_alike(job: Job) -> bool:
+    """Whether all runs trained on the same number of samples, or to the same target."""
+    samples = {run.samples for one in job.candidates for run in one.runs}
+    return job.target is not None or not samples or min(samples) >= AS_LONG * max(samples)
+
+
+def _excluded(
+    candidate: CandidateSetting, reason: str, to_measure: str, *, may_be_best: bool = True
+) -> ExcludedSetting:
+    return ExcludedSetting(
+        setting=candidate.label, reason=reason, to_measure=to_measure, may_be_best=may_be_best
+    )

@@ -1,0 +1,131 @@
+"""(state of an answer, settings) -> what would settle it, at what price, with which command. Pure."""
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting, NextStep, NextTrial, State
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+
+_ENOUGH_RUNS = 5
+_MOST_NAMES = 4
+_ITSELF = ("it", "it there", "this point", "the whole training")
+"""What an excluded setting names to be measured if it is the setting itself."""
+
+_COMMAND = "python -m orchestrator"
+_SECONDS_PER_HOUR = 3600
+
+
+def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Sequence[str]) -> str:
+    """Write the command that runs these settings and no others; several joined by `&&` where one cannot.
+
+    One command runs every combination of the values that it gives.
+
+    Args:
+        more: words that all of them get.
+    """
+    values: dict[str, dict[str, None]] = {}
+    for candidate in candidates:
+        for word in candidate.words:
+            key, _, value = word.partition("=")
+            values.setdefault(key, {})[value] = None
+    is_product = math.prod(map(len, values.values())) == len({one.words for one in candidates}) and all(
+        len(one.words) == len(values) for one in candidates
+    )
+    if not is_product:
+        return " && ".join(command_for([candidate], job, more=more) for candidate in candidates)
+    words = [f"{key}={','.join(found)}" for key, found in values.items()]
+    return shlex.join([*_COMMAND.split(), f"+sweep={job.sweep}", *words, *more])
+
+
+def next_step_of(
+    state: State,
+    job: Job,
+    excluded: Sequence[ExcludedSetting],
+    trials: Sequence[NextTrial],
+    *,
+    chosen: str | None,
+    tied: Sequence[str],
+    besides_seconds: float | None,
+    is_by_quality: bool,
+) -> NextStep | None:
+    """Choose what to do next; None: nothing needs to be done, or nothing is known to help."""
+    if state in ("settled", "none"):
+        return None
+    by_label = {one.label: one for one in job.candidates}
+    if state == "tie":
+        return _more_runs([by_label[label] for label in tied], job, of_seeds=is_by_quality)
+    open_ = [one for one in excluded if one.may_be_best]
+    unfinished = [by_label[one.setting] for one in open_ if by_label[one.setting].num_failed]
+    if unfinished:
+        return NextStep(why="run the command of this sweep again; the table Failed has what each trial needs")
+    missing = [by_label[one.setting] for one in open_ if by_label[one.setting].num_missing]
+    if missing:
+        names = "; ".join(one.label for one in missing[:_MOST_NAMES])
+        more = f" and {len(missing) - _MOST_NAMES:,} more" if len(missing) > _MOST_NAMES else ""
+        return NextStep(
+            why=f"run the rest of the sweep with the command that began it: {names}{more}",
+            command=command_for(missing, job, more=[]) if len(missing) <= _MOST_NAMES else "",
+        )
+    if trials:
+        first = trials[0]
+        return NextStep(
+            why=f"measure {first.setting} where its device is",
+            command=first.command,
+            usd=first.usd,
+            hours=first.hours,
+            price_marks=first.price_marks,
+            is_without_setup=besides_seconds is None,
+        )
+    noisy = [by_label[one.setting] for one in open_ if by_label[one.setting].num_noisy]
+    if noisy:
+        return _more_runs(noisy, job, of_seeds=False, why="measure again on a quiet host")
+    if not open_ and chosen:
+        return _more_runs([by_label[chosen]], job, of_seeds=is_by_quality, why="measure more repeats of it")
+    for one in open_:
+        to_do = f"measure {one.to_measure}" if one.to_measure else "give it a price"
+        itself = [by_label[one.setting]] if one.to_measure in _ITSELF else []
+        command = command_for(itself, job, more=[]) if itself else ""
+        return NextStep(why=f"{to_do} ({one.setting})", command=command)
+    return None
+
+
+def _more_runs(
+    candidates: Sequence[CandidateSetting], job: Job, *, of_seeds: bool, why: str = ""
+) -> NextStep:
+    """Ask for twice as many runs as there are, five at least, and tell what those that are missing take.
+
+    Args:
+        of_seeds: more seeds are asked for: repeats of one seed reach the same quality.
+    """
+    seeds = sorted({run.seed for one in candidates for run in one.runs})
+    if of_seeds:
+        count = max(_ENOUGH_RUNS, 2 * len(seeds))
+        seeds += [seed for seed in range(count + len(seeds)) if seed not in seeds][: count - len(seeds)]
+        repeats, told = 1, f"{counted(len(seeds), 'seed')}"
+    else:
+        most = max(len(one.runs) for one in candidates)
+        repeats = math.ceil(max(_ENOUGH_RUNS, 2 * most) / len(seeds))
+        told = counted(repeats, "repeat")
+    seed_word = f"seed={','.join(map(str, seeds))}"
+    missing = [(one, max(0, len(seeds) * repeats - len(one.runs))) for one in candidates]
+    seconds = {one.label: median(run.trial_seconds for run in one.runs) for one in candidates}
+    usd = math.fsum(count * one.billed_usd(seconds[one.label]) for one, count in missing)
+    return NextStep(
+        why=why or f"measure {told} of the tied settings",
+        command=command_for(
+            [replace(one, words=_without_seed(one.words)) for one in candidates],
+            job,
+            more=[seed_word, f"sweep.repeats={repeats}"],
+        ),
+        usd=None if math.isnan(usd) else usd,
+        hours=math.fsum(count * seconds[one.label] for one, count in missing) / _SECONDS_PER_HOUR,
+        price_marks=", ".join(dict.fromkeys(filter(None, (one.price_marks for one in candidates)))),
+    )
+
+
+def _without_seed(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for word in words if not word.startswith("seed="))

@@ -1,0 +1,51 @@
+"""(settings of one job, criteria) -> those that may be the best, where there are very many. Pure."""
+
+import math
+from collections.abc import Sequence
+
+from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.model import assumed_quality, least_log_seconds
+from orchestrator.core.estimate import ErrorModel
+
+MOST_SETTINGS = 500
+"""Of one job: the time of an assessment grows with the third power of their number."""
+
+_SECONDS_PER_HOUR = 3600
+
+
+def most_promising(
+    candidates: Sequence[CandidateSetting], job: Job, criteria: Criteria, errors: ErrorModel
+) -> tuple[list[CandidateSetting], list[ExcludedSetting]]:
+    """Keep the settings that are best if all that is uncertain turns out well, the measured ones first."""
+    if len(candidates) <= MOST_SETTINGS:
+        return list(candidates), []
+    time, cost, better = criteria.weights
+    wish = criteria.wish
+    most_seconds = math.inf if wish.deadline_hours is None else wish.deadline_hours * _SECONDS_PER_HOUR
+    most_usd = math.inf if wish.budget_usd is None else wish.budget_usd
+    floor = loss_of(wish.quality, job.aim)
+
+    def promise(candidate: CandidateSetting) -> tuple[bool, bool, float]:
+        quality = assumed_quality(candidate, job) if criteria.needs_quality or better else None
+        loss = loss_of(quality.estimate, job.aim) if quality else None
+        log_seconds = least_log_seconds(candidate, job, errors)
+        seconds, usd_per_second = math.exp(log_seconds), candidate.usd_per_second
+        breaks = (
+            seconds > most_seconds
+            or seconds * usd_per_second > most_usd
+            or (floor is not None and (loss is None or loss > floor))
+        )
+        log_usd = math.log(usd_per_second) if cost else 0.0
+        value = (time + cost) * log_seconds + cost * log_usd + better * (loss or 0.0)
+        return breaks, not candidate.quiet, value
+
+    ranked = sorted(candidates, key=promise)
+    reason = f"not among the {MOST_SETTINGS:,} most promising of {len(candidates):,} settings"
+    return ranked[:MOST_SETTINGS], [
+        ExcludedSetting(
+            setting=one.label, reason=reason, to_measure="fewer settings", may_be_best=not one.quiet
+        )
+        for one in ranked[MOST_SETTINGS:]
+    ]

@@ -1,0 +1,63 @@
+"""Why an answer is not settled, and what the comparison does not tell. Pure."""
+
+import math
+from collections.abc import Sequence
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting, RankedSetting, State
+from orchestrator.analysis.recommendation.answer.decide import SHOWN
+from orchestrator.analysis.recommendation.answer.summary import chance
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality
+
+_MOST_RIVALS = 4  # named in a sentence; the table has the others
+
+
+def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria) -> list[str]:
+    """Name what the comparison does not tell."""
+    caveats = []
+    if job.target is None and len({one.batch_size for one in judged}) > 1:
+        caveats.append(
+            "Batch sizes differ, and after equally many samples their qualities may differ too: "
+            "measure.target=workload compares the time to a quality."
+        )
+    longest = max((run.samples for one in judged for run in one.runs), default=0)
+    is_judged = criteria.weights[2] > 0 or criteria.wish.quality is not None
+    known = [quality for one in judged if (quality := assumed_quality(one, job)) is not None]
+    if is_judged and known and job.target is None and longest < AS_LONG * job.samples:
+        caveats.append(f"Quality was measured after {longest:,} samples at most, not at the end of the job.")
+    if criteria.wish.goal == "balanced" and any(math.isinf(quality.high - quality.low) for quality in known):
+        caveats.append(
+            "Quality is left out of the balance where no interval of it is known: more seeds give one."
+        )
+    return caveats
+
+
+def reasons_of(
+    state: State, standings: Sequence[RankedSetting], excluded: Sequence[ExcludedSetting]
+) -> list[str]:
+    """Say why an answer is not settled."""
+    if state in ("settled", "tie"):
+        return []
+    reasons = []
+    rivals = sorted(
+        (one for one in standings if one.provenance == "predicted" and one.chance >= SHOWN),
+        key=lambda one: -one.chance,
+    )
+    if rivals:
+        told = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
+        left = len(rivals) - _MOST_RIVALS
+        more = f" and {left:,} more" if left > 0 else ""
+        reasons.append(f"predicted, not measured, and with this chance as good as the best: {told}{more}")
+    by_reason: dict[str, int] = {}
+    for one in sorted(excluded, key=lambda one: not one.may_be_best):
+        by_reason[one.reason] = by_reason.get(one.reason, 0) + 1
+    reasons += [f"{counted(count, 'setting')} not judged: {reason}" for reason, count in by_reason.items()]
+    if not reasons and standings:
+        best = max(standings, key=lambda one: one.chance)
+        reasons.append(
+            f"the likeliest, {best.setting}, keeps to the limits and is within 5% of the best with a "
+            f"chance of {chance(best.chance)}"
+        )
+    return reasons

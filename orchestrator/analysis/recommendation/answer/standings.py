@@ -1,0 +1,88 @@
+"""(model and assessment of a job) -> its settings, ranked, by all that is known of them. Pure."""
+
+import math
+from statistics import fmean, stdev
+
+import numpy as np
+
+from orchestrator.analysis.predictions.forecasts import scaled
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting
+from orchestrator.analysis.recommendation.answer.pareto import with_front
+from orchestrator.analysis.recommendation.model.acquisition import Assessment
+from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.model import (
+    ONE_RUN_DEVIATION,
+    Model,
+    assumed_quality,
+    job_level,
+)
+from orchestrator.analysis.recommendation.model.posterior import Floats
+from orchestrator.core.estimate import ErrorModel
+from orchestrator.core.interval import Spread
+
+_MILLION = 1e6
+
+
+def standings_of(
+    model: Model, assessment: Assessment, job: Job, errors: ErrorModel, *, first: int | None
+) -> tuple[RankedSetting, ...]:
+    """Rank the settings of a model by their chance.
+
+    Args:
+        first: the setting that leads the list whatever its chance; None: no setting does.
+    """
+    order = sorted(
+        range(len(model.judged)),
+        key=lambda index: (
+            index != first,
+            -round(float(assessment.chances[index]), 2),
+            float(np.median(assessment.value[:, index])),
+        ),
+    )
+    return with_front([_standing(index, model, assessment, job, errors) for index in order], job.aim)
+
+
+def _standing(
+    index: int, model: Model, assessment: Assessment, job: Job, errors: ErrorModel
+) -> RankedSetting:
+    candidate = model.judged[index]
+    level = job_level(candidate, job, repeat=errors.repeat)
+    seconds = level.spread if level else _quantiles(assessment.log_seconds[:, index])
+    usd_per_second = candidate.usd_per_second
+    step = _step_of(index, model, errors)
+    usd = step.median * usd_per_second * _MILLION / candidate.batch_size
+    return RankedSetting(
+        setting=candidate.label,
+        provenance=candidate.provenance,
+        num_runs=len(candidate.runs),
+        num_noisy=candidate.num_noisy,
+        num_resumed=sum(run.is_resumed for run in candidate.runs),
+        low=step.low,
+        likely=step.median,
+        high=step.high,
+        usd_per_million_samples=None if math.isnan(usd) else usd,
+        price_marks=candidate.price_marks,
+        chance=float(assessment.chances[index]),
+        seconds=seconds,
+        usd=None if math.isnan(usd_per_second) else scaled(seconds, usd_per_second),
+        quality=assumed_quality(candidate, job) if candidate.runs else None,
+        quality_samples=max((run.samples for run in candidate.runs), default=0),
+    )
+
+
+def _quantiles(log_seconds: Floats) -> Spread:
+    low, middle, high = np.exp(np.quantile(log_seconds, (0.05, 0.5, 0.95))).tolist()
+    return Spread(median=middle, low=low, high=high)
+
+
+def _step_of(index: int, model: Model, errors: ErrorModel) -> Spread:
+    """Give the seconds of one further step: 90 of 100 measurements are to lie within."""
+    logs = [math.log(run.step_seconds) for run in model.judged[index].quiet]
+    if logs:
+        one_run = max(errors.repeat, stdev(logs)) if len(logs) > 1 else ONE_RUN_DEVIATION
+        mean, deviation = fmean(logs), one_run * math.sqrt(1 + 1 / len(logs))
+    else:
+        mean = float(model.steps.mean[index])
+        deviation = math.hypot(float(model.steps.deviation[index]), errors.repeat)
+    half = errors.quantile * deviation
+    return Spread(median=math.exp(mean), low=math.exp(mean - half), high=math.exp(mean + half))

@@ -1,0 +1,55 @@
+"""(a setting) -> the words of a command line that ask for it and for no other. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from orchestrator.analysis.measurements.setting import timing_options
+from orchestrator.core.trial_spec import Option, TimingSpec
+
+
+def words_of(
+    *,
+    workload: str,
+    workload_options: Mapping[str, Option],
+    data_source: str,
+    devices: tuple[str, ...],
+    precision: str,
+    trainer: str,
+    trainer_options: Mapping[str, Option],
+    num_workers: int,
+    global_batch_size: int,
+    steps: int,
+    seed: int,
+    timing: TimingSpec,
+) -> tuple[str, ...]:
+    """List `key=value` for everything that a sweep may vary, so that no axis of it is left open.
+
+    Args:
+        devices: one, or where they are not alike that of every worker.
+    """
+    one_kind = len(set(devices)) == 1
+    return (
+        f"workload={workload}",
+        *_options("workload", workload_options),
+        f"data.source={data_source}",
+        f"device={devices[0]}" if one_kind else f"devices={_value(devices)}",
+        *((f"num_workers={num_workers}",) if one_kind else ()),
+        f"precision={precision}",
+        f"trainer={trainer}",
+        *_options("trainer", trainer_options),
+        f"global_batch_size={global_batch_size}",
+        f"steps={steps}",
+        f"seed={seed}",
+        *_options("measure", timing_options(timing)),
+    )
+
+
+def _options(group: str, options: Mapping[str, Option]) -> Iterator[str]:
+    return (f"{group}.{name}={_value(options[name])}" for name in sorted(options))
+
+
+def _value(value: Option) -> str:
+    if isinstance(value, tuple):
+        return f"[{','.join(map(_value, value))}]"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,316 @@
+"""(records and plan of a sweep) -> its jobs, each with all settings that could train it. Pure."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from orchestrator.analysis.measurements.setting import DETAILS, Setting, label_of, setting_of, varying
+from orchestrator.analysis.recommendation.jobs.command import words_of
+from orchestrator.analysis.recommendation.jobs.length import JobLength, job_length
+from orchestrator.analysis.recommendation.jobs.settings_of_records import (
+    JobKey,
+    fatal_failures,
+    grouped,
+    is_failed_run,
+    is_fatal,
+    is_run,
+    job_key_of,
+    latest_price,
+    run_of,
+    setting_of_job,
+)
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.model import INDEPENDENT
+from orchestrator.core.estimate import Forecast, Refusal, StepPrior
+from orchestrator.core.objective import Wish
+from orchestrator.core.placement import Aim, Plan
+from orchestrator.core.result import TrialRecord, variables_of, versions_of
+from orchestrator.core.target import Target
+from orchestrator.core.trial_spec import TrialSpec, trial_id
+
+_OF_JOB = ("workload", "workload_options", "workload_version", "data")
+_OF_TRAINER = ("trainer", "trainer_options", "process_model", "trainer_version", "ran_with")
+_UNTOLD = (*_OF_JOB, "steps", "timing")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Found:
+    """What a sweep holds of one job."""
+
+    records: list[TrialRecord] = field(default_factory=list)
+    pending: list[TrialSpec] = field(default_factory=list)
+    forecasts: list[Forecast] = field(default_factory=list)
+
+    @property
+    def specs(self) -> list[TrialSpec]:
+        """Every trial of it."""
+        recorded = [record.spec for record in self.records]
+        return [*recorded, *self.pending, *(forecast.trial for forecast in self.forecasts)]
+
+
+def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, wish: Wish) -> tuple[Job, ...]:
+    """Collect the settings of every job of a sweep that was measured or predicted, in the order of the plan.
+
+    Args:
+        records: that stand, of trials of the plan.
+    """
+    jobs: dict[JobKey, _Found] = defaultdict(_Found)
+    known = {record.trial_id for record in records}
+    for record in records:
+        if is_run(record) or is_failed_run(record):
+            jobs[job_key_of(record.spec)].records.append(record)
+    for placement in plan.placements:
+        if placement.provenance == "measured" and placement.trains and placement.trial_id not in known:
+            jobs[job_key_of(placement.trial)].pending.append(placement.trial)
+    for forecast in plan.forecasts:
+        jobs[job_key_of(forecast.trial)].forecasts.append(forecast)
+    told = [setting_of(found.specs[0]) for found in jobs.values()]
+    where = ("workload", *varying(told, _OF_JOB[1:]))
+    return tuple(
+        _job_of(key, found, plan, wish, where=label_of(setting, where))
+        for (key, found), setting in zip(jobs.items(), told, strict=True)
+    )
+
+
+def _job_of(key: JobKey, found: _Found, plan: Plan, wish: Wish, *, where: str) -> Job:
+    workload, target_value = key[0], key[4]
+    aim = plan.aims.get(workload)
+    candidates = named(_candidates(found, aim, plan.step_priors))
+    target = None
+    if target_value is not None and aim is not None:
+        target = Target(metric=aim.metric, value=target_value, higher_is_better=aim.higher_is_better)
+    return job_from(
+        where=where,
+        sweep=plan.sweep,
+        aim=aim,
+        target=target,
+        candidates=candidates,
+        length=job_length(
+            plan.trainings.get(workload),
+            wish,
+            recorded_samples=[run.samples for one in candidates for run in one.runs]
+            or [spec.steps * spec.global_batch_size for spec in found.specs],
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unnamed:
+    """A candidate with the setting that its label is made of."""
+
+    setting: Setting
+    candidate: CandidateSetting
+
+
+def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list[Unnamed]:
+    """Make one candidate of all runs of a setting."""
+    found = []
+    for group in grouped(records).values():
+        runs = tuple(run for record in group if (run := run_of(record, aim)))
+        if runs:
+            spec, ran_with = group[0].spec, {**versions_of(group[0]), **variables_of(group[0])}
+            setting = replace(
+                setting_of_job(spec),
+                ran_with="; ".join(f"{name} {value}" for name, value in ran_with.items()),
+            )
+            candidate = unmeasured(spec)
+            found.append(
+                Unnamed(
+                    setting=setting,
+                    candidate=replace(candidate, runs=runs, price=latest_price(group)),
+                )
+            )
+    return found
+
+
+def unmeasured(spec: TrialSpec) -> CandidateSetting:
+    """Make a candidate about which nothing but its trial is known."""
+    return CandidateSetting(
+        label="",
+        precision=spec.precision,
+        batch_size=spec.global_batch_size,
+        steps=spec.steps,
+        words=words_of(
+            workload=spec.workload,
+            workload_options=spec.workload_options,
+            data_source=spec.data.partition(":")[0],
+            devices=spec.devices,
+            precision=spec.precision,
+            trainer=spec.trainer,
+            trainer_options=spec.trainer_options,
+            num_workers=spec.num_workers,
+            global_batch_size=spec.global_batch_size,
+            steps=spec.steps,
+            seed=spec.seed,
+            timing=spec.timing,
+        ),
+    )
+
+
+def named(found: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
+    """Name candidates by what tells them apart."""
+    settings = [one.setting for one in found]
+    told = varying(settings, [name for name in DETAILS if name not in (*_UNTOLD, "ran_with")])
+    if len({one.setting.host for one in found if one.setting.host}) < 2:
+        told = tuple(name for name in told if name != "host")
+    names = ("device", "trainer", "precision", *told)
+    labels = [label_of(one.setting, _names_of(one, names)) for one in found]
+    counts = Counter(labels)
+    return tuple(
+        replace(
+            one.candidate,
+            label=label if counts[label] == 1 else f"{label}, {_differing(one, label, found, labels)}",
+        )
+        for one, label in zip(found, labels, strict=True)
+    )
+
+
+def _names_of(one: Unnamed, names: Iterable[str]) -> list[str]:
+    """Fields to tell: predictions do not tell trainers apart."""
+    has_trainer = bool(one.setting.trainer)
+    return [name for name in names if has_trainer or name not in _OF_TRAINER]
+
+
+def _differing(one: Unnamed, label: str, found: Sequence[Unnamed], labels: Sequence[str]) -> str:
+    """Name the versions and variables that only this setting among those with its label ran with."""
+    alike = [other for other, others in zip(found, labels, strict=True) if others == label]
+    common = set.intersection(*(set(other.setting.ran_with.split("; ")) for other in alike))
+    return "; ".join(fact for fact in one.setting.ran_with.split("; ") if fact not in common)
+
+
+def _candidates(found: _Found, aim: Aim | None, priors: Mapping[str, StepPrior]) -> list[Unnamed]:
+    """Make candidates of settings with trials here, and of hardware that is absent."""
+    with_trials = candidates_of(found.records, found.pending, aim)
+    measured = {without_trainer(one.setting) for one in with_trials if one.candidate.runs}
+    tried = {replace(one.setting, ran_with="") for one in with_trials}
+    elsewhere = [one for one in found.forecasts if setting_of_job(one.trial) not in tried]
+    absent = [one for one in elsewhere if without_trainer(setting_of_job(one.trial)) not in measured]
+    unmeasured_trainers = candidates_of(  # predictions do not tell trainers apart
+        (), [one.trial for one in elsewhere if one not in absent], aim
+    )
+    prior_of = {
+        setting_of_job(spec): prior
+        for spec in found.specs
+        if (prior := priors.get(trial_id(replace(spec, repeat=0))))
+    }
+    known = [
+        replace(one, candidate=replace(one.candidate, prior=prior_of.get(replace(one.setting, ran_with=""))))
+        for one in (*with_trials, *unmeasured_trainers)
+    ]
+    return [*known, *_predicted(absent, priors)]
+
+
+def candidates_of(
+    records: Sequence[TrialRecord], pending: Sequence[TrialSpec], aim: Aim | None
+) -> list[Unnamed]:
+    """Make candidates of settings that were measured, failed, or have trials without a record."""
+    failed = [record for record in records if not is_run(record)]
+    failures: dict[Setting, list[TrialRecord]] = defaultdict(list)
+    for record in failed:
+        failures[setting_of_job(record.spec)].append(record)
+    missing = Counter(map(setting_of_job, pending))
+    candidates = measured_candidates(filter(is_run, records), aim)
+    measured = {replace(one.setting, ran_with="") for one in candidates}
+    specs = {setting_of_job(spec): spec for spec in (*(one.spec for one in failed), *pending)}
+    candidates += [
+        Unnamed(setting=bare, candidate=unmeasured(spec))
+        for bare, spec in specs.items()
+        if bare not in measured
+    ]
+
+    def completed(one: Unnamed) -> Unnamed:
+        bare = replace(one.setting, ran_with="")
+        of_setting = failures.get(bare, [])
+        candidate = replace(
+            one.candidate,
+            num_missing=missing[bare],
+            num_failed=sum(not is_fatal(record) for record in of_setting),
+            fatal=fatal_failures(of_setting, len(of_setting) + len(one.candidate.runs)),
+        )
+        return replace(one, candidate=candidate)
+
+    return list(map(completed, candidates))
+
+
+def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -> list[Unnamed]:
+    """Make one candidate of all trainers on the same hardware."""
+    found: dict[Setting, Unnamed] = {}
+    for forecast in forecasts:
+        bare = without_trainer(setting_of_job(forecast.trial))
+        refusal = _refusal_of(forecast)
+        prior = None if refusal else _prior_of(forecast, priors)
+        found.setdefault(
+            bare,
+            Unnamed(
+                setting=bare,
+                candidate=replace(
+                    unmeasured(forecast.trial),
+                    price=forecast.price,
+                    prior=prior,
+                    refusal=refusal,
+                ),
+            ),
+        )
+    return list(found.values())
+
+
+def without_trainer(setting: Setting) -> Setting:
+    """Name the hardware setting, whatever its trainer."""
+    return replace(setting, trainer="", trainer_options="", process_model="", trainer_version=0, ran_with="")
+
+
+def _refusal_of(forecast: Forecast) -> Refusal | None:
+    if forecast.num_phases > 1:
+        return in_phases(forecast.num_phases)
+    return forecast.step if isinstance(forecast.step, Refusal) else None
+
+
+def in_phases(count: int) -> Refusal:
+    """Explain why a predicted step tells nothing about a whole training in phases."""
+    return Refusal(
+        reason=f"it trains in {count} phases, and steps of the last alone are timed",
+        to_measure="the whole training",
+    )
+
+
+def _prior_of(forecast: Forecast, priors: Mapping[str, StepPrior]) -> StepPrior | None:
+    """Take the prior of the plan; plans that were stored without any have an estimate, which stands alone."""
+    trial, step = forecast.trial, forecast.step
+    if isinstance(step, Refusal):
+        return None
+    return priors.get(trial_id(replace(trial, repeat=0))) or StepPrior(
+        hardware=f"{trial.device_label} {trial.precision} {trial.num_workers} {trial.num_hosts}",
+        batch_size=trial.global_batch_size,
+        log_seconds=math.log(step.likely),
+        device=math.log(step.high / step.likely) / INDEPENDENT.quantile,
+        network=0.0,
+    )
+
+
+def job_from(
+    *,
+    where: str,
+    sweep: str,
+    aim: Aim | None,
+    target: Target | None,
+    candidates: tuple[CandidateSetting, ...],
+    length: JobLength,
+) -> Job:
+    """Put a job together, with its length in words."""
+    if target is None:
+        told = length.source
+    else:
+        told = f"a training until {target.metric} {target.value:g}"
+        where = f"{where} to {target.metric} {target.value:g}"
+        if not any(run.samples_to_target is not None for one in candidates for run in one.quiet):
+            told += f", which no training reached yet: compared on {length.source}"
+    return Job(
+        where=where,
+        sweep=sweep,
+        aim=aim,
+        target=target,
+        samples=length.samples,
+        length=told,
+        candidates=candidates,
+    )

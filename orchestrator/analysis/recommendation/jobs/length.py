@@ -1,0 +1,93 @@
+"""How many samples the job trains on that settings are compared by, and who says so. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.objective import MOST_SAMPLES, Wish
+from orchestrator.core.training import FullTraining
+
+_CURE = "give report.samples=N"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLength:
+    """The length of a job.
+
+    Attributes:
+        samples: that it trains on, all epochs together.
+        source: what makes it so long, in words.
+    """
+
+    samples: int
+    source: str
+
+
+def job_length(training: FullTraining | None, wish: Wish, *, recorded_samples: Sequence[int]) -> JobLength:
+    """As long as the user asks, else as the workload declares, else as the longest recorded training.
+
+    Args:
+        training: of the job's workload; None where its plan tells of none.
+        recorded_samples: that each recorded setting of the job trained on, one at least.
+
+    Raises:
+        ConfigError: epochs of nobody knows how many samples, or too many samples.
+    """
+    return _asked(training, wish) or _declared(training) or _longest(training, recorded_samples)
+
+
+def check_lengths(trainings: Mapping[str, FullTraining], wish: Wish) -> None:
+    """Raises ConfigError, before anything is run, where `job_length` would for one of the workloads."""
+    for workload, training in trainings.items():
+        try:
+            _asked(training, wish) or _declared(training)
+        except ConfigError as error:
+            raise ConfigError(f"workload {workload!r}: {error}") from error
+
+
+def _asked(training: FullTraining | None, wish: Wish) -> JobLength | None:
+    if wish.samples is not None:
+        source = f"{counted(wish.samples, 'sample')}, as `report.samples` asks"
+        return JobLength(samples=wish.samples, source=source)
+    if wish.epochs is None:
+        return None
+    if training is None or training.train_samples is None:
+        raise ConfigError(
+            f"report.epochs={wish.epochs:g} needs the number of training samples, and the data set declares "
+            f"no train_samples; {_CURE}"
+        )
+    return _of_epochs(wish.epochs, training.train_samples, said_by="as `report.epochs` asks")
+
+
+def _declared(training: FullTraining | None) -> JobLength | None:
+    if training is None or training.epochs is None or training.train_samples is None:
+        return None
+    return _of_epochs(training.epochs, training.train_samples, said_by="as the workload declares")
+
+
+def _of_epochs(epochs: float, train_samples: int, *, said_by: str) -> JobLength:
+    noun = "epoch" if epochs == 1 else "epochs"
+    source = f"{epochs:,g} {noun} x {counted(train_samples, 'sample')}, {said_by}"
+    samples = max(1, round(Fraction(epochs) * train_samples))
+    if samples > MOST_SAMPLES:
+        raise ConfigError(f"{source}: a job has at most {MOST_SAMPLES:,} samples; {_CURE}")
+    return JobLength(samples=samples, source=source)
+
+
+def _longest(training: FullTraining | None, recorded_samples: Sequence[int]) -> JobLength:
+    samples = max(recorded_samples)
+    return JobLength(
+        samples=samples,
+        source=f"{counted(samples, 'sample')}, the longest recorded training: {_undeclared(training)}; "
+        "`report.samples=N` sets another length",
+    )
+
+
+def _undeclared(training: FullTraining | None) -> str:
+    if training is None:
+        return "the plan tells of no full training"
+    if training.epochs is None:
+        return "the workload declares no epochs"
+    return "the data set declares no train_samples"

@@ -1,0 +1,119 @@
+"""Records of trials -> the measured settings of jobs. Seeds and repeats are runs of one setting. Pure."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.setting import Setting, setting_of
+from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.recommendation.model.candidate import Run
+from orchestrator.core.errors import FailureKind
+from orchestrator.core.placement import Aim
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
+from orchestrator.core.trial_spec import TrialSpec
+
+FATAL: tuple[FailureKind, ...] = ("diverged", "oom")
+"""Failures that show that a setting cannot train its job."""
+
+JobKey = tuple[str, str, int, str, float | None]
+"""Workload, its options and version, data, target: what is trained, however."""
+
+
+def job_key_of(spec: TrialSpec) -> JobKey:
+    """Name the job that a trial is a setting of."""
+    setting = setting_of(spec)
+    target = spec.timing.target
+    return (
+        setting.workload,
+        setting.workload_options,
+        setting.workload_version,
+        setting.data,
+        None if target is None or isinstance(target, str) else float(target),
+    )
+
+
+def setting_of_job(spec: TrialSpec) -> Setting:
+    """Name the setting that a trial is a run of: length and timing protocol are not part of it."""
+    return replace(setting_of(spec), steps=0, timing="")
+
+
+def identity_of(record: TrialRecord) -> Hashable:
+    """Tell settings apart: trials that ran with other versions or variables are never one setting."""
+    ran_with = (tuple(facts(record).items()) for facts in (versions_of, variables_of))
+    return (setting_of_job(record.spec), *ran_with)
+
+
+def is_run(record: TrialRecord) -> bool:
+    """Whether something was trained on the device that was asked for."""
+    return record.provenance == "measured" and record.result is not None and record.placement.trains
+
+
+def is_failed_run(record: TrialRecord) -> bool:
+    """Tell whether a training failed on the device that was asked for."""
+    return record.provenance == "measured" and record.failure is not None and record.placement.trains
+
+
+def is_fatal(record: TrialRecord) -> bool:
+    """Tell whether the failure shows that the setting cannot train its job."""
+    return record.failure is not None and record.failure.kind in FATAL
+
+
+def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
+    """Read off a record what tells the time of a longer training; None: nothing was timed."""
+    result = record.result
+    step = _step_seconds(result) if result else None
+    if result is None or not step:
+        return None
+    quality = result.quality.get(aim.metric) if aim else None
+    pursuit = result.pursuit
+    reached = pursuit.reached if pursuit else None
+    to_target = None
+    if reached and pursuit and not result.resumed_from_step:
+        to_target = result.launch_seconds + reached.training_seconds + pursuit.evaluation_seconds
+    return Run(
+        fixed_seconds=result.launch_seconds + max(0.0, result.first_step_seconds - step),
+        step_seconds=step,
+        samples=result.samples,
+        missed_target=pursuit is not None and reached is None,
+        seconds_to_target=to_target,
+        samples_to_target=reached.steps * record.spec.global_batch_size if reached else None,
+        quality=quality if quality is not None and math.isfinite(quality) else None,
+        held_out_samples=result.held_out_samples,
+        seed=record.spec.seed,
+        trial_seconds=record.seconds,
+        is_noisy=noise_of(record) != "",
+        is_resumed=result.resumed_from_step > 0,
+    )
+
+
+def _step_seconds(result: TrainResult) -> float | None:
+    """Steady step; of a training in phases the mean of all steps after the first, as their lengths differ."""
+    steady = step_seconds_of(result)
+    if steady is not None and len(result.phase_seconds) <= 1:
+        return steady.median
+    steps = result.steps - result.resumed_from_step - 1
+    later = result.training_seconds - result.first_step_seconds
+    return later / steps if steps > 0 and later > 0 else None
+
+
+def latest_price(records: Iterable[TrialRecord]) -> Price | Unpriced | None:
+    """Take the price that the newest of these records was kept with."""
+    return max(records, key=lambda record: record.ended_at).price
+
+
+def fatal_failures(failed: Sequence[TrialRecord], num_trials: int) -> str:
+    """Name failures that exclude a setting: `diverged in 1 of 3 trials`; empty: there are none."""
+    kinds = Counter(record.failure.kind for record in failed if record.failure)
+    told = [f"{kind} in {kinds[kind]:,} of {num_trials:,} trials" for kind in FATAL if kinds[kind]]
+    return ", ".join(told)
+
+
+def grouped(records: Iterable[TrialRecord]) -> dict[Hashable, list[TrialRecord]]:
+    """Group runs by their setting."""
+    groups: dict[Hashable, list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        groups[identity_of(record)].append(record)
+    return groups

@@ -1,0 +1,132 @@
+"""One job and the settings that could train it, measured or not."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.analysis.metrics.cost import marks_of
+from orchestrator.core.estimate import Refusal, StepPrior
+from orchestrator.core.placement import Aim
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.target import Target
+
+_SECONDS_PER_HOUR = 3600
+
+Provenance = Literal["measured", "predicted"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One measured training, as far as it tells the time of a longer one.
+
+    Attributes:
+        fixed_seconds: launch, and the part of the first step that exceeds a steady one: tracing, compiling.
+        step_seconds: a steady step; of a training in phases, the mean over all of its steps.
+        samples: that it trained on.
+        missed_target: it ended before the target was reached.
+        seconds_to_target, samples_to_target: launch, training and evaluations until the target was found
+            reached, and the samples trained until then; None: not reached, not known of a resumed run, or the
+            job has no target.
+        quality: on held-out data at its end, of the metric that counts; None: not measured.
+        trial_seconds: of the whole attempt.
+        is_noisy: something else disturbed it, as its record tells.
+        is_resumed: it went on from a checkpoint.
+    """
+
+    fixed_seconds: float
+    step_seconds: float
+    samples: int
+    seconds_to_target: float | None
+    samples_to_target: int | None
+    quality: float | None
+    held_out_samples: int | None
+    seed: int
+    trial_seconds: float
+    is_noisy: bool
+    is_resumed: bool = False
+    missed_target: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSetting:
+    """A setting that could train a job: device, workers, trainer, precision and batch size.
+
+    Attributes:
+        batch_size: samples of a step, all replicas together.
+        steps: optimizer steps of one trial in the sweep.
+        words: of a command line that asks for this setting: `device=t4`.
+        runs: measured trainings; empty: none.
+        prior: step time as predicted before the workload was measured; None: not predicted.
+        refusal: why nothing can be said of a setting without runs.
+        price: None where nobody looked one up.
+        num_missing: trials of the plan that have no record.
+        num_failed: trials that failed and may succeed another time.
+        fatal: why the setting cannot train the job, as its trials showed: `diverged in 1 of 3 trials`; empty:
+            nothing showed that.
+    """
+
+    label: str
+    precision: str
+    batch_size: int
+    steps: int
+    words: tuple[str, ...] = ()
+    runs: tuple[Run, ...] = ()
+    prior: StepPrior | None = None
+    refusal: Refusal | None = None
+    price: Price | Unpriced | None = None
+    num_missing: int = 0
+    num_failed: int = 0
+    fatal: str = ""
+
+    @property
+    def quiet(self) -> tuple[Run, ...]:
+        """Runs that nothing else disturbed: these alone decide."""
+        return tuple(run for run in self.runs if not run.is_noisy)
+
+    @property
+    def num_noisy(self) -> int:
+        """Runs that something else disturbed."""
+        return len(self.runs) - len(self.quiet)
+
+    @property
+    def provenance(self) -> Provenance:
+        """How its time is known."""
+        return "measured" if self.quiet else "predicted"
+
+    @property
+    def usd_per_second(self) -> float:
+        """NaN: no price is known."""
+        return self.price.usd_per_hour / _SECONDS_PER_HOUR if isinstance(self.price, Price) else math.nan
+
+    @property
+    def price_marks(self) -> str:
+        """`hypothetical, old`."""
+        return ", ".join(marks_of(self.price)) if isinstance(self.price, Price) else ""
+
+    def billed_usd(self, seconds: float) -> float:
+        """Compute the bill of an attempt; NaN: no price is known."""
+        if not isinstance(self.price, Price):
+            return math.nan
+        return self.usd_per_second * self.price.billed_seconds(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A training that somebody wants done: a workload on data, for a number of samples or to a target.
+
+    Attributes:
+        where: workload and data in words.
+        sweep: whose settings these are.
+        aim: the quality that counts; None: unknown.
+        target: the training ends there; None: after `samples`.
+        samples: length of the training, equal for all settings.
+        length: where that number comes from, in words.
+    """
+
+    where: str
+    sweep: str
+    aim: Aim | None
+    target: Target | None
+    samples: int
+    length: str
+    candidates: tuple[CandidateSetting, ...]

@@ -1,0 +1,270 @@
+"""(candidates of a job, criteria) -> posterior of their times and the objective to minimise. Pure.
+
+A measured setting is one column of the posterior: the mean logarithm of the seconds of the job, over quiet
+runs. A setting that was not measured is another: the logarithm of its step, as predicted and then conditioned
+on the measured steps of the same workload. Its fixed part is that of the measured settings, uncertain by a
+factor of 3.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, stdev
+
+import numpy as np
+
+from orchestrator.analysis.metrics.quality import Interval, quality_interval
+from orchestrator.analysis.metrics.student import Z_95, t_95
+from orchestrator.analysis.recommendation.model.acquisition import NUM_DRAWS, ScalarObjective
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
+from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior, posterior_of
+from orchestrator.core.estimate import ErrorCorrelation, ErrorModel
+from orchestrator.core.interval import Spread
+
+INDEPENDENT = ErrorModel(
+    correlation=ErrorCorrelation(devices=0.0, doublings=1.0), repeat=0.0256, quantile=1.72
+)
+"""For plans that were stored without an error model: no measurement corrects the prediction of another
+setting. `repeat` and `quantile` are those of `orchestrator/predict/step_time/data/default_models.json`."""
+
+ONE_RUN_DEVIATION = 0.15
+"""Deviation of the logarithm of one run where no repeat tells it. It is an assumption, not a measurement: six
+times the deviation of published GPU repeats (`repeat` above)."""
+
+AS_LONG = 0.99
+"""Share of the samples from which on two trainings count as equally long."""
+
+_FIXED_DEVIATION = math.log(3.0)
+_SECONDS_PER_HOUR = 3600
+_SEED = 2
+_UNKNOWN_DEVIATION = 10.0  # of a quality whose spread is unknown, over its size: no difference is shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A normal logarithm.
+
+    Attributes:
+        mean, deviation: of the mean itself.
+    """
+
+    mean: float
+    deviation: float
+
+    @property
+    def spread(self) -> Spread:
+        """Its exponential with the 95% interval."""
+        half = Z_95 * self.deviation
+        return Spread(
+            median=math.exp(self.mean), low=math.exp(self.mean - half), high=math.exp(self.mean + half)
+        )
+
+
+def level_of(seconds: Sequence[float], *, repeat: float) -> Level:
+    """Take the mean logarithm of runs, with the deviation that gives Student's 95% interval.
+
+    Args:
+        seconds: of every run, at least one.
+        repeat: least deviation of one run: few runs may agree by chance.
+    """
+    logs = [math.log(one) for one in seconds]
+    if len(logs) == 1:
+        return Level(mean=logs[0], deviation=ONE_RUN_DEVIATION)
+    one_run = max(repeat, stdev(logs) * t_95(len(logs) - 1) / Z_95)
+    return Level(mean=fmean(logs), deviation=one_run / math.sqrt(len(logs)))
+
+
+def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
+    """Compute the seconds of the job if it went like this run; None: unknown, or the target was missed."""
+    if job.target is not None:
+        return run.seconds_to_target
+    return run.fixed_seconds + job.samples / batch_size * run.step_seconds
+
+
+def job_level(candidate: CandidateSetting, job: Job, *, repeat: float) -> Level | None:
+    """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target."""
+    seconds = [seconds_of(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
+    known = [one for one in seconds if one is not None]
+    if not known or any(run.missed_target for run in candidate.quiet if job.target is not None):
+        return None
+    return level_of(known, repeat=repeat)
+
+
+def least_log_seconds(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> float:
+    """Compute the logarithm of the seconds of the job, three deviations below its mean."""
+    level = job_level(candidate, job, repeat=errors.repeat)
+    if level is not None:
+        return level.mean - 3 * level.deviation
+    prior = candidate.prior
+    assert prior is not None, "a setting that is judged was measured or predicted"
+    log_steps = math.log(job.samples / candidate.batch_size)
+    return prior.log_seconds + log_steps - 3 * math.hypot(prior.device, prior.network)
+
+
+def samples_to_target(job: Job) -> Mapping[int, float]:
+    """Batch size -> samples until the target, the median over measured runs that reached it."""
+    samples: dict[int, list[int]] = {}
+    for candidate in job.candidates:
+        for run in candidate.quiet:
+            if run.samples_to_target is not None:
+                samples.setdefault(candidate.batch_size, []).append(run.samples_to_target)
+    return {batch_size: median(found) for batch_size, found in samples.items()}
+
+
+def quality_of(candidate: CandidateSetting, job: Job) -> Interval | None:
+    """Compute the quality of the longest runs over seeds, with its 95% interval; None: not known.
+
+    Repeats of a seed count once.
+    """
+    known = [run for run in candidate.runs if run.quality is not None]
+    if job.aim is None or not known:
+        return None
+    longest = max(run.samples for run in known)
+    of_seeds: dict[int, list[float]] = {}
+    sizes = []
+    for run in known:
+        if run.quality is not None and run.samples >= AS_LONG * longest:
+            of_seeds.setdefault(run.seed, []).append(run.quality)
+            sizes += [] if run.held_out_samples is None else [run.held_out_samples]
+    return quality_interval(
+        [median(values) for values in of_seeds.values()],
+        metric=job.aim.metric,
+        held_out_samples=min(sizes, default=None),
+    )
+
+
+def assumed_quality(candidate: CandidateSetting, job: Job) -> Interval | None:
+    """Take the quality of a measured setting with the same precision and batch size for one that was not.
+
+    Devices and trainers compute the same function; precision and batch size change what is learned.
+    """
+    if candidate.runs:
+        return quality_of(candidate, job)
+    alike = (candidate.precision, candidate.batch_size)
+    twins = (one for one in job.candidates if one.runs and (one.precision, one.batch_size) == alike)
+    return next(filter(None, (quality_of(twin, job) for twin in twins)), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Model:
+    """The judged settings of a job as the acquisition functions need them.
+
+    Attributes:
+        judged: settings in the order of the columns.
+        steps: posterior of the logarithms of their step seconds, of measured ones of their job seconds.
+    """
+
+    judged: tuple[CandidateSetting, ...]
+    steps: GaussianPosterior
+    objective: ScalarObjective
+
+
+def model_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, errors: ErrorModel) -> Model:
+    """Join measurements and predictions of settings that can be judged."""
+    conditioned = _conditioned(judged, job, errors)
+    levels = [job_level(candidate, job, repeat=errors.repeat) for candidate in judged]
+    mean, covariance = conditioned.mean.copy(), conditioned.covariance.copy()
+    for index, level in enumerate(levels):
+        if level is not None:
+            covariance[index, :] = covariance[:, index] = 0.0
+            mean[index], covariance[index, index] = level.mean, level.deviation**2
+    is_measured = np.array([level is not None for level in levels])
+    time, cost, quality = criteria.weights
+    if quality < 1 and not any(assumed_quality(candidate, job) for candidate in judged):
+        time, cost, quality = time / (time + cost), cost / (time + cost), 0.0  # nobody measured a quality
+    wish = criteria.wish
+    return Model(
+        judged=tuple(judged),
+        steps=GaussianPosterior(mean=mean, covariance=covariance),
+        objective=ScalarObjective(
+            time=time,
+            cost=cost,
+            log_fixed=_log_fixed(judged, is_measured),
+            log_steps=np.where(is_measured, 0.0, _log_steps(judged, job)),
+            log_usd=np.log([candidate.usd_per_second for candidate in judged]),
+            quality_loss=_quality_loss(judged, job, criteria, weight=quality),
+            log_most_seconds=_log(wish.deadline_hours, factor=_SECONDS_PER_HOUR),
+            log_most_usd=_log(wish.budget_usd),
+        ),
+    )
+
+
+def _log(limit: float | None, *, factor: float = 1.0) -> float:
+    return math.inf if limit is None else math.log(limit * factor)
+
+
+def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorModel) -> GaussianPosterior:
+    """Condition predicted steps on the measured ones of the workload, of equal hardware on the fastest.
+
+    Settings that cannot be judged were measured all the same.
+    """
+    judged_labels = {one.label for one in judged}
+    evidence = [one for one in job.candidates if one.quiet and one.label not in judged_labels]
+    known = [(one, one.prior) for one in (*judged, *evidence) if one.prior is not None]
+    rows = [row for row, one in enumerate(judged) if one.prior is not None]
+    mean, covariance = np.zeros(len(judged)), np.zeros((len(judged), len(judged)))
+    if not known:
+        return GaussianPosterior(mean=mean, covariance=covariance)
+    measured: dict[tuple[str, int], tuple[int, Level]] = {}
+    for index, (one, prior) in enumerate(known):
+        if one.quiet:
+            level = level_of([run.step_seconds for run in one.quiet], repeat=errors.repeat)
+            key = (prior.hardware, prior.batch_size)
+            if key not in measured or level.mean < measured[key][1].mean:
+                measured[key] = (index, level)
+    posterior = posterior_of([prior for _, prior in known], errors.correlation)
+    if measured:
+        posterior = posterior.given(
+            {index: level.mean for index, level in measured.values()},
+            deviation=[level.deviation for _, level in measured.values()],
+        )
+    count = len(rows)
+    mean[rows] = posterior.mean[:count]
+    covariance[np.ix_(rows, rows)] = posterior.covariance[:count, :count]
+    return GaussianPosterior(mean=mean, covariance=covariance)
+
+
+def _log_fixed(judged: Sequence[CandidateSetting], is_measured: Floats) -> Floats:
+    """[draw, setting]: -inf for measured settings, whose column is the whole job."""
+    fixed = [run.fixed_seconds for candidate in judged for run in candidate.quiet if run.fixed_seconds > 0]
+    if not fixed or is_measured.all():
+        return np.full(len(judged), -np.inf)
+    normal = np.random.default_rng(_SEED).standard_normal((NUM_DRAWS, len(judged)))
+    drawn: Floats = math.log(median(fixed)) + _FIXED_DEVIATION * normal
+    return np.where(is_measured, -np.inf, drawn)
+
+
+def _log_steps(judged: Sequence[CandidateSetting], job: Job) -> Floats:
+    to_target = samples_to_target(job) if job.target is not None else {}
+    return np.log(
+        [to_target.get(candidate.batch_size, job.samples) / candidate.batch_size for candidate in judged]
+    )
+
+
+def _quality_loss(
+    judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, *, weight: float
+) -> Floats:
+    """[draw, setting] shortfall over the size of the best quality; infinite where it is below the floor."""
+    qualities = [assumed_quality(candidate, job) for candidate in judged]
+    known = [quality for quality in qualities if quality is not None]
+    if not known or job.aim is None or not (weight or criteria.wish.quality is not None):
+        return np.zeros(len(judged))
+    size = max(abs(quality.estimate) for quality in known) or 1.0
+    middle = median(quality.estimate for quality in known)
+    estimates = np.array([middle if quality is None else quality.estimate for quality in qualities])
+    widths = np.array([math.inf if quality is None else quality.high - quality.low for quality in qualities])
+    is_bounded = np.isfinite(widths)
+    deviations = np.where(is_bounded, widths / 2 / Z_95, 0.0)
+    compared = np.where(is_bounded, estimates, middle)  # without an interval no difference is shown
+    if criteria.wish.goal == "best":
+        compared, deviations = estimates, np.where(is_bounded, deviations, _UNKNOWN_DEVIATION * size)
+    sign = -1.0 if job.aim.higher_is_better else 1.0
+    loss: Floats = np.broadcast_to(np.zeros(len(judged)), (NUM_DRAWS, len(judged)))
+    if weight:
+        normal = np.random.default_rng(_SEED + 1).standard_normal((NUM_DRAWS, len(judged)))
+        loss = weight * sign * (compared + deviations * normal) / size
+    floor = loss_of(criteria.wish.quality, job.aim)
+    if floor is not None:
+        loss = np.where(sign * estimates <= floor, loss, np.inf)
+    return loss

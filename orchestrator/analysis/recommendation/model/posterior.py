@@ -1,0 +1,83 @@
+"""Joint normal beliefs about the logarithms of step times of one job's settings. Pure.
+
+log(measured / estimate) is normal. It is the sum of two errors:
+
+- the error of the hardware, with deviation d, the same at every batch size;
+- the error of this network on that hardware, with deviation w. It correlates between two devices (r) and
+  between batch sizes b and c that are l doublings apart:
+
+    covariance = d d' [same hardware] + w w' (1 if same hardware else r) exp(-|log2(b / c)| / l)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.core.estimate import ErrorCorrelation, StepPrior
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GaussianPosterior:
+    """Normal logarithms of step seconds.
+
+    Attributes:
+        mean: [setting].
+        covariance: [setting, setting].
+    """
+
+    mean: Floats
+    covariance: Floats
+
+    @property
+    def deviation(self) -> Floats:
+        """Standard deviation of every setting."""
+        deviation: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return deviation
+
+    def given(
+        self, log_seconds: Mapping[int, float], *, deviation: float | Sequence[float]
+    ) -> "GaussianPosterior":
+        """Condition on measured settings.
+
+        Args:
+            log_seconds: setting -> measured logarithm of its step seconds.
+            deviation: standard error of these logarithms: one for all, or one for each.
+        """
+        rows = list(log_seconds)
+        noise = np.broadcast_to(np.square(deviation), len(rows))
+        measured = self.covariance[np.ix_(rows, rows)] + np.diag(noise)
+        weights = np.linalg.solve(measured, self.covariance[rows])
+        surprise = np.array(list(log_seconds.values())) - self.mean[rows]
+        return GaussianPosterior(
+            mean=self.mean + surprise @ weights,
+            covariance=self.covariance - self.covariance[:, rows] @ weights,
+        )
+
+    def draws(self, count: int, *, seed: int) -> Floats:
+        """Draw [draw, setting] logarithms."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        # The symmetric root: signs and order of eigenvectors differ between libraries, and it does not.
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # rounding leaves values below 0
+        normal = np.random.default_rng(seed).standard_normal((count, len(values)))
+        drawn: Floats = self.mean + normal @ root.T
+        return drawn
+
+
+def posterior_of(priors: Sequence[StepPrior], correlation: ErrorCorrelation) -> GaussianPosterior:
+    """Join the priors of all settings of a job, before any of them was measured."""
+    numbers = {name: index for index, name in enumerate(dict.fromkeys(prior.hardware for prior in priors))}
+    hardware = np.array([numbers[prior.hardware] for prior in priors])
+    is_same = np.equal.outer(hardware, hardware)
+    doublings = np.log2([prior.batch_size for prior in priors])
+    near = np.exp(-np.abs(np.subtract.outer(doublings, doublings)) / correlation.doublings)
+    device = np.array([prior.device for prior in priors])
+    network = np.array([prior.network for prior in priors])
+    return GaussianPosterior(
+        mean=np.array([prior.log_seconds for prior in priors]),
+        covariance=is_same * np.outer(device, device)
+        + np.where(is_same, 1.0, correlation.devices) * near * np.outer(network, network),
+    )

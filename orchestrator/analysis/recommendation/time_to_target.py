@@ -1,0 +1,203 @@
+"""Trainings to a target -> how long each setting took, over its seeds and repeats, and each seed."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from orchestrator.analysis.formatting import (
+    UNKNOWN,
+    Number,
+    counted,
+    counted_marks,
+    data_name,
+    number,
+    spread,
+)
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.setting import DETAILS, Setting, setting_of, varying
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.interval import Spread
+from orchestrator.core.result import TrialRecord, variables_of, versions_of
+from orchestrator.core.target import Pursuit, Target
+
+_NOT_REACHED = "not reached"
+_NAMED = {"workload": "workload", "device": "device", "trainer": "trainer", "precision": "precision"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToTarget:
+    """The trainings of one setting to one target.
+
+    Attributes:
+        setting: what they share.
+        pursuits: of each training.
+        seeds: of each training.
+        num_noisy: trainings that something else disturbed, as their records tell.
+        num_resumed: trainings that went on from a checkpoint.
+    """
+
+    setting: Setting
+    target: Target
+    pursuits: tuple[Pursuit, ...]
+    seeds: tuple[int, ...]
+    num_noisy: int
+    num_resumed: int
+
+    @property
+    def num_reached(self) -> int:
+        """Trainings that came to the target."""
+        return sum(each.reached is not None for each in self.pursuits)
+
+    @property
+    def seconds(self) -> Spread:
+        """Training seconds to the target: median and range; infinite for a training that did not reach it."""
+        return _seconds_of(self.pursuits)
+
+    @property
+    def seconds_by_seed(self) -> dict[int, Spread]:
+        """Likewise of the trainings of each seed, the smallest seed first."""
+        return {
+            seed: _seconds_of(one for one, own in zip(self.pursuits, self.seeds, strict=True) if own == seed)
+            for seed in sorted(set(self.seeds))
+        }
+
+    @property
+    def steps(self) -> Spread:
+        """Optimizer steps to the target, likewise."""
+        return _over(each.reached.steps if each.reached else math.inf for each in self.pursuits)
+
+
+def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
+    """Every setting that was measured with a target: what is alike together, and of that the fastest first.
+
+    Trials that ran with other versions or variables are never one setting.
+    """
+    alike: dict[tuple[object, ...], list[tuple[TrialRecord, Pursuit]]] = defaultdict(list)
+    for each in records:
+        if each.provenance == "measured" and each.result and each.result.pursuit:
+            pursuit = each.result.pursuit
+            alike[*_identity_of(each), pursuit.target].append((each, pursuit))
+    return tuple(sorted(map(_one_of, alike.values()), key=_order_of))
+
+
+def _identity_of(record: TrialRecord) -> tuple[object, ...]:
+    return (
+        setting_of(record.spec),
+        *(tuple(each(record).items()) for each in (versions_of, variables_of)),
+    )
+
+
+def _one_of(found: Sequence[tuple[TrialRecord, Pursuit]]) -> ToTarget:
+    first, pursuit = found[0]
+    facts = {**versions_of(first), **variables_of(first)}
+    ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
+    return ToTarget(
+        setting=replace(setting_of(first.spec), ran_with=ran_with),
+        target=pursuit.target,
+        pursuits=tuple(each for _, each in found),
+        seeds=tuple(record.spec.seed for record, _ in found),
+        num_noisy=sum(noise_of(record) != "" for record, _ in found),
+        num_resumed=sum(bool(each.result and each.result.resumed_from_step) for each, _ in found),
+    )
+
+
+def _order_of(each: ToTarget) -> tuple[object, ...]:
+    setting = each.setting
+    return (setting.workload, setting.workload_options, setting.data, each.target.value, each.seconds.median)
+
+
+def target_table(found: Sequence[ToTarget]) -> Table:
+    """One row per setting: how many of its trainings came to the target, and how soon."""
+    settings = [each.setting for each in found]
+    details = [name for name in DETAILS if name != "ran_with" or _only_versions_tell(settings)]
+    named = {**_NAMED, **{name: DETAILS[name] for name in varying(settings, details)}}
+    by_seed = any(len(each.seconds_by_seed) > 1 for each in found)
+    headers = ("target", "reached", "training s", "steps to target", "best quality", "evaluation s")
+    return Table(
+        title="Time to target",
+        note=(
+            "Training until an evaluation on held-out data first found the target reached, the first step "
+            "with its compilation included; evaluations are timed apart and in the last number. Medians "
+            "over seeds and repeats, in brackets their range. A training that did not come to the target "
+            "counts as slower than any that did. Evaluations lie some steps apart, and a time is no finer."
+        ),
+        columns=(
+            *(Column(header=header) for header in named.values()),
+            *(Column(header=each, is_number=True, is_detail=each in headers[4:]) for each in headers),
+            *([Column(header="training s by seed", is_detail=True)] if by_seed else []),
+            Column(header="over"),
+        ),
+        rows=tuple(
+            (
+                *(_shown(each.setting, name) for name in named),
+                *_cells(each),
+                *([_by_seed(each)] if by_seed else []),
+                _basis_of(each),
+            )
+            for each in found
+        ),
+    )
+
+
+def _only_versions_tell(settings: Sequence[Setting]) -> bool:
+    """Trainers differ in their versions anyway; they are worth a word where nothing else differs."""
+    return len({replace(each, ran_with="") for each in settings}) < len(settings)
+
+
+def _shown(setting: Setting, name: str) -> str:
+    value = getattr(setting, name)
+    return data_name(value) if name == "data" else str(value) or UNKNOWN
+
+
+def _cells(each: ToTarget) -> Iterator[str]:
+    sign = "\N{GREATER-THAN OR EQUAL TO}" if each.target.higher_is_better else "\N{LESS-THAN OR EQUAL TO}"
+    best = _over(one.best_quality if one.best_quality is not None else math.nan for one in each.pursuits)
+    yield Number(f"{each.target.metric} {sign} {each.target.value:g}", each.target.value)
+    yield Number(f"{each.num_reached} of {len(each.pursuits)}", each.num_reached)
+    yield (
+        _until(each.seconds)
+        or f"not reached in {counted(each.setting.steps, 'step')} (best {_best_of(each)})"
+    )
+    yield _until(each.steps, said="{:,.0f}".format) or UNKNOWN
+    yield spread(best)
+    yield spread(_over(one.evaluation_seconds for one in each.pursuits))
+
+
+def _by_seed(each: ToTarget) -> str:
+    """`1: 3.650; 2: not reached`."""
+    return "; ".join(
+        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in each.seconds_by_seed.items()
+    )
+
+
+def _basis_of(each: ToTarget) -> str:
+    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
+    seeds = counted(len(each.seconds_by_seed), "seed")
+    return f"{counted(len(each.pursuits), 'training')}, {seeds}{marked}"
+
+
+def _best_of(each: ToTarget) -> str:
+    known = [one.best_quality for one in each.pursuits if one.best_quality is not None]
+    best = max if each.target.higher_is_better else min
+    return number(best(known, default=math.nan))
+
+
+def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
+    """Empty where most trainings did not reach the target; a slowest one that did not is said in words."""
+    if math.isinf(value.median):
+        return ""
+    if value.low == value.high:
+        return Number(said(value.median), value.median)
+    slowest = _NOT_REACHED if math.isinf(value.high) else said(value.high)
+    return Number(f"{said(value.median)} [{said(value.low)}, {slowest}]", value.median)
+
+
+def _seconds_of(pursuits: Iterable[Pursuit]) -> Spread:
+    return _over(each.reached.training_seconds if each.reached else math.inf for each in pursuits)
+
+
+def _over(values: Iterable[float]) -> Spread:
+    known = list(values)
+    return Spread(median=median(known), low=min(known), high=max(known))

@@ -1,0 +1,111 @@
+"""What was found as data frames and CSV, for other programs; `docs/results.md` has every column."""
+
+import pandas as pd
+
+from orchestrator.analysis.comparison.compare import Comparison
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.recommendation.answer.answer import Recommendation
+
+COMPARISON_COLUMNS = (
+    "kind",
+    "factor",
+    "where",
+    "first",
+    "second",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "verdict",
+    "noisy",
+    "resumed",
+)
+RECOMMENDATION_COLUMNS = (
+    "where",
+    "setting",
+    "seconds",
+    "cost_usd",
+    "cost_marks",
+    "quality_metric",
+    "quality",
+    "reason",
+    "state",
+    "provenance",
+    "chance",
+    "basis",
+    "next_command",
+)
+
+
+def comparisons_frame(findings: Findings) -> pd.DataFrame:
+    """One row per comparison: those with the baseline, then the pairs that differ in one factor."""
+    against = [("baseline", each) for each in findings.against.compared]
+    pairs = [("pair", each) for group in findings.compared for each in group]
+    rows = [_row_of(kind, each) for kind, each in (*against, *pairs)]
+    return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
+
+
+def recommendations_frame(findings: Findings) -> pd.DataFrame:
+    """One row per workload and data: state of the answer, leading setting, what the job takes with it."""
+    rows = [_recommended(recommendation) for recommendation in findings.recommendations]
+    return pd.DataFrame(rows, columns=list(RECOMMENDATION_COLUMNS))
+
+
+def _recommended(recommendation: Recommendation) -> tuple[object, ...]:
+    winner, step = recommendation.winner, recommendation.next_step
+    metric = recommendation.aim.metric if recommendation.aim else None
+    return (
+        recommendation.job,
+        winner.setting if winner else None,
+        winner.seconds.median if winner else None,
+        winner.usd.median if winner and winner.usd else None,
+        winner.price_marks if winner else None,
+        metric,
+        winner.quality.estimate if winner and winner.quality else None,
+        "; ".join(recommendation.reasons),
+        recommendation.state,
+        winner.provenance if winner else None,
+        winner.chance if winner else None,
+        recommendation.basis,
+        step.command if step else None,
+    )
+
+
+def _row_of(kind: str, each: Comparison) -> tuple[object, ...]:
+    has_interval = each.ratio.low < each.ratio.high
+    return (
+        kind,
+        each.factor,
+        each.where,
+        each.first,
+        each.second,
+        each.ratio.median,
+        each.ratio.low if has_interval else None,
+        each.ratio.high if has_interval else None,
+        each.verdict,
+        each.is_noisy,
+        each.is_resumed,
+    )
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """RFC 4180 with a header; what is missing is empty, and a text that a spreadsheet would compute is inert.
+
+    Such a text begins with `=`, `+`, `-` or `@`; it gets an apostrophe in front.
+    """
+    texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    safe = frame.assign(**{name: frame[name].map(_inert) for name in texts})
+    return safe.to_csv(index=False, lineterminator="\n")
+
+
+def storable(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with floats in a column of whole numbers that needs more than 64 bits, as of old records."""
+    large = [
+        name
+        for name in frame.columns
+        if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"
+    ]
+    return frame.astype(dict.fromkeys(large, float))
+
+
+def _inert(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value

@@ -1,0 +1,65 @@
+"""What a sweep says, in the sentences that a reader needs first."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.metrics.cost import marks_in
+from orchestrator.analysis.predictions.backtest import hindsight_in_words
+from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
+from orchestrator.analysis.tables.costs import total_of
+
+
+def headline_of(findings: Findings) -> tuple[str, ...]:
+    """List the state of every answer, then counts, noise, bills, failures and what is not measured."""
+    return (*map(sentence_of, findings.recommendations), *facts_of(findings))
+
+
+def facts_of(findings: Findings) -> tuple[str, ...]:
+    """List all of these sentences but the answers."""
+    return (
+        _counts_of(findings),
+        *filter(None, [noise_banner(findings.recommendations)]),
+        *hindsight_in_words(findings.hindsights, findings.plan.track_record),
+        *_billed(findings),
+        *_caveats(findings),
+    )
+
+
+def _counts_of(findings: Findings) -> str:
+    passed = sum(each.failure is None for each in findings.rehearsed)
+    counts = [
+        f"{counted(findings.num_measured, 'trial')} measured",
+        f"{passed:,} rehearsed",
+        f"{len(findings.failed):,} failed",
+        f"{counted(len(findings.plan.skipped), 'point')} skipped",
+    ]
+    missing = [f"{findings.num_missing:,} not run yet"] if findings.num_missing else []
+    return ", ".join([*counts, *missing]) + "."
+
+
+def _billed(findings: Findings) -> Iterator[str]:
+    """What the trials cost that have a price, and how far that is not what was paid."""
+    if not findings.costs:
+        return
+    total = total_of(findings.costs)
+    failed = sum(each.num_failed for each in findings.costs)
+    told = [f"with {counted(failed, 'failed attempt')}"] if failed else []
+    told += marks_in(findings.attempts)
+    words = f" ({', '.join(told)})" if told else ""
+    trials = counted(sum(each.num_trials for each in findings.costs), "trial")
+    yield f"{trials} cost ${number(total.usd)} for {number(total.billed_node_seconds)} node-seconds{words}."
+
+
+def _caveats(findings: Findings) -> Iterator[str]:
+    if findings.failed:
+        kinds = Counter(str(each.failure.kind) for each in findings.failed if each.failure)
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+        yield f"Failed: {listed}. Causes and logs are in the table of failures."
+    if findings.rehearsed:
+        devices = ", ".join(dict.fromkeys(each.spec.device_label for each in findings.rehearsed))
+        yield f"Not measured, for they are not here: {devices}. Their code path ran on the CPU, untimed."
+    if findings.num_others:
+        others = counted(findings.num_others, "trial")
+        yield f"Not shown: {others} of this sweep's ledger that this plan does not ask for."

@@ -1,0 +1,41 @@
+"""A report as Markdown for a pull request: headline and tables, nothing of a record as markup."""
+
+import re
+from collections.abc import Iterator
+
+from orchestrator.analysis.findings import Findings, tables_of
+from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.table import Table, cut
+
+_MOST_ROWS = 30
+_MARKUP = re.compile(r"([\\`*_\[\]#|<>~&@])")
+
+
+def markdown_of(sweep: str, findings: Findings) -> str:
+    """One section per table; a long one is cut, and says so."""
+    blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(each)}" for each in headline_of(findings))]
+    for table in tables_of(findings):
+        blocks += _section(cut(table, most_rows=_MOST_ROWS))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _section(table: Table) -> Iterator[str]:
+    yield f"### {_escaped(table.title)}"
+    if table.note:
+        yield _escaped(table.note)
+    yield "\n".join(
+        (
+            _row([each.header for each in table.columns]),
+            "|".join(["", *("--:" if each.is_number else "---" for each in table.columns), ""]),
+            *map(_row, table.rows),
+        )
+    )
+
+
+def _row(cells: tuple[str, ...] | list[str]) -> str:
+    return f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(words: str) -> str:
+    """Text that Markdown and the HTML in it show as it is, on one line."""
+    return _MARKUP.sub(r"\\\1", " ".join(words.split()))

@@ -1,0 +1,124 @@
+"""How a sweep was measured, with what, and what each number means."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from orchestrator.analysis.comparison.compare import LEAST_REPEATS
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.formatting import counted, data_name, is_standin, processes_of
+from orchestrator.analysis.measurements.noise import NOISY
+from orchestrator.analysis.metrics.cost import COSTS
+from orchestrator.analysis.metrics.definitions import METRICS
+from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.tables.measurements import SHOWN
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import TimingSpec
+
+STANDIN = (
+    "The data is a declared stand-in: a smaller set of real data, used in place of the full one. "
+    "Its samples have the same shape, so times hold; loss and quality do not compare with the full set's."
+)
+
+
+def uses_standin(findings: Findings) -> bool:
+    """Whether a measured result comes from a stand-in."""
+    return any(is_standin(each.setting.data) for each in findings.measured)
+
+
+def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
+    """(term, definition) pairs, in reading order."""
+    return (
+        *(("protocol", _protocol_of(timing)) for timing in _timings_of(findings.records)),
+        *(("data", _data_of(data)) for data in dict.fromkeys(each.spec.data for each in findings.records)),
+        *((METRICS[key].header, METRICS[key].meaning) for key in SHOWN),
+        *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs and COSTS[key].header),
+        *_TERMS,
+        *_quality_of(findings),
+    )
+
+
+_TERMS = (
+    (
+        "[low, high]",
+        "of one trial: the order statistics of its blocks that hold the true median with at least 95% "
+        "probability if blocks are independent, or the whole range of fewer than six blocks. Blocks of one "
+        "process drift together, and timing stops as soon as the interval is tight, so it is narrower than "
+        "it says: at an autocorrelation of 0.7 it holds the median about 70 times in 100. Of several "
+        "repeats: their whole range",
+    ),
+    (
+        "ratio",
+        "geometric mean of the repeats of one over that of the other, with Welch's 95% interval of mean "
+        "logarithms. It takes repeats for independent and each comparison for the only one. With fewer than "
+        f"{LEAST_REPEATS} repeats on a side there is no verdict: too few repeats",
+    ),
+    ("noisy", NOISY),
+    (
+        "rehearsed",
+        "the device was not there; a few steps of the same code ran on the CPU. It shows that the trial "
+        "would start, and nothing of how fast it would be",
+    ),
+    (
+        "predicted",
+        "the device was not there, and nothing was run for it: what others measured, or this user on other "
+        "trials, says how long a step would take. docs/prediction.md has the method and how often it erred",
+    ),
+)
+
+
+_CALIBRATED = ". On a CPU matrices are multiplied after all else, for a calibrated peak"
+
+
+def _protocol_of(timing: TimingSpec) -> str:
+    return (
+        f"set-up; the first step apart; {counted(timing.warmup_steps, 'step')} of warm-up, up to "
+        f"{timing.max_warmup_steps} while the framework still compiles; then {timing.min_blocks} to "
+        f"{timing.max_blocks} blocks of {counted(timing.steps_per_block, 'step')}, until half the interval "
+        f"of the median is within {timing.interval_fraction:.1%} of it. A block is timed from idle device to "
+        "idle device, and its slowest rank counts. Each trial has processes of its own, repeats too; losses "
+        "are read outside the timed part"
+        f"{_CALIBRATED if timing.calibrate else ''}"
+    )
+
+
+def _timings_of(records: Sequence[TrialRecord]) -> tuple[TimingSpec, ...]:
+    return tuple(dict.fromkeys(each.spec.timing for each in records if each.provenance == "measured"))
+
+
+def _data_of(data: str) -> str:
+    known = f"{data_name(data)} ({data})"
+    return f"{known}. {STANDIN}" if is_standin(data) else known
+
+
+def _quality_of(findings: Findings) -> tuple[tuple[str, str], ...]:
+    names = dict.fromkeys(name for each in findings.measured for name in each.quality)
+    return tuple((name, "on held-out data, after the last step") for name in names)
+
+
+def environment_table(records: Sequence[TrialRecord]) -> Table:
+    """One row per fact; where trainers differ in it, each value is followed by its trainers."""
+    trainers: dict[str, dict[str, dict[str, None]]] = defaultdict(lambda: defaultdict(dict))
+    for record in records:
+        for name, value in _facts_of(record):
+            trainers[name][value][record.spec.trainer] = None
+    return Table(
+        title="Environment",
+        note="",
+        columns=(Column(header="what"), Column(header="value")),
+        rows=tuple((name, _worded(values)) for name, values in trainers.items()),
+    )
+
+
+def _facts_of(record: TrialRecord) -> Iterator[tuple[str, str]]:
+    measured = record.provenance == "measured" and record.result
+    parts = record.placement.of_ranks
+    for part, device in zip(parts, measured.devices, strict=False) if measured else ():
+        yield f"{part.device}, as its driver says", device.name
+    yield "processes x threads", processes_of(record.placement)
+    yield from record.environment.items()
+
+
+def _worded(values: Mapping[str, Iterable[str]]) -> str:
+    if len(values) == 1:
+        return next(iter(values))
+    return "; ".join(f"{value} ({', '.join(trainers)})" for value, trainers in values.items())

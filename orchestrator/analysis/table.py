@@ -1,0 +1,40 @@
+"""A table as data: title, note, columns, rows."""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A header with its unit; numbers are aligned to the right, and details go first where room is short."""
+
+    header: str
+    is_number: bool = False
+    is_detail: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A title, a sentence on how to read it, and the cells as they are shown.
+
+    Attributes:
+        has_total: the last row is of all others together, and stays where it is.
+    """
+
+    title: str
+    note: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    has_total: bool = False
+
+
+_FILES = "results.csv has every trial, comparisons.csv every comparison, and plan.json every prediction"
+
+
+def cut(table: Table, *, most_rows: int, others: str = _FILES) -> Table:
+    """The table with its first rows and its total; the note says where the others stand."""
+    num_rows = len(table.rows) - table.has_total
+    if num_rows <= most_rows:
+        return table
+    told = f"The first {most_rows:,} of {num_rows:,} rows are shown; {others}."
+    rows = (*table.rows[:most_rows], *table.rows[num_rows:])
+    return replace(table, rows=rows, note=" ".join(filter(None, (table.note, told))))

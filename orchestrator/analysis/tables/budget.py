@@ -1,0 +1,77 @@
+"""Where a sweep stands with its budget, in sentences. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from orchestrator.analysis.formatting import counted, number
+from orchestrator.core.budget import Balance, Quote
+
+
+def spent_line(balance: Balance) -> str:
+    """After a run: what was spent, what was left out for it, and what to say to have it run."""
+    return f"budget: {', '.join([_spent(balance), *_not_run(balance)])}{_more_budget(balance)}"
+
+
+def prospect_line(balance: Balance) -> str:
+    """Before a run: what was spent, what will likely be, and what would be left out."""
+    run = _likely(balance.quotes)
+    return f"budget: {_spent(balance)}; {', '.join([run, *_not_run(balance)])}{_more_budget(balance)}"
+
+
+def question(balance: Balance) -> str | None:
+    """What a person is asked before much is spent, if it is. Nobody pays a hypothetical price."""
+    rented = [each for each in balance.quotes if each.rate.price and not each.rate.price.is_hypothetical]
+    usd, limit = _usd(rented), balance.budget.confirm_usd
+    if limit is None or usd <= limit:
+        return None
+    return f"{_likely(rented)}, above budget.confirm_usd={limit:g}"
+
+
+def _spent(balance: Balance) -> str:
+    budget, spent = balance.budget, balance.spent
+    of_usd = f" of ${budget.usd:g}" if budget.usd is not None else ""
+    of_hours = f" of {budget.hours:g}" if budget.hours is not None else ""
+    hypothetical = " (hypothetical)" if balance.is_hypothetical else ""
+    unpriced = f", {counted(balance.num_unpriced, 'attempt')} without a price" if balance.num_unpriced else ""
+    return (
+        f"${number(spent.usd)}{of_usd}{hypothetical} and {number(spent.node_hours)}{of_hours} node-hours "
+        f"spent{unpriced}"
+    )
+
+
+def _likely(quotes: Sequence[Quote]) -> str:
+    """`15 trials likely cost $3.200 for 1.500 node-hours`, and what that stands on."""
+    cost = "costs" if len(quotes) == 1 else "cost"
+    return f"{counted(len(quotes), 'trial')} likely {cost} {_cost_of(quotes)}"
+
+
+def _cost_of(quotes: Sequence[Quote]) -> str:
+    hours = sum(each.spend.node_hours for each in quotes)
+    unknown = sum(not each.is_measured for each in quotes)
+    which = f"{unknown:,} up to their" if len(quotes) > 1 else "up to its"
+    basis = f" ({which} deadlines: nothing like it was measured)" if unknown else ""
+    return f"${number(_usd(quotes))} for {number(hours)} node-hours{basis}"
+
+
+def _not_run(balance: Balance) -> list[str]:
+    """Trials that were stopped, and those that were not started."""
+    stopped = [f"{counted(len(balance.stopped), 'trial')} stopped"] if balance.stopped else []
+    quotes = [quote for _, quote in balance.left_out]
+    if not quotes:
+        return [*stopped, "none left out"]
+    cheapest = min(quotes, key=lambda each: (each.spend.usd, each.spend.node_hours))
+    left_out = f"{counted(len(quotes), 'trial')} left out"
+    return [*stopped, left_out, f"the cheapest of which likely costs {_cost_of([cheapest])}"]
+
+
+def _more_budget(balance: Balance) -> str:
+    """`; the same command with a larger budget.usd runs the rest`, if there is a rest."""
+    caps = dict.fromkeys(each.partition("=")[0] for each in _caps_met(balance))
+    return f"; the same command with a larger {' and '.join(caps)} runs the rest" if caps else ""
+
+
+def _caps_met(balance: Balance) -> Iterable[str]:
+    return (*balance.stopped, *(cap for cap, _ in balance.left_out))
+
+
+def _usd(quotes: Iterable[Quote]) -> float:
+    return sum(each.spend.usd for each in quotes)

@@ -1,0 +1,182 @@
+"""Where the money went, and at which prices: tables for the terminal and the page."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.formatting import UNKNOWN, count, number
+from orchestrator.analysis.measurements.setting import Namer
+from orchestrator.analysis.metrics.cost import (
+    Bill,
+    bill_of_all,
+    marks_of,
+    oldest_of,
+    price_label,
+    regions_of,
+    rented,
+)
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
+
+MARKS: Mapping[str, str] = {
+    "hypothetical": "the host is not known to be the instance that is priced; prices.this_host says which "
+    "one it is",
+    "old": "older than prices.max_age_days when it was looked up",
+    "re-priced": "not the price that was kept with the records, but one that this report was asked to take",
+}
+"""What is to know of a cost that is marked so."""
+
+_NOT_KEPT = "no price was kept; report prices=NAME takes one from conf/prices/NAME.yaml"
+_BILLED = (
+    "Node-seconds that are billed, of all seeds and repeats together: from the start of an attempt to its "
+    "end, rounded up to prices.billing_seconds, each second in one column. Attempts without a result are in "
+    "failed s, and time between trials is nowhere."
+)
+_PARTS = {
+    "launch_seconds": "launch s",
+    "first_step_seconds": "first step s",
+    "warmup_seconds": "warm-up s",
+    "training_seconds": "training s",
+    "evaluation_seconds": "evaluation s",
+    "other_seconds": "rest s",
+    "failed_seconds": "failed s",
+}
+_DETAILS = ("launch_seconds", "warmup_seconds", "evaluation_seconds", "other_seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the trials of one setting cost, all seeds and repeats and their failed attempts together.
+
+    Attributes:
+        trial: what the trials have in common, as `representative`.
+        num_trials, num_failed: trials that are billed, and attempts at them without a result.
+        prices: what all these attempts are priced as.
+    """
+
+    trial: TrialSpec
+    num_trials: int
+    num_failed: int
+    bill: Bill
+    prices: tuple[str, ...]
+
+
+def costs_by_setting(attempts: Iterable[Sequence[TrialRecord]]) -> tuple[Cost, ...]:
+    """One cost per setting, in order of appearance. A trial with an attempt that has no price is in none.
+
+    Args:
+        attempts: those that are billed for each trial.
+    """
+    settings: dict[str, list[Sequence[TrialRecord]]] = defaultdict(list)
+    for of_trial in attempts:
+        if bill_of_all(of_trial) is not None:
+            settings[setting_id(of_trial[0].spec)].append(of_trial)
+    return tuple(_cost_of(trials) for trials in settings.values())
+
+
+def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
+    attempts = [each for of_trial in trials for each in of_trial]
+    bill = bill_of_all(attempts)
+    assert bill is not None
+    return Cost(
+        trial=representative(attempts[0].spec),
+        num_trials=len(trials),
+        num_failed=sum(each.failure is not None for each in attempts),
+        bill=bill,
+        prices=tuple(dict.fromkeys(price_label(each) for each in attempts)),
+    )
+
+
+def total_of(costs: Iterable[Cost]) -> Bill:
+    """The bill of all of them."""
+    return sum((each.bill for each in costs), start=Bill())
+
+
+def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
+    """One row per setting, and one for all; every billed second in one column."""
+    prices = tuple(dict.fromkeys(price for each in costs for price in each.prices))
+    rows = [(*_cost_cells(name_of(each.trial), [each]), "; ".join(each.prices)) for each in costs]
+    if len(costs) > 1:
+        rows.append((*_cost_cells("all of them", costs), ""))
+    kept = slice(None) if len(prices) > 1 else slice(-1)
+    columns = (
+        Column(header="of"),
+        Column(header="trials", is_number=True),
+        *(
+            Column(header=header, is_number=True, is_detail=name in _DETAILS)
+            for name, header in _PARTS.items()
+        ),
+        Column(header="billed node s", is_number=True),
+        Column(header="$", is_number=True),
+        Column(header="priced as"),
+    )
+    return Table(
+        title="Cost",
+        note=" ".join((_BILLED, *([f"Priced as {prices[0]}."] if len(prices) == 1 else []))),
+        columns=columns[kept],
+        rows=tuple(row[kept] for row in rows),
+        has_total=len(costs) > 1,
+    )
+
+
+def _cost_cells(name: str, costs: Sequence[Cost]) -> tuple[str, ...]:
+    bill = total_of(costs)
+    return (
+        name,
+        count(sum(each.num_trials for each in costs)),
+        *(number(getattr(bill, part)) for part in _PARTS),
+        number(bill.billed_node_seconds),
+        number(bill.usd),
+    )
+
+
+def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) -> Table:
+    """One row per device and price, or reason for having none.
+
+    Args:
+        priced: each trial with its price.
+    """
+    pairs = tuple(priced)
+    counts = Counter((_devices_of(trial), *_price_cells(price)) for trial, price in pairs)
+    marks = [marks_of(price) for _, price in pairs if isinstance(price, Price)]
+    told = [
+        f"{mark.capitalize()}: {meaning}."
+        for mark, meaning in MARKS.items()
+        if any(mark in each for each in marks)
+    ]
+    return Table(
+        title="Prices",
+        note=" ".join(["Of all nodes of a trial; disks and network are not in them.", *told]),
+        columns=(
+            Column(header="device"),
+            Column(header="trials", is_number=True),
+            Column(header="rented as"),
+            Column(header="in"),
+            Column(header="$/h", is_number=True),
+            Column(header="as of"),
+            Column(header="what to know"),
+            Column(header="source", is_detail=True),
+        ),
+        rows=tuple((devices, count(trials), *cells) for (devices, *cells), trials in counts.items()),
+    )
+
+
+def _devices_of(trial: TrialSpec) -> str:
+    count = f"{trial.num_workers} x " if trial.num_workers > 1 and not trial.other_devices else ""
+    return f"{count}{trial.device_label}"
+
+
+def _price_cells(price: Price | Unpriced | None) -> tuple[str, ...]:
+    if not isinstance(price, Price):
+        return (*[UNKNOWN] * 4, price.reason if price else _NOT_KEPT, UNKNOWN)
+    known = [*marks_of(price), *([price.note] if price.note else [])]
+    return (
+        rented(price),
+        regions_of(price),
+        number(price.usd_per_hour),
+        oldest_of(price),
+        "; ".join(known) or UNKNOWN,
+        price.source,
+    )

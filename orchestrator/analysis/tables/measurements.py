@@ -1,0 +1,153 @@
+"""Measurements as a table; units stand in its headers only."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from orchestrator.analysis.formatting import (
+    UNKNOWN,
+    Number,
+    counted,
+    counted_marks,
+    data_name,
+    marks,
+    number,
+    spread,
+)
+from orchestrator.analysis.measurements.measured import RESUMED, WHERE_KNOWN, Measured
+from orchestrator.analysis.measurements.noise import NOISY
+from orchestrator.analysis.measurements.setting import DETAILS, IMPLIED, Setting, varying
+from orchestrator.analysis.metrics.cost import COSTS
+from orchestrator.analysis.metrics.definitions import METRICS
+from orchestrator.analysis.metrics.quality import quality_words
+from orchestrator.analysis.table import Column, Table
+
+SHOWN = (
+    "steady_samples_per_second",
+    "step_seconds_median",
+    "first_step_seconds",
+    "setup_seconds",
+    "final_loss",
+)
+"""Metrics that have a column in the table of measurements."""
+
+MEASURED = "Measured"
+"""Title of that table."""
+
+_DETAILS = SHOWN[2:]
+_ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
+_IF_VARYING = {"workload": "workload", **DETAILS}
+
+
+def measured_table(measured: Sequence[Measured]) -> Table:
+    """One row per setting; what is the same in all of them is told once, in the note."""
+    settings = [each.setting for each in measured]
+    others = varying(settings, _IF_VARYING)
+    named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
+    quality = tuple(dict.fromkeys(name for each in measured for name in each.quality))
+    columns = [
+        *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
+        *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
+    ]
+    known = tuple(name for name in WHERE_KNOWN if any(name in each.where_known for each in measured))
+    columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in known]
+    prices = tuple(dict.fromkeys(each.price for each in measured if each.price))
+    columns += _cost_columns(prices)
+    headers = [each.header for each in columns]
+    columns += [
+        Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0]) for name in quality
+    ]
+    return Table(
+        title=MEASURED,
+        note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
+        columns=(*columns, Column(header="over")),
+        rows=tuple(
+            _measured_row(each, named=named, known=known, prices=prices, quality=quality) for each in measured
+        ),
+    )
+
+
+def _is_count(settings: Sequence[Setting], name: str) -> bool:
+    return all(isinstance(getattr(each, name), int) for each in settings)
+
+
+def _apart(metric: str, headers: Sequence[str]) -> str:
+    """A workload may call its quality `precision`, as others call the arithmetic."""
+    return f"{metric} (quality)" if metric in headers else metric
+
+
+def _measured_notes(measured: Sequence[Measured], *, same: str) -> Iterator[str]:
+    yield (
+        "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
+        "several repeats."
+    )
+    if any(math.isfinite(one.high) for each in measured for one in each.quality.values()):
+        yield (
+            "Those of a quality are 95% intervals: of an accuracy over held-out samples and seeds, of others "
+            "over seeds. Its value is the mean over seeds."
+        )
+    if any(each.num_noisy for each in measured):
+        yield f"Noisy: {NOISY}."
+    if any(each.num_resumed for each in measured):
+        yield f"Resumed: {RESUMED}."
+    prices = dict.fromkeys(each.price for each in measured if each.price)
+    if len(prices) == 1:
+        yield f"Priced as {next(iter(prices))}."
+    idle = dict.fromkeys(each.setting.trainer for each in measured if not each.trains)
+    if idle:
+        yield f"Trains nothing, and is compared with nothing: {', '.join(idle)}."
+    yield same
+
+
+def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
+    """One price is told once, in the note; of several, each row has its own."""
+    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True)
+    return (cost, Column(header="priced as"))[: min(len(prices), 2)]
+
+
+def _measured_row(
+    each: Measured,
+    *,
+    named: Iterable[str],
+    known: Iterable[str],
+    prices: Sequence[str],
+    quality: Iterable[str],
+) -> tuple[str, ...]:
+    return (
+        *(_shown(each.setting, name) for name in named),
+        spread(each.samples_per_second),
+        spread(each.step_seconds, factor=1000),
+        number(each.first_step_seconds.median),
+        number(each.setup_seconds.median),
+        spread(each.final_loss),
+        *(number(each.where_known[name].median) if name in each.where_known else UNKNOWN for name in known),
+        *(spread(each.usd_per_million_samples), each.price or UNKNOWN)[: min(len(prices), 2)],
+        *(quality_words(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
+        _basis_of(each),
+    )
+
+
+def _basis_of(each: Measured) -> str:
+    """What the numbers come from: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
+    if each.num_repeats == 1:
+        marked = marks(is_noisy=bool(each.num_noisy), is_resumed=bool(each.num_resumed))
+        return counted(each.num_blocks, "block") + marked
+    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
+    seeds = f" of {counted(len(each.seeds), 'seed')}" if len(each.seeds) > 1 else ""
+    return counted(each.num_repeats, "repeat") + seeds + marked
+
+
+def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:
+    if not settings:
+        return ""
+    first = settings[0]
+    untold = (*apart_from, *IMPLIED)
+    names = [name for name in _IF_VARYING if name not in untold and getattr(first, name) != ""]
+    same = ", ".join(f"{_IF_VARYING[name]} {_shown(first, name)}" for name in names)
+    return f"The same in all rows: {same}."
+
+
+def _shown(setting: Setting, name: str) -> str:
+    value = getattr(setting, name)
+    if isinstance(value, int):
+        return Number(str(value), value)
+    return data_name(value) if name == "data" else str(value)

@@ -1,0 +1,146 @@
+"""What became of the trials of a sweep, as plain tables for the terminal and the page."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from orchestrator.analysis.formatting import UNKNOWN, count
+from orchestrator.analysis.measurements.noise import WAITS, waits_for_data
+from orchestrator.analysis.measurements.setting import DETAILS, Namer, label_of, setting_of, varying
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.errors import FailureKind
+from orchestrator.core.placement import Cached, Skipped
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import representative
+from orchestrator.plan.cache import OWN_DOING
+
+_MOST_NAMES = 6
+
+
+def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
+    """Devices that are not there: what stood in for them, and whether the code path passed. No times."""
+    named = ("workload", *varying([setting_of(each.spec) for each in records], DETAILS))
+    precisions: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for each in records:
+        precisions[_rehearsal_of(each, named=named)].append(each.spec.precision)
+    return Table(
+        title="Rehearsed",
+        note=(
+            "These devices are not here. A few steps of the same code ran on the CPU, to find errors before "
+            "money is spent; their times say nothing and are not shown."
+        ),
+        columns=tuple(
+            Column(header=each)
+            for each in (
+                "workload",
+                "device",
+                "trainer",
+                "precisions",
+                "outcome",
+                "in place of the device",
+            )
+        ),
+        rows=tuple(
+            (*key[:3], ", ".join(dict.fromkeys(found)), *key[3:]) for key, found in precisions.items()
+        ),
+    )
+
+
+def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ...]:
+    """What is equal in the precisions that share a row."""
+    spec = record.spec
+    workload = label_of(setting_of(spec), named)
+    outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
+    substitutions = "; ".join(record.placement.substitutions) or UNKNOWN
+    return workload, spec.device_label, spec.trainer, outcome, substitutions
+
+
+def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
+    """One row per trial whose last attempt failed, with what runs it again."""
+    needs_flag = any(each.failure and each.failure.kind in OWN_DOING for each in records)
+    return Table(
+        title="Failed",
+        note=_FAILED + (_OWN if needs_flag else ""),
+        columns=tuple(
+            Column(header=each)
+            for each in ("trial", "provenance", "attempt", "class", "cause", "to run it again", "log")
+        ),
+        rows=tuple(_failed_row(each, name_of) for each in records),
+    )
+
+
+_FAILED = "Logs lie beside this page. The same command is the one that ran this sweep."
+_OWN = (
+    " It leaves out a trial that failed by its own doing while the code and the versions are the same; "
+    "--rerun-failed runs all of them again."
+)
+
+
+def _again(record: TrialRecord, kind: FailureKind) -> str:
+    if kind in OWN_DOING:
+        return f"the same command with --rerun {record.trial_id}"
+    if kind == "budget":
+        return "the same command with a higher cap: the cause names it"
+    return "the same command"
+
+
+def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
+    assert record.failure is not None
+    return (
+        name_of(record.spec),
+        record.provenance,
+        str(record.attempt),
+        record.failure.kind,
+        record.failure.message,
+        _again(record, record.failure.kind),
+        record.log_path or UNKNOWN,
+    )
+
+
+def skipped_table(skipped: Iterable[Skipped]) -> Table:
+    """One row per reason, the commonest first."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for each in skipped:
+        by_reason[each.reason].append(each.point)
+    return _grouped("points", by_reason, title="Skipped", note="Points that cannot run here, and why.")
+
+
+def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
+    """Results from an environment that has changed since, one row per change."""
+    by_change: dict[str, list[str]] = defaultdict(list)
+    for each in cached:
+        if each.stale is not None:
+            by_change[each.stale].append(name_of(representative(each.trial)))
+    return _grouped("trials", by_change, title="Stale", note="Results that were made with other versions.")
+
+
+def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
+    """What a reader of the results must know, one row per warning."""
+    by_warning: dict[str, list[str]] = defaultdict(list)
+    for each in records:
+        name = name_of(representative(each.spec))
+        for warning in each.placement.warnings:
+            by_warning[warning].append(name)
+        if waits_for_data(each):
+            by_warning[WAITS].append(name)
+    return _grouped("trials", by_warning, title="Warnings", note="What to know of these trials.")
+
+
+def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title: str, note: str) -> Table:
+    ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    return Table(
+        title=title,
+        note=note,
+        columns=(
+            Column(header=counted_things, is_number=True),
+            Column(header="reason"),
+            Column(header="which"),
+        ),
+        rows=tuple((count(len(names)), reason, _some(names)) for reason, names in ordered),
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    """Each once, and how many more there are."""
+    known = list(dict.fromkeys(names))
+    more = [f"and {len(known) - _MOST_NAMES:,} more"] if len(known) > _MOST_NAMES else []
+    return "; ".join([*known[:_MOST_NAMES], *more])

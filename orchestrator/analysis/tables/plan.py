@@ -1,0 +1,77 @@
+"""What becomes of every point of a plan, as a table for people and as a data frame."""
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from orchestrator.analysis.formatting import processes_of
+from orchestrator.analysis.measurements.setting import Namer, names_in
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
+from orchestrator.core.trial_spec import AXES, TrialSpec, axes_of
+
+PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
+
+
+def plan_frame(plan: Plan) -> pd.DataFrame:
+    """The rows of the table, with what each trial is asked to be; nothing of that where there is none."""
+    told = zip(_trials_of(plan), plan_table(plan).rows, strict=True)
+    rows = [
+        (state, point, *_factors_of(trial), note, trial_id) for trial, (state, point, note, trial_id) in told
+    ]
+    return pd.DataFrame(rows, columns=list(PLAN_COLUMNS)).convert_dtypes()
+
+
+def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
+    yield from (each.trial for each in plan.placements)
+    yield from (each.trial for each in plan.cached)
+    yield from (each.trial for each in plan.failed)
+    yield from (each.trial for each in plan.skipped)
+
+
+def _factors_of(trial: TrialSpec | None) -> tuple[object, ...]:
+    return tuple(axes_of(trial).values()) if trial else (None,) * len(AXES)
+
+
+def plan_table(plan: Plan) -> Table:
+    """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
+    name_of = names_in(plan)
+    rows = [
+        *(_placed_row(each, name_of) for each in plan.placements),
+        *(_cached_row(each, name_of) for each in plan.cached),
+        *(_failed_row(each, name_of) for each in plan.failed),
+        *(_skipped_row(each) for each in plan.skipped),
+    ]
+    headers = ("", "point", "where, or why not", "trial")
+    return Table(
+        title=f"Plan of {plan.sweep}",
+        note="",
+        columns=tuple(Column(header=header) for header in headers),
+        rows=tuple(rows),
+    )
+
+
+def _placed_row(placement: Placement, name_of: Namer) -> tuple[str, ...]:
+    nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
+    if placement.unequal and placement.pool:
+        nodes = " + ".join(str(part.pool) for part in placement.unequal)
+    where = f"{nodes}, {processes_of(placement)} threads, {placement.start_method}"
+    notes = "; ".join([where, *placement.substitutions, *placement.warnings])
+    state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
+    return state, name_of(placement.trial), notes, placement.trial_id
+
+
+def _cached_row(cached: Cached, name_of: Namer) -> tuple[str, ...]:
+    note = f"{cached.provenance} before"
+    if cached.stale is not None:
+        note += f", stale: {cached.stale}"
+    return "cached", name_of(cached.trial), note, cached.trial_id
+
+
+def _failed_row(failed: Failed, name_of: Namer) -> tuple[str, ...]:
+    note = f"{failed.kind}: {failed.message}; --rerun-failed runs it again"
+    return "failed", name_of(failed.trial), note, failed.trial_id
+
+
+def _skipped_row(skipped: Skipped) -> tuple[str, ...]:
+    return "skip", skipped.point, skipped.reason, ""

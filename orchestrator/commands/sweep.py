@@ -1,0 +1,146 @@
+"""What each verb does, for the command line and for notebooks: words -> values; a person sees it go on."""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.config.loader import load
+from orchestrator.config.workload_overrides import taken_out
+from orchestrator.core.budget import Balance
+from orchestrator.core.placement import Plan
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.settings import Settings
+from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.execute.executor import Watcher
+from orchestrator.pipeline.budget import Ask
+from orchestrator.pipeline.components import ledger_of, market_of, require_places
+from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
+from orchestrator.pipeline.preflight import Situation, look
+from orchestrator.pipeline.report import Outcome, report_sweep, report_tracked
+from orchestrator.pipeline.run import Status, run_sweep, status_of
+from orchestrator.plan.pricing import prices_in
+from orchestrator.terminal.live_view import watching
+from orchestrator.terminal.printing import download_bar, say, shown, totals_of
+from workloads.registry import forget
+
+logger = logging.getLogger(__name__)
+
+_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What would be run, at what price, within which budget, what is downloaded first, and what is known.
+
+    Attributes:
+        recommendations: what records of all sweeps answer by now; empty as long as nothing was measured.
+    """
+
+    plan: Plan
+    prices: tuple[tuple[TrialSpec, Price | Unpriced], ...]
+    downloads: tuple[str, ...]
+    balance: Balance | None = None
+    recommendations: tuple[Recommendation, ...] = ()
+
+
+@contextmanager
+def understood(words: Sequence[str]) -> Iterator[list[str]]:
+    """The words that are left for Hydra; in the body, workloads are looked for and limited as the others say.
+
+    After it a user's code is forgotten: a notebook goes on with what its files say then.
+
+    Raises:
+        ConfigError: `workload_path` names no folder, or a limit is none.
+    """
+    rest, variables = taken_out([word for word in words if word not in _MULTIRUN])
+    before = {each: os.environ.get(each) for each in variables}
+    os.environ.update(variables)
+    try:
+        yield rest
+    finally:
+        forget()
+        for variable, value in before.items():
+            os.environ.pop(variable, None)
+            if value is not None:
+                os.environ[variable] = value
+
+
+def settings_of(overrides: Sequence[str]) -> Settings:
+    """What a command asks for in this working directory. Raises ConfigError."""
+    return load(overrides, working_directory=Path.cwd())
+
+
+def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outcome:
+    """Run what is missing of the sweep, and report.
+
+    Args:
+        ask: whether to spend what is likely spent; None where nobody is there to answer.
+    """
+    _check_places(settings)
+    places = [shown(ledger_of(settings).path), *filter(None, [settings.archive_url])]
+    say(console, f"records: {' and '.join(places)}")
+    situation = _look(settings, console, download=True)
+
+    watch = partial(_watch, console, ledger=shown(ledger_of(settings).path))
+    tell = partial(say, console)
+    return run_sweep(settings, situation, watch=watch, say=tell, ask=ask)
+
+
+def plan(settings: Settings, *, console: Console) -> Preview:
+    """Decide what becomes of every point; nothing is started."""
+    _check_places(settings)
+    situation = _look(settings, console, download=False)
+    planned = plan_sweep(settings, situation)
+    decided = with_predictions(planned, settings, situation)
+    return Preview(
+        plan=decided,
+        prices=prices_in(decided, market_of(settings, today=situation.today)),
+        downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
+        balance=prospect_of(settings, situation, decided),
+        recommendations=answers_so_far(settings, situation, decided),
+    )
+
+
+def status(settings: Settings, *, console: Console) -> Status:
+    """Look how far the sweep has come, whoever runs it."""
+    return status_of(settings, _look(settings, console, download=False))
+
+
+def report(settings: Settings, *, console: Console) -> Outcome:
+    """Write the report of what is recorded."""
+    if settings.report_source == "mlflow":
+        return report_tracked(settings)
+    return report_sweep(settings, _look(settings, console, download=False))
+
+
+def _check_places(settings: Settings) -> None:
+    if told := require_places(settings):
+        logger.warning("%s", told)
+
+
+def _look(settings: Settings, console: Console, *, download: bool) -> Situation:
+    with download_bar(console) as progress:
+        situation = look(settings, download=download, progress=progress)
+    for ref in situation.data.values():
+        say(console, f"data: {ref.description}")
+    if settings.keeps_checkpoints_here:
+        say(
+            console,
+            "checkpoints: in a folder, so a lost trial begins anew on another node unless nodes share it; "
+            "checkpoint.path=gs://BUCKET/FOLDER is seen by all",
+        )
+    return situation
+
+
+@contextmanager
+def _watch(console: Console, plan: Plan, *, ledger: str) -> Iterator[Watcher]:
+    say(console, totals_of(plan))
+    with watching(console, plan.placements, ledger=ledger) as watcher:
+        yield watcher

@@ -1,0 +1,137 @@
+"""Words of a command line and files in `conf/pools/` -> a cluster, and what there is to rent."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from orchestrator.config.composer import Composer
+from orchestrator.config.overrides import Word, read
+from orchestrator.config.points import device_of
+from orchestrator.config.values import assign, plain_of
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.pool import Catalogue, Cluster, Pool
+from orchestrator.core.price import PriceList, PriceRow
+
+
+def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
+    """Convert it.
+
+    Args:
+        plain: as `PricesConf` has it; a row without day or source has those of the list.
+        option: the list's file, which names it.
+
+    Raises:
+        ConfigError: values that no price list can have.
+    """
+    return PriceList(
+        name=option,
+        region=plain["region"],
+        provisioning=plain["provisioning"],
+        currency=plain["currency"],
+        billing_seconds=plain["billing_seconds"],
+        max_age_days=plain["max_age_days"],
+        this_host=plain["this_host"],
+        confirmed_spot=plain["confirm_spot"],
+        rows={
+            region: {instance: _row_of(row, plain) for instance, row in rows["instances"].items()}
+            for region, rows in plain["regions"].items()
+        },
+    )
+
+
+def _row_of(row: Mapping[str, Any], plain: Mapping[str, Any]) -> PriceRow:
+    return PriceRow(
+        on_demand_usd_per_hour=row["on_demand"],
+        spot_usd_per_hour=row["spot"],
+        as_of=row["as_of"] or plain["as_of"] or "",
+        source=row["source"] or plain["source"] or "",
+        note=row["note"],
+    )
+
+
+_USUAL = {"pools": "local", "prices": "gcp"}
+
+
+def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[Cluster, Catalogue]:
+    """Understand the words after the verb `cluster`.
+
+    Args:
+        overrides: `pools=NAME`, `pools.KEY=VALUE`, `prices=NAME`, in Hydra's grammar.
+        working_directory: its `conf/` is searched before the shipped one.
+
+    Raises:
+        ConfigError: anything that cannot be understood, in one line with what is possible.
+    """
+    composer = Composer(working_directory)
+    words = read(overrides, options=composer.options)
+    picks = {**_USUAL, **{word.key: word.value() for word in words if _checked(word).key in _USUAL}}
+    options = {group: (composer.check(group, option),) for group, option in picks.items()}
+    nodes = composer.nodes({**options, "device": composer.options("device")})
+    catalogue = _catalogue_of(nodes, prices=str(picks["prices"]))
+    config = OmegaConf.create({"pools": nodes["pools", str(picks["pools"])]})
+    OmegaConf.set_struct(config, True)
+    for word in words:
+        if word.key not in _USUAL:
+            assign(config, word.key, word.value())
+    option = str(picks["pools"])
+    return cluster_of(_plain_of(config.pools, option=option), catalogue.devices, option=option), catalogue
+
+
+def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: str) -> Cluster:
+    """Convert a pools file. Raises ConfigError for values that no cluster can have."""
+    file = f"conf/pools/{option}.yaml"
+    pools = tuple(_pool_of(name, each, devices, file=file) for name, each in plain.pop("nodes").items())
+    head = _device(plain.pop("head"), devices, key="pools.head")
+    return Cluster(name=option, pools=pools, head=head, **plain)
+
+
+def _checked(word: Word) -> Word:
+    if word.removes or (word.key not in _USUAL and not word.key.startswith("pools.")):
+        known = (*_USUAL, "pools.KEY")
+        raise UnknownNameError("key of 'cluster':", word.key, known=known)
+    return word
+
+
+def declared(config: DictConfig, composer: Composer, *, option: str) -> Cluster | None:
+    """The cluster of a pools file that a command has chosen; None where it declares none."""
+    plain = _plain_of(config, option=option)
+    if not plain["nodes"]:
+        return None
+    nodes = composer.nodes({"device": composer.options("device")})
+    return cluster_of(plain, _devices_of(nodes), option=option)
+
+
+def _plain_of(config: DictConfig, *, option: str) -> dict[str, Any]:
+    return plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
+
+
+def _devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
+    return {
+        option: device_of(plain_of(config, group=group), file_name=option)
+        for (group, option), config in nodes.items()
+        if group == "device"
+    }
+
+
+def _catalogue_of(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
+    return Catalogue(
+        devices=_devices_of(nodes),
+        prices=price_list_of(plain_of(nodes["prices", prices], group="prices"), option=prices),
+    )
+
+
+def _pool_of(name: str, plain: Mapping[str, Any], devices: Mapping[str, Device], *, file: str) -> Pool:
+    device = _device(plain["device"], devices, key=f"pools.nodes.{name}.device")
+    try:
+        return Pool(name=name, **{**plain, "device": device})
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def _device(name: str, devices: Mapping[str, Device], *, key: str) -> Device:
+    if name not in devices:
+        raise UnknownNameError(key, name, known=devices)
+    return devices[name]

@@ -1,0 +1,181 @@
+"""Config files, the user's before the shipped ones: each option of a group is composed once, by Hydra."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import hydra.version
+
+# the public ways into Hydra search one folder, and compose its own settings anew each time: 1.3 is pinned
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
+from hydra._internal.defaults_list import create_defaults_list
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.utils import setup_globals
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import DictConfig, OmegaConf
+
+import orchestrator
+from orchestrator.config.error_messages import in_one_line
+from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register
+from orchestrator.config.values import check_schema
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from workloads.data.files import require_regular
+from workloads.origins import search_path
+
+MOST_BYTES = 250_000
+"""The reader is slow: a list of that size takes ten seconds, and ours take milliseconds."""
+
+MOST_ALIASES = 20
+"""Aliases of aliases multiply: with so many at most to a thousand values, with 80 to a thousand million."""
+
+_ALIAS = re.compile(rb"(?:^|[\s\[,{:])\*[\w-]", re.MULTILINE)
+
+
+class CheckedFiles(ConfigRepository):
+    """Hydra's config files in those folders."""
+
+    def __init__(self, places: ConfigSearchPath, folders: Iterable[Path]) -> None:
+        super().__init__(places)
+        self._folders = tuple(folders)
+
+    def load_config(self, config_path: str) -> ConfigResult | None:
+        """Read one. Raises ConfigError for one that is too large, or no regular file."""
+        for folder in self._folders:
+            file = folder / f"{config_path.removesuffix('.yaml')}.yaml"
+            if file.exists():
+                _check(file, name=f"conf/{config_path}.yaml")
+        return super().load_config(config_path)
+
+
+def _check(file: Path, *, name: str) -> None:
+    try:
+        require_regular(file)
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise ConfigError(
+            f"{name} has {size:,} bytes, and a config file at most {MOST_BYTES:,}; "
+            "a list of numbers of any length may stand on the command line"
+        )
+    count = len(_ALIAS.findall(file.read_bytes()))
+    if count > MOST_ALIASES:
+        raise ConfigError(f"{name} has {count} aliases (*NAME), and a config file at most {MOST_ALIASES}")
+
+
+CONFIG_NAME = "config"
+
+
+def config_folders(working_directory: Path) -> tuple[Path, ...]:
+    """Folders of config files, the one searched first at the front.
+
+    Raises:
+        ConfigError: a folder of workloads that is not there.
+    """
+    with in_one_line():
+        beside_workloads = [folder / "conf" for folder in search_path()]
+    every = (working_directory.resolve() / "conf", *beside_workloads, _shipped())
+    return tuple(dict.fromkeys(each for each in every if each.is_dir()))
+
+
+def config_loader(working_directory: Path) -> ConfigLoaderImpl:
+    """Hydra's loader over those folders and our schemas."""
+    folders = config_folders(working_directory)
+    register(folders)
+    setup_globals()
+    places = create_config_search_path(None)
+    for folder in folders:
+        places.prepend("main", f"file://{folder}", anchor="schema")
+    loader = ConfigLoaderImpl(places)
+    loader.repository = CheckedFiles(places, folders)
+    return loader
+
+
+@contextmanager
+def hydra_1_3() -> Iterator[None]:
+    """Hydra's behaviour of that version, whatever another Hydra application of this process has set."""
+    base = hydra.version.VersionBase.instance()
+    earlier = base.version_base
+    hydra.version.setbase("1.3")
+    try:
+        yield
+    finally:
+        base.version_base = earlier
+
+
+class Composer:
+    """Composes options of groups and whole configurations."""
+
+    def __init__(self, working_directory: Path) -> None:
+        self._loader = config_loader(working_directory)
+        self._files = CachingConfigRepository(self._loader.repository)
+        self._options: dict[str, tuple[str, ...]] = {}
+
+    def options(self, group: str) -> tuple[str, ...]:
+        """Names of a group's config files, its schemas left out."""
+        if group not in self._options:
+            found = self._loader.repository.get_group_options(group, ObjectType.CONFIG)
+            self._options[group] = tuple(each for each in found if not each.endswith("schema"))
+        return self._options[group]
+
+    def check(self, group: str, option: object) -> str:
+        """The option itself. Raises UnknownNameError where it has no file."""
+        if option not in self.options(group):
+            raise UnknownNameError(group, str(option), known=self.options(group))
+        return str(option)
+
+    def base(self, picks: Mapping[str, object]) -> tuple[DictConfig, Mapping[str, str]]:
+        """The configuration with one option of every group, and the names of those options."""
+        overrides = [
+            f"{'+' if group == 'sweep' else ''}{group}={self.check(group, option)}"
+            for group, option in picks.items()
+        ]
+        config, choices = self._compose(CONFIG_NAME, overrides)
+        chosen = {group: self._choice(group, choices) for group in (*POINT_GROUPS, *SETTINGS_GROUPS, "sweep")}
+        for group, option in chosen.items():
+            check_schema(config[group], group=group, option=option)
+        return config, chosen
+
+    def nodes(self, wanted: Mapping[str, Sequence[str]]) -> Mapping[tuple[str, str], DictConfig]:
+        """(group, option) -> its typed configuration, all of them in one composition."""
+        pairs = [(group, option) for group, options in wanted.items() for option in options]
+        overrides = [f"+{group}@{OPTIONS}.{group}.at{i}={option}" for i, (group, option) in enumerate(pairs)]
+        composed = self._compose(OPTIONS, overrides)[0][OPTIONS]
+        nodes = {(group, option): composed[group][f"at{i}"] for i, (group, option) in enumerate(pairs)}
+        for (group, option), config in nodes.items():
+            check_schema(config, group=group, option=option)
+        return nodes
+
+    def _compose(self, name: str, overrides: list[str]) -> tuple[DictConfig, Mapping[str, str | None]]:
+        """As `hydra.compose` does, and the option of every group, but without Hydra's own settings."""
+        with hydra_1_3(), in_one_line():
+            defaults = create_defaults_list(
+                self._files,
+                name,
+                OverridesParser.create().parse_overrides(overrides),
+                prepend_hydra=False,
+                skip_missing=False,
+            )
+            config = self._loader._compose_config_from_defaults_list(defaults.defaults, self._files)
+            OmegaConf.set_struct(config, True)
+        return config, defaults.overrides.known_choices
+
+    def _choice(self, group: str, choices: Mapping[str, str | None]) -> str:
+        option = choices.get(group)
+        if option is None:
+            raise ConfigError(
+                f"conf/{CONFIG_NAME}.yaml chooses no {group}; add '{group}: NAME' to its defaults list, "
+                f"with one of: {', '.join(self.options(group))}"
+            )
+        return option
+
+
+def _shipped() -> Path:
+    """In a wheel the folder inside the package, otherwise the repository's."""
+    package = Path(orchestrator.__path__[0]).resolve()
+    return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"

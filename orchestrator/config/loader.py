@@ -1,0 +1,161 @@
+"""Words of a command line and files in `conf/` -> settings: where YAML becomes values."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from orchestrator.config.cluster import declared, price_list_of
+from orchestrator.config.composer import Composer
+from orchestrator.config.grid import grid_of
+from orchestrator.config.options import differing_keys, knobs_of, options_of, refuse_references, settle
+from orchestrator.config.overrides import read
+from orchestrator.config.points import PointMaker
+from orchestrator.config.request import Request, sort_out
+from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
+from orchestrator.config.values import assign, plain_of, value_of
+from orchestrator.core.budget import Budget
+from orchestrator.core.errors import FAILURE_KINDS, ConfigError
+from orchestrator.core.objective import Wish
+from orchestrator.core.pool import Cluster
+from orchestrator.core.settings import Checkpointing, Deadlines, Settings, TrainerSettings
+from orchestrator.core.sweep import Point, Sweep
+
+
+def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
+    """Understand a command line.
+
+    Args:
+        overrides: words in Hydra's grammar, without verbs and flags.
+        working_directory: its `conf/` is searched before the shipped one; `outputs` starts there.
+
+    Raises:
+        ConfigError: anything that cannot be understood, in one line with what is possible.
+    """
+    composer = Composer(working_directory)
+    request = sort_out(read(overrides, options=composer.options))
+    base, chosen, named = _base(composer, request)
+    grid = grid_of(base.sweep, request, base=chosen)
+    combinations = grid.combinations()
+    options = options_of(composer, (*combinations, *grid.exclude))
+    knobs = knobs_of(combinations, options)
+    differing = differing_keys(combinations)
+    refuse_references(base, options, combinations, differing=differing)
+    settle(base, combinations[0], options)
+    maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
+    points = maker.points(combinations)
+    return _settings(
+        base,
+        points,
+        trainers=maker.trainers,
+        cluster=declared(base.pools, composer, option=named["pools"]),
+        prices=named["prices"],
+        reprices=_says_prices(request),
+        working_directory=working_directory,
+    )
+
+
+def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:
+    """The configuration of the whole command, each key of a point with its value in it, options by group."""
+    if request.sweep is None:
+        known = ", ".join(composer.options("sweep"))
+        raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {known}")
+    single = {key: values[0] for key, values in request.choices.items() if len(values) == 1}
+    picks = {group: option for group, option in single.items() if group in POINT_GROUPS}
+    if request.picks.get("cluster") == "fake":
+        request.picks.setdefault("pools", "fake")
+    base, options = composer.base({"sweep": request.sweep, **request.picks, **picks})
+    for key, value in request.settings.items():
+        assign(base, key, value)
+    for key in single.keys() & set(POINT_KEYS):
+        assign(base, key, single[key])
+    for key in single.keys() & set(POINT_KEYS):  # an interpolation sees what the others are set to
+        request.choices[key] = (value_of(base, key),)
+    keys = {key: value_of(base, key) for key in POINT_KEYS}
+    return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options
+
+
+def _says_prices(request: Request) -> bool:
+    return "prices" in request.picks or any(key.startswith("prices.") for key in request.settings)
+
+
+def _folder(base: DictConfig, working_directory: Path) -> Path | None:
+    folder = value_of(base, "data_folder")
+    return None if folder is None else working_directory / folder
+
+
+def _checkpointing(
+    plain: Mapping[str, Any], sweep_folder: Path, working_directory: Path
+) -> Checkpointing | None:
+    """Where several sweeps share a place, each has a folder of its own in it."""
+    if plain["every_seconds"] is None:
+        return None
+    place = plain["path"]
+    if place is None:
+        url = str((sweep_folder / "checkpoints").absolute())
+    elif "://" in place:
+        url = f"{place.rstrip('/')}/{sweep_folder.name}"
+    else:
+        url = str((working_directory / place / sweep_folder.name).absolute())
+    return Checkpointing(every_seconds=plain["every_seconds"], grace_seconds=plain["grace_seconds"], url=url)
+
+
+def _archive_url(place: str | None, *, sweep: str) -> str | None:
+    """The sweep's folder in a bucket."""
+    if place is None:
+        return None
+    if "@" in place:
+        raise ConfigError(
+            "record.path has an '@'; user and password come from the environment (AWS_SECRET_ACCESS_KEY)"
+        )
+    if "://" not in place:
+        raise ConfigError(
+            f"record.path={place} is no bucket; possible: gs://…, s3://…, or a folder: outputs=DIR"
+        )
+    return f"{place.rstrip('/')}/{sweep}"
+
+
+def _settings(
+    base: DictConfig,
+    points: tuple[Point, ...],
+    *,
+    trainers: Mapping[str, TrainerSettings],
+    cluster: Cluster | None,
+    prices: str,
+    reprices: bool,
+    working_directory: Path,
+) -> Settings:
+    groups = ("sweep", "report", *(each for each in SETTINGS_GROUPS if each != "pools"))
+    plain = {group: plain_of(base[group], group=group) for group in groups}
+    executor, reached, sweep = plain["executor"], plain["cluster"], plain["sweep"]
+    outputs = working_directory / value_of(base, "outputs")
+    return Settings(
+        sweep=Sweep(
+            name=sweep["name"],
+            points=points,
+            repeats=sweep["repeats"],
+            order=sweep["order"],
+            shuffle_seed=sweep["shuffle_seed"],
+            baseline=tuple(sweep["baseline"] or ()),
+        ),
+        executor=executor.pop("name"),
+        deadlines=Deadlines(**executor),
+        cluster_address=reached["address"],
+        cluster=cluster,
+        missing_device=reached["missing_device"],
+        tracking_uri=plain["tracking"]["uri"],
+        archive_url=_archive_url(plain["record"]["path"], sweep=sweep["name"]),
+        backoff_seconds=plain["retry"]["backoff_seconds"],
+        retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind != "budget"},
+        trainers=trainers,
+        outputs=outputs,
+        prices=price_list_of(plain["prices"], option=prices),
+        reprices=reprices,
+        data_folder=_folder(base, working_directory),
+        checkpointing=_checkpointing(plain["checkpoint"], outputs / sweep["name"], working_directory),
+        report_source=plain["report"].pop("source"),
+        images=plain["report"].pop("images"),
+        wish=Wish(**plain["report"]),
+        budget=Budget(**plain["budget"]),
+    )

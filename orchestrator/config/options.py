@@ -1,0 +1,87 @@
+"""Which options, knobs and keys the combinations of a sweep use, each checked to exist."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from omegaconf import DictConfig
+
+from orchestrator.config.composer import Composer
+from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES, POINT_GROUPS
+from orchestrator.config.values import assign, knows, references
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.plan.expand import Combination
+
+Options = Mapping[tuple[str, str], DictConfig]
+"""(group, option) -> its typed configuration."""
+
+
+def options_of(composer: Composer, combinations: Sequence[Combination]) -> Options:
+    """Every option that a combination names, composed.
+
+    Raises:
+        UnknownNameError: an option without a file.
+    """
+    wanted = {group: _options_of(group, combinations) for group in POINT_GROUPS}
+    for group, options in wanted.items():
+        for option in options:
+            composer.check(group, option)
+    return composer.nodes(wanted)
+
+
+def knobs_of(combinations: Sequence[Combination], options: Options) -> tuple[str, ...]:
+    """The dotted keys of the combinations.
+
+    A knob need not be one of every option: `trainer.strategy` says nothing to a trainer that has none.
+
+    Raises:
+        UnknownNameError: a knob that none of the used options has.
+    """
+    knobs = tuple(dict.fromkeys(key for each in combinations for key in each if "." in key))
+    for knob in knobs:
+        group, _, key = knob.partition(".")
+        used = [config for (of_group, _), config in options.items() if of_group == group]
+        if not any(knows(config, key) for config in used):
+            known = {f"{group}.{name!s}" for config in used for name in config if name != "name"}
+            raise UnknownNameError("key", knob, known=known)
+    return knobs
+
+
+def differing_keys(combinations: Sequence[Combination]) -> tuple[str, ...]:
+    """The keys that tell the combinations apart."""
+    keys = dict.fromkeys(key for each in combinations for key in each)
+    return tuple(key for key in keys if len({each.get(key) for each in combinations}) > 1)
+
+
+def refuse_references(
+    base: DictConfig, options: Options, combinations: Iterable[Combination], *, differing: Iterable[str]
+) -> None:
+    """Raises ConfigError for an interpolation that would have to be another one in every point, or worker."""
+    why = dict.fromkeys(differing, "differs between the points of this sweep")
+    if any(DEVICES in each for each in combinations):
+        why |= dict.fromkeys(FOLLOWING_DEVICES, f"is no key of points that have {DEVICES}")
+    for config in (base, *options.values()):
+        for reference in references(config):
+            for key, reason in why.items():
+                if f"{reference}.".startswith(f"{key}.") or f"{key}.".startswith(f"{reference}."):
+                    raise ConfigError(
+                        f"a value is given as ${{{reference}}}, and {key} {reason}; give the value itself"
+                    )
+
+
+def settle(base: DictConfig, combination: Combination, options: Options) -> None:
+    """Write one combination into the configuration, so that interpolations find what all points share."""
+    for group in POINT_GROUPS:
+        base[group] = options[group, str(_options_of(group, [combination])[0])]
+    for key, value in combination.items():
+        if key not in POINT_GROUPS and knows(base, key):
+            assign(base, key, value)
+
+
+def _options_of(group: str, combinations: Iterable[Combination]) -> tuple[Any, ...]:
+    keys = ("device", DEVICES) if group == "device" else (group,)
+    named = (_flat(each[key]) for each in combinations for key in keys if key in each)
+    return tuple(dict.fromkeys(option for options in named for option in options))
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    return tuple(one for each in value for one in _flat(each)) if isinstance(value, tuple) else (value,)

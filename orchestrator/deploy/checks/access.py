@@ -1,0 +1,120 @@
+"""Who could reach a launcher's cluster, and what it would run: tokens, ports, secrets, images. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from orchestrator.core.pool import Catalogue
+from orchestrator.deploy.checks.finding import Finding, Findings, listed, mapping, sequence
+
+Config = Mapping[str, Any]
+
+_STARTS = ("head_start_ray_commands", "worker_start_ray_commands")
+_OPEN = re.compile(r"--dashboard-host[= ](0\.0\.0\.0|::|\*)")
+_PUBLISHED = re.compile(r"(?:^|\s)(-p|--publish|-P|--publish-all)(?:[ =]|$)")
+_OPENING_TAGS = {"http-server", "https-server", "lb-health-check"}
+_SECRET = re.compile(
+    r"(?i)(RAY_AUTH_TOKEN|PASSWORD|SECRET_ACCESS_KEY|SECRET_KEY|API_KEY|PRIVATE_KEY)\s*=\s*[^\s$;]"
+)
+_CREDENTIALS = re.compile(r"://[^/\s:@]+:[^/\s@$]+@|-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+
+def check_access(config: Config, _catalogue: Catalogue) -> Findings:
+    """Findings of tokens, ports and secrets."""
+    yield from _token(config)
+    yield from _ports(config)
+    yield from secrets(config)
+
+
+def secrets(config: Config) -> Findings:
+    """A finding for each text that looks like a secret, and each variable of such a name with a value."""
+    for key, text in chain(texts_of(config), _variables_in(config)):
+        if _SECRET.search(text) or _CREDENTIALS.search(text):
+            yield Finding(
+                key=key, message="holds a secret; name a file or a variable of the environment instead"
+            )
+
+
+def check_images(config: Config, _catalogue: Catalogue) -> Findings:
+    """A finding for each container image that may be another one tomorrow."""
+    docker = mapping(config["docker"])
+    for key in ("image", "head_image", "worker_image"):
+        if key in docker:
+            yield from unpinned(f"docker.{key}", docker[key])
+    if not {"image", "head_image"} & docker.keys():
+        yield Finding(key="docker.image", message="is missing; the head would run without one of our images")
+    for name, node_type in config["available_node_types"].items():
+        own = mapping(mapping(node_type).get("docker"))
+        if "worker_image" in own:
+            yield from unpinned(f"available_node_types.{name}.docker.worker_image", own["worker_image"])
+
+
+def unpinned(key: str, image: object) -> Findings:
+    """A finding unless the image has a tag, other than latest, or a digest."""
+    tag = re.search(r"@sha256:[0-9a-f]{64}$|:([\w.-]+)$", str(image))
+    if not tag or tag[1] == "latest" or "/" in (tag[1] or ""):
+        yield Finding(key=key, message=f"{image!r} is not pinned; give it a tag, as :0.1.0, or @sha256:…")
+
+
+def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in a file, with its dotted key."""
+    if isinstance(value, str):
+        yield key, value
+    for name, inner in _items(value):
+        yield from texts_of(inner, f"{key}.{name}" if key else str(name))
+
+
+def _variables_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every `name: NAME, value: VALUE` in a file as `NAME=VALUE`, with the dotted key of its value."""
+    if isinstance(value, dict) and "name" in value and "value" in value:
+        yield f"{key}.value", f"{value['name']}={value['value']}"
+    for name, inner in _items(value):
+        yield from _variables_in(inner, f"{key}.{name}" if key else str(name))
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Keys and values of a mapping, numbers and values of a list."""
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+def _token(config: Config) -> Findings:
+    for key in _STARTS:
+        if "RAY_AUTH_MODE=token" not in " ".join(map(str, sequence(config.get(key)))):
+            yield Finding(
+                key=key,
+                message="does not set RAY_AUTH_MODE=token; who reaches the cluster could run anything on it",
+            )
+    mounts = mapping(config.get("file_mounts"))
+    if not any(str(remote).endswith(".ray/auth_token") for remote in mounts):
+        yield Finding(
+            key="file_mounts",
+            message="brings no token to the nodes; add ~/.ray/auth_token: ~/.ray/auth_token",
+        )
+
+
+def _ports(config: Config) -> Findings:
+    for key, text in texts_of({each: config.get(each) for each in _STARTS}):
+        if found := _OPEN.search(text):
+            yield Finding(key=key, message=f"{found[0]} opens the dashboard to the network; use 127.0.0.1")
+    options = {
+        "docker": config.get("docker"),
+        "available_node_types": {
+            name: {"docker": mapping(each).get("docker")}
+            for name, each in config["available_node_types"].items()
+        },
+    }
+    for key, text in texts_of(options):
+        if "run_options" in key and _PUBLISHED.search(text):
+            yield Finding(key=key, message=f"{text!r} publishes a port; reach the head through ray dashboard")
+    for name, each in config["available_node_types"].items():
+        yield from _tags(f"available_node_types.{name}.node_config.tags", mapping(each))
+
+
+def _tags(key: str, node_type: Config) -> Findings:
+    tags = mapping(node_type.get("node_config")).get("tags")
+    named = set(map(str, sequence(mapping(tags).get("items")) or sequence(tags)))
+    if opening := named & _OPENING_TAGS:
+        yield Finding(key=key, message=f"{listed(opening)} opens a port to the world; take it out")

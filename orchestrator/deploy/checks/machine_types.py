@@ -1,0 +1,200 @@
+"""What Google Cloud is asked for -> which device that is and how many, or why it is not sold. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.core.device import Device
+from orchestrator.core.pool import Catalogue
+from orchestrator.core.price import Provisioning
+from orchestrator.core.tpu_topology import chips_of, generation_of, topologies_of
+from orchestrator.deploy.checks.finding import listed, mapping, sequence
+from orchestrator.deploy.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, tpu_type_of
+from orchestrator.deploy.nodes import machine_of
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """So many of a device, in an instance."""
+
+    device: Device
+    count: int
+    instance: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The key that is wrong, and why."""
+
+    key: str
+    message: str
+
+
+def offer_of(node: Config, catalogue: Catalogue) -> Offer | Refused:
+    """Understand a `node_config`."""
+    if "machineType" in node:
+        return _machine(node, catalogue)
+    if "acceleratorConfig" in node:
+        return _shape(mapping(node["acceleratorConfig"]), node, catalogue)
+    if "acceleratorType" in node:
+        return _slice(str(node["acceleratorType"]), node, catalogue)
+    return Refused(key="machineType", message="is missing; give it, or the acceleratorType of a TPU")
+
+
+def offers_in(catalogue: Catalogue) -> Iterator[Offer]:
+    """Every device, in every number in which it is sold on a host with known vCPUs."""
+    for device in catalogue.devices.values():
+        for count in device.instances.keys() & device.cpus.keys():
+            yield Offer(device=device, count=count, instance=device.instances[count])
+
+
+def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogue: Catalogue) -> str | None:
+    """Why it has no price there; None if it has one."""
+    row = catalogue.prices.rows.get(region, {}).get(instance)
+    if row is None:
+        others = listed(each for each, rows in catalogue.prices.rows.items() if instance in rows)
+        return f"{instance} is not in the price list of {region}; it is in: {others}"
+    if row.usd_per_hour(provisioning) is None:
+        return f"{instance} is not sold {provisioning} in {region}"
+    return None
+
+
+def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
+    asked = str(node["machineType"]).rpartition("/")[2]
+    machines = [each for each in offers_in(catalogue) if each.device.kind != "tpu"]
+    offers = [each for each in machines if machine_of(each.instance)[0] == asked]
+    if not offers:
+        known = listed({machine_of(each.instance)[0] for each in machines})
+        return Refused(key="machineType", message=f"unknown machine type {asked!r}; known: {known}")
+    attached = sequence(node.get("guestAccelerators"))
+    if len(attached) > 1:
+        return Refused(key="guestAccelerators", message="has several kinds; a machine has one")
+    return _with(mapping(attached[0]) if attached else {}, offers, machine=asked)
+
+
+def _with(accelerator: Config, offers: list[Offer], *, machine: str) -> Offer | Refused:
+    """The offer of a machine with those accelerators attached, or with none."""
+    kind = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
+    count = accelerator.get("acceleratorCount", 0)
+    matching = [
+        each
+        for each in offers
+        if machine_of(each.instance)[1] == count and (not kind or each.device.cloud_type == kind)
+    ]
+    if matching:
+        return matching[0]
+    known = listed(_in_words(each) for each in offers)
+    asked = f"{count} x {kind}" if kind else "no accelerator"
+    return Refused(key="guestAccelerators", message=f"{machine} is not sold with {asked}; possible: {known}")
+
+
+def _in_words(offer: Offer) -> str:
+    attached = machine_of(offer.instance)[1]
+    return f"{attached} x {offer.device.cloud_type}" if attached else "none, for what it has is built in"
+
+
+def _slice(slice_type: str, node: Config, catalogue: Catalogue) -> Offer | Refused:
+    for each in offers_in(catalogue):
+        if each.device.slice_type == slice_type:
+            if node.get("runtimeVersion") != each.device.runtime:
+                return Refused(key="runtimeVersion", message=f"{slice_type} needs {each.device.runtime!r}")
+            return each
+    return Refused(key="acceleratorType", message=_not_one_host(slice_type, catalogue))
+
+
+def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
+    known = [each.device.slice_type or "" for each in offers_in(catalogue) if each.device.slice_type]
+    generation = generation_of(slice_type)
+    alike = [each for each in known if generation_of(each) == generation]
+    if alike and slice_type.rpartition("-")[2].isdecimal():
+        return f"{slice_type} has several hosts, which pools=gke can have; here: {listed(alike)}"
+    return f"unknown type of slice {slice_type!r}; known: {listed(known)}"
+
+
+def _shape(shape: Config, node: Config, catalogue: Catalogue) -> Offer | Refused:
+    """A slice by generation and topology, as Cloud TPU also understands it."""
+    generation = str(shape.get("type")).lower().replace("v5lite_pod", "v5litepod")
+    topology = str(shape.get("topology"))
+    known = topologies_of(generation)
+    if topology not in known:
+        possible = ", ".join(known[:10]) or f"none of generation {generation!r}"
+        return Refused(
+            key="acceleratorConfig.topology",
+            message=f"topology {topology!r} does not exist; possible: {possible}",
+        )
+    cores = 1 if generation in ("v5litepod", "v6e") else 2
+    return _slice(f"{generation}-{chips_of(topology) * cores}", node, catalogue)
+
+
+Group = Mapping[str, Any]
+
+
+def pod_of(group: Group) -> dict[str, Any]:
+    """The pod's specification."""
+    return mapping(mapping(group.get("template")).get("spec"))
+
+
+def selector_in(group: Group) -> dict[str, Any]:
+    """Which Kubernetes nodes its pods go to."""
+    return mapping(pod_of(group).get("nodeSelector"))
+
+
+def limits_in(group: Group) -> dict[str, Any]:
+    """What the pod's first container may use."""
+    containers = sequence(pod_of(group).get("containers"))
+    return mapping(mapping(mapping(containers[0] if containers else {}).get("resources")).get("limits"))
+
+
+def offer_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
+    """Understand the nodes that a group asks for. The key of a refusal is below the pod's specification."""
+    return _tpu(group, catalogue) if TPU_KEY in selector_in(group) else _machine_of_group(group, catalogue)
+
+
+def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
+    name, chips = str(selector_in(group)[TPU_KEY]), str(limits_in(group).get("google.com/tpu"))
+    alike = [each for each in offers_in(catalogue) if name in _tpu_types(each.device)]
+    if not alike:
+        known = {each for offer in offers_in(catalogue) for each in _tpu_types(offer.device)}
+        return Refused(
+            key=f"nodeSelector.{TPU_KEY}", message=f"unknown type {name!r}; known: {listed(known)}"
+        )
+    for each in alike:
+        if str(each.device.chips) == chips:
+            return each
+    known = {str(each.device.chips) for each in alike}
+    return Refused(
+        key="containers.0.resources.limits.google.com/tpu",
+        message=f"is {chips}, and a host of {name} has one of: {listed(known)}",
+    )
+
+
+def _machine_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
+    selector = selector_in(group)
+    wanted = (selector.get(MACHINE_KEY), selector.get(GPU_KEY), limits_in(group).get("nvidia.com/gpu"))
+    asked = tuple(None if each is None else str(each) for each in wanted)
+    machines = {_asked_for(each): each for each in offers_in(catalogue) if each.device.kind != "tpu"}
+    if asked in machines:
+        return machines[asked]
+    return Refused(
+        key=f"nodeSelector.{MACHINE_KEY}",
+        message=f"{_group_in_words(asked)} is not known; known: {listed(map(_group_in_words, machines))}",
+    )
+
+
+def _asked_for(offer: Offer) -> tuple[str | None, ...]:
+    """Machine type, type of GPU and how many of it, as a group asks for them."""
+    count = str(offer.count) if offer.device.kind == "gpu" else None
+    return machine_of(offer.instance)[0], offer.device.cloud_type, count
+
+
+def _group_in_words(asked: tuple[str | None, ...]) -> str:
+    machine, gpu, count = asked
+    return f"{machine} with {count} x {gpu}" if gpu or count else str(machine)
+
+
+def _tpu_types(device: Device) -> set[str]:
+    if device.kind != "tpu" or device.cloud_type is None:
+        return set()
+    return {tpu_type_of(device, hosts=1), tpu_type_of(device, hosts=2)}

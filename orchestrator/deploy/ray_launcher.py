@@ -1,0 +1,123 @@
+"""Cluster -> the configuration of Ray's cluster launcher. Pure."""
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.pool import Cluster, Pool, region_of
+from orchestrator.deploy.nodes import (
+    Plain,
+    head_config_of,
+    labels_of,
+    labels_of_pool,
+    node_config_of,
+    resources_of,
+)
+from orchestrator.deploy.yaml_text import to_yaml
+
+_HEAD = "head"
+_TOKEN = "~/.ray/auth_token"  # noqa: S105  where it lies
+_ENVIRONMENT = "export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0; ulimit -n 65536;"
+
+
+def launcher_yaml(cluster: Cluster) -> str:
+    """The file for `ray up`. Raises ConfigError if no pool is in its zone."""
+    elsewhere = [f"{each.name} in {each.zone}" for each in cluster.pools if each.zone != cluster.zone]
+    comment = [
+        f"Made by: python -m orchestrator cluster pools={cluster.name} pools.project={cluster.project}",
+        "Written from documentation and checked offline; it was never launched by those who wrote it.",
+        *(
+            ["Pools of other zones, each zone a cluster of its own: " + ", ".join(elsewhere)]
+            if elsewhere
+            else []
+        ),
+    ]
+    return to_yaml([launcher_of(cluster)], comment=comment)
+
+
+def launcher_of(cluster: Cluster) -> Plain:
+    """The configuration as plain values."""
+    if not cluster.available_pools:
+        zones = ", ".join(sorted({each.zone for each in cluster.pools}))
+        raise ConfigError(f"pools.zone={cluster.zone!r}: no pool is there; pools are in: {zones or 'none'}")
+    return {
+        "cluster_name": cluster.cluster_name,
+        "max_workers": cluster.max_nodes,
+        "upscaling_speed": 1.0,
+        "idle_timeout_minutes": cluster.idle_seconds / 60,
+        "provider": {
+            "type": "gcp",
+            "region": region_of(cluster.zone),
+            "availability_zone": cluster.zone,
+            "project_id": cluster.project,
+        },
+        "auth": {"ssh_user": "ubuntu"},
+        "docker": _docker(cluster),
+        "head_node_type": _HEAD,
+        "available_node_types": {
+            _HEAD: _head(cluster),
+            **{each.name: _node_type(each, cluster) for each in cluster.available_pools},
+        },
+        "file_mounts": {_TOKEN: _TOKEN},
+        **_commands(cluster),
+    }
+
+
+def _docker(cluster: Cluster) -> Plain:
+    return {
+        "image": cluster.image("core"),
+        "container_name": "ray",
+        "pull_before_run": True,
+        "run_options": ["--env RAY_AUTH_MODE=token", "--ulimit nofile=65536:65536"],
+    }
+
+
+def _head(cluster: Cluster) -> Plain:
+    return {
+        "min_workers": 0,
+        "max_workers": 0,
+        "resources": {"CPU": 0},
+        "labels": labels_of(cluster.head, provisioning="on_demand", zone=cluster.zone),
+        "node_config": head_config_of(cluster),
+    }
+
+
+def _node_type(pool: Pool, cluster: Cluster) -> Plain:
+    options = {"gpu": ["--gpus all"], "tpu": ["--privileged"], "cpu": []}[pool.device.kind]
+    return {
+        "min_workers": pool.min_nodes,
+        "max_workers": pool.max_nodes,
+        "resources": resources_of(pool.device, pool.count),
+        "labels": labels_of_pool(pool),
+        "docker": {
+            "worker_image": cluster.image(pool.environment),
+            "worker_run_options": options,
+            "pull_before_run": True,
+        },
+        "node_config": node_config_of(pool, cluster),
+    }
+
+
+def _commands(cluster: Cluster) -> Plain:
+    """The images hold all that is needed. Without these, Ray's own defaults would install another Ray.
+
+    Nodes stop their Ray first, as in Ray's own examples: a second `ray up` sends the commands again. A node
+    runs nothing but this cluster, in a container of its own.
+    """
+    registry = cluster.registry.partition("/")[0]
+    return {
+        "initialization_commands": [
+            "sudo usermod -aG docker $USER",
+            f"gcloud auth configure-docker {registry} --quiet",
+        ],
+        "setup_commands": [],
+        "head_setup_commands": [],
+        "worker_setup_commands": [],
+        "head_start_ray_commands": [
+            "ray stop",
+            f"{_ENVIRONMENT} export RAY_enable_autoscaler_v2=1; ray start --head --port=6379 "
+            "--object-manager-port=8076 --autoscaling-config=~/ray_bootstrap_config.yaml "
+            "--dashboard-host=127.0.0.1",
+        ],
+        "worker_start_ray_commands": [
+            "ray stop",
+            f"{_ENVIRONMENT} ray start --address=$RAY__HEAD_IP:6379 --object-manager-port=8076",
+        ],
+    }

@@ -1,0 +1,181 @@
+"""Owns the nurseries of one host: one per trainer environment, started when it is first needed."""
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.machine import child_process as child
+from orchestrator.execute.machine.child_process import link_code
+from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.train.environment import without_hidden_settings
+from orchestrator.train.process.channel import Channel
+
+OWN_PYTHON = ""
+"""Stands for the one that the host names for a trainer, or else that of the agent itself."""
+
+_READY = b"ready\n"
+_ANSWER_SECONDS = 5.0  # a nursery forks in milliseconds; a busy host may take longer
+_END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NurseryAddress:
+    """Where a nursery listens, and what it wants to hear first.
+
+    Attributes:
+        path: of a socket of this host.
+        is_far: that socket leads to a nursery of another host.
+    """
+
+    path: str
+    token: str
+    is_far: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Nursery:
+    process: "subprocess.Popen[str]"
+    address: NurseryAddress
+
+
+class Agent:
+    """Starts nurseries and ends them. They die with the process that holds the agent, however it ends."""
+
+    def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
+        self._folder = self._held.enter_context(temporary_folder("orchestrator-"))
+        self._nurseries: dict[tuple[str, str], _Nursery] = {}
+        link_code(self._folder / "code")
+
+    def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+        """The address of a nursery for this trainer that answers, started if there is none.
+
+        Raises:
+            TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.
+        """
+        until = time.monotonic() + start_seconds
+        known = self._nurseries.get((info.name, python))
+        if known is not None and not _answers(known.address, seconds=min(_ANSWER_SECONDS, start_seconds / 2)):
+            _kill(known.process)
+            known = None
+        if known is None:
+            known = self._start(info, python=python, start_seconds=until - time.monotonic())
+            self._nurseries[info.name, python] = known
+        return known.address
+
+    def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _Nursery:
+        name = f"{info.name}-{secrets.token_hex(4)}"
+        address = NurseryAddress(path=str(self._folder / name), token=secrets.token_hex(16))
+        log = self._folder / f"{name}.log"
+        try:
+            process = _popen(
+                _interpreter(info, python), address, modules=info.preload, code=self._folder / "code", log=log
+            )
+        except OSError as error:
+            message = f"trainer {info.name!r}: {error}; get it with: {info.install}"
+            raise TrialError("environment", message) from error
+        try:
+            _greet(process, address, seconds=start_seconds)
+        except OSError as error:  # TimeoutError and ConnectionError are kinds of it
+            _kill(process)  # it may hang in an import
+            last = log.read_text(errors="replace").strip().splitlines()[-1:]
+            message = f"trainer {info.name!r}: {python} did not start: {'; '.join([str(error), *last])}"
+            raise TrialError("environment", message) from error
+        return _Nursery(process, address)
+
+    def close(self) -> None:
+        """End every nursery, and with it every worker."""
+        for nursery in self._nurseries.values():
+            child.end(nursery.process, seconds=_END_SECONDS)
+        self._nurseries.clear()
+        self._held.close()
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _interpreter(info: TrainerInfo, python: str) -> str:
+    """The one that is named, or of this host's image, or our own."""
+    of_image = os.environ.get(info.python_variable) if info.python_variable else None
+    return python or of_image or sys.executable
+
+
+def _popen(
+    python: str, address: NurseryAddress, *, modules: tuple[str, ...], code: Path, log: Path
+) -> "subprocess.Popen[str]":
+    with log.open("wb") as stderr:
+        return subprocess.Popen(
+            [
+                python,
+                "-P",
+                "-m",
+                "orchestrator.train.process.fork_server",
+                address.path,
+                json.dumps(modules),
+            ],
+            env=_environment(code),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,  # a Ctrl-C in the terminal is for the driver to handle
+        )
+
+
+def _environment(code: Path) -> dict[str, str]:
+    """This process's variables, less what is not a trial's: hidden settings, Ray's threads and token."""
+    ours = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN")
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    return {**without_hidden_settings(kept), "PYTHONPATH": str(code)}
+
+
+def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds: float) -> None:
+    """Tell the token, and wait until the nursery has imported its framework and says that it is ready."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(address.token + "\n")
+    process.stdin.flush()
+    until, said = time.monotonic() + seconds, b""
+    while len(said) < len(_READY):
+        if not select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+            raise TimeoutError(f"not ready after {seconds:.3g} s")
+        piece = os.read(process.stdout.fileno(), len(_READY) - len(said))
+        if not piece:
+            break
+        said += piece
+    if said != _READY:
+        raise ConnectionError("it ended at once")
+
+
+def _answers(address: NurseryAddress, *, seconds: float) -> bool:
+    """Whether a nursery is there and awake: it refuses at once what does not tell its token."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(seconds)
+        channel = Channel(connection)
+        try:
+            connection.connect(address.path)
+            channel.send({})
+            channel.receive()
+        except OSError:  # TimeoutError and ChannelClosedError are kinds of it
+            return False
+    return True
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """End a nursery that does not listen, and all of its group. Its workers die with it."""
+    os.killpg(process.pid, signal.SIGKILL)  # until it is reaped no other process can have its id
+    child.end(process, seconds=_END_SECONDS)

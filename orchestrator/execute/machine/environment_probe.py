@@ -1,0 +1,94 @@
+"""What a trainer's Python has, asked of its metadata: no framework is imported."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
+from orchestrator.execute.machine.child_process import link_code
+from orchestrator.train.environment import framework_versions
+
+_PROBE_SECONDS = 30.0  # a cold interpreter on a slow disk
+_QUESTION = """
+import json, sys
+from orchestrator.train.environment import framework_versions
+print(json.dumps(framework_versions(sys.argv[1:])))
+"""
+
+
+def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvironment:
+    """Look at the interpreter `python`, or at this one, for the packages of a trainer."""
+    if python is None:
+        return _judged(info, sys.executable, versions=framework_versions(info.packages))
+    if not _is_there(python):
+        absent = f"no Python at {python}" if python else "trainer.python names none"
+        missing = f"{absent}; get it with: {info.install}"
+        return TrainerEnvironment(python=python, versions={}, missing=missing)
+    try:
+        versions = _ask(python, info.packages)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        missing = f"{python} does not answer ({type(error).__name__}); get it with: {info.install}"
+        return TrainerEnvironment(python=python, versions={}, missing=missing)
+    return _judged(info, str(Path(python).absolute()), versions=versions)
+
+
+def _is_there(python: str) -> bool:
+    try:
+        return bool(python) and Path(python).exists()
+    except OSError:  # a name that is too long
+        return False
+
+
+def _judged(info: TrainerInfo, python: str, *, versions: dict[str, str]) -> TrainerEnvironment:
+    absent = [package for package in info.packages if package not in versions]
+    missing = f"{', '.join(absent)} not installed; get it with: {info.install}" if absent else None
+    return TrainerEnvironment(python=python, versions=versions, missing=missing)
+
+
+def _ask(python: str, packages: tuple[str, ...]) -> dict[str, str]:
+    """Raises OSError, ValueError or CalledProcessError where there is no answer in time."""
+    with tempfile.TemporaryDirectory() as folder:
+        link_code(Path(folder) / "code")
+        command = [python, "-P", "-c", _QUESTION, *packages]
+        answer = _answer_of(command, {**os.environ, "PYTHONPATH": str(Path(folder) / "code")})
+    versions: dict[str, str] = json.loads(answer)
+    return versions
+
+
+def _answer_of(command: list[str], variables: dict[str, str]) -> bytes:
+    """What a command says in time; whatever else it started is ended with it.
+
+    It says less than a pipe holds: one that says more waits for a reader, and does not answer in time.
+    """
+    with subprocess.Popen(
+        command,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # so that it leads a group
+    ) as process:
+        assert process.stdout is not None
+        try:
+            _wait_for_end(process.pid)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # until it is reaped no other process can have its id
+        if code := process.wait():
+            raise subprocess.CalledProcessError(code, command)
+        os.set_blocking(process.stdout.fileno(), False)  # a process that left the group may hold its end
+        return process.stdout.read() or b""
+
+
+def _wait_for_end(pid: int) -> None:
+    """Until a child has ended; it is not reaped. Raises TimeoutError."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        if not select.select([descriptor], [], [], _PROBE_SECONDS)[0]:
+            raise TimeoutError
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,94 @@
+"""The agents of the hosts that trials run on, and how a trial reaches the one of its own.
+
+On the driver's host it is a process of Ray's that outlives every trial's, so that trials of any shape find
+their framework imported. On a pool's node it lives in the process of the trials that run there: one that
+outlived them would keep the node from ever being idle.
+"""
+
+import contextlib
+from functools import cache
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.result import Failure
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.machine.agent import Agent, NurseryAddress
+from orchestrator.train.registry import trainer_info
+
+_ANSWER_SECONDS = 5.0  # more than the agent is given, so that it can say itself what went wrong
+_CLOSE_SECONDS = 10.0  # idle nurseries end at once; a busy one is killed
+
+
+class RayAgent:
+    """A handle that trials can be given. Ray starts another agent when this one is killed."""
+
+    def __init__(self) -> None:
+        self._node_id = _this_node()
+        kept = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_HostAgent)
+        here = NodeAffinitySchedulingStrategy(self._node_id, soft=False)
+        self._actor: Any = kept.options(scheduling_strategy=here).remote()
+
+    def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+        """As `Agent.nursery`. An agent that does not answer is ended, and another one takes its place.
+
+        Raises:
+            TrialError: `environment` as there; `timeout`, `worker_lost` or `oom` by its agent's fate.
+        """
+        if _this_node() != self._node_id:
+            return own_agent().nursery(info, python=python, start_seconds=start_seconds)
+        asked = self._actor.nursery.remote(info.name, python=python, start_seconds=start_seconds)
+        try:
+            answer: NurseryAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
+        except ray.exceptions.GetTimeoutError as error:
+            ray.kill(self._actor, no_restart=False)
+            message = f"the host's agent gave no nursery (executor.start_seconds={start_seconds:g})"
+            raise TrialError("timeout", message) from error
+        except ray.exceptions.OutOfMemoryError as error:
+            raise TrialError("oom", "Ray killed the host's agent: the host ran low on memory") from error
+        except ray.exceptions.RayActorError as error:
+            raise TrialError("worker_lost", "the host's agent died") from error
+        if isinstance(answer, Failure):
+            raise TrialError(answer.kind, answer.message)
+        return answer
+
+    def close(self) -> None:
+        """End the nurseries and remove their folder. A cluster that is gone has ended them already."""
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.get(self._actor.close.remote(), timeout=_CLOSE_SECONDS)
+
+
+@cache
+def own_agent() -> Agent:
+    """Of this process, with which it ends."""
+    return Agent()
+
+
+def end_own_agent() -> None:
+    """End it sooner, and its nurseries with it."""
+    own_agent().close()
+    own_agent.cache_clear()
+
+
+def _this_node() -> str:
+    return str(ray.get_runtime_context().get_node_id())
+
+
+class _HostAgent:
+    """What runs in that process."""
+
+    def __init__(self) -> None:
+        self._agent = Agent()
+
+    def nursery(self, trainer: str, *, python: str, start_seconds: float) -> NurseryAddress | Failure:
+        """A trainer travels by its name, and an error as a value: Ray would wrap it."""
+        try:
+            return self._agent.nursery(trainer_info(trainer), python=python, start_seconds=start_seconds)
+        except TrialError as error:
+            return Failure(kind=error.kind, message=str(error))
+
+    def close(self) -> None:
+        """As `Agent.close`."""
+        self._agent.close()

@@ -1,0 +1,190 @@
+"""The Ray cluster that trials run on: an embedded one on this host, or one that exists."""
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray._private import ray_constants
+
+# ray 2.60: a driver that joins a cluster has no public way to be told its token late
+from ray._raylet import Config  # type: ignore[attr-defined] # it is compiled
+
+import orchestrator
+import workloads
+from orchestrator.core.device import Node
+from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.pool import Cluster
+from orchestrator.execute.machine import inventory as gpus
+from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.execute.on_ray.fake_cluster import fake_cluster
+
+# Read by Ray when it is imported or started, in this process and in those that it starts.
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
+    "RAY_worker_niceness": "0",  # 15 by default, which any other process of the host would outrun
+    "RAY_AIR_NEW_OUTPUT": "0",  # the newer one prints a banner even when it is told to be silent
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
+    "TUNE_MAX_PENDING_TRIALS_PG": "100000",  # our queue knows how many: 1 by default for a searcher
+    "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
+    "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
+}
+
+_NOT_SHIPPED = ["**/__pycache__/**"]
+
+_ANSWER_SECONDS = 5.0  # ray 2.60 itself tries for minutes to reach a cluster that is not there
+
+
+@contextlib.contextmanager
+def connected(
+    inventory: Inventory, *, address: str, cluster: Cluster | None = None, packages: Iterable[Path] = ()
+) -> Iterator[None]:
+    """Connect to the cluster at `address`, or start one whose processes end with this one.
+
+    Args:
+        address: `local` embeds one of this host; `fake` starts one with the pools of `cluster`.
+        packages: folders of Python packages that nodes of pools get, beside our own.
+
+    Raises:
+        ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared; or a
+            package that is too large to be sent.
+        PlacementError: there is no cluster at `address`, or this process uses Ray already.
+    """
+    if ray.is_initialized():  # by the user of a notebook, whose cluster must not be shut down
+        raise PlacementError(
+            "this process is connected to a Ray cluster already; call ray.shutdown() first, "
+            "or say executor=inline"
+        )
+    os.environ.update(_SETTINGS)
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the error of a trial is in its record
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    shipped = {"py_modules": _modules(packages), "excludes": _NOT_SHIPPED} if cluster else None
+    with temporary_folder("ray-") as folder, contextlib.ExitStack() as held:
+        try:
+            if address == "local":
+                _embed(inventory.host, folder)
+            elif address == "fake":
+                assert cluster is not None, "pools are declared for it"
+                _share_a_token()
+                _join(held.enter_context(fake_cluster(cluster, folder=folder)), shipped)
+            else:
+                _join(address, shipped)
+            # ray 2.60 takes the signal for itself: it would print a stack and leave with exit code 1
+            if threading.current_thread() is threading.main_thread():  # in no other one it can
+                signal.signal(signal.SIGTERM, on_sigterm)
+            if address != "local" and cluster is None:
+                _require_this_host_alone(address)
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _share_a_token() -> None:
+    """Let clusters that this process starts have a token of their own.
+
+    ray 2.60 asks for one by default, keeps it at home unless one is set, and reads it once: all that this
+    process starts have the same.
+    """
+    os.environ["RAY_AUTH_MODE"] = "token"
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    Config.initialize("")  # it was read when Ray was imported
+
+
+def _embed(node: Node, folder: Path) -> None:
+    _share_a_token()
+    held = tuple(node.devices.values())
+    gpu_ids = [each for of_a_kind in held if of_a_kind.kind == "gpu" for each in of_a_kind.ids]
+    tpu_chips = sum(each.chips * len(each.ids) for each in held if each.kind == "tpu")
+    with _variable(gpus.VARIABLE, ",".join(gpu_ids)), _on_loopback():  # the GPUs that Ray takes as it starts
+        ray.init(
+            address="local",
+            num_cpus=node.cpus,
+            num_gpus=len(gpu_ids),
+            resources={"TPU": tpu_chips} if tpu_chips else None,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _temp_dir=str(folder),
+        )
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Let what Ray starts listen at the loopback address alone, as it does on a Mac.
+
+    ray 2.60 has no other way on Linux: it takes 127.0.0.1 for the host's own address where it is told that.
+    """
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False  # of this process; the variable is for those that it starts
+    try:
+        with _variable(ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, "0"):
+            yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextlib.contextmanager
+def _variable(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable; the driver gets its own back."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
+def _modules(packages: Iterable[Path]) -> list[str]:
+    """Of our code and of users'. Nodes need not have seen it, and what they have seen may be older."""
+    ours = [Path(str(each.__file__)).parent for each in (orchestrator, workloads)]
+    return [str(each) for each in dict.fromkeys([*ours, *packages])]
+
+
+def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:
+    try:
+        if address != "auto":
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            socket.create_connection((host, port), _ANSWER_SECONDS).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, runtime_env=runtime_env)
+    except OSError as error:
+        cause = error.strerror or str(error).partition(".")[0]  # Ray goes on to tell of its own flags
+        raise PlacementError(
+            f"no Ray cluster answers at cluster.address={address!r} ({cause}); "
+            "it may be local, auto, or HOST:PORT of one that runs"
+        ) from error
+    except ray.exceptions.RuntimeEnvSetupError as error:
+        cause = str(error.__cause__ or error).partition(". ")[0]
+        raise ConfigError(
+            f"code cannot be sent to the nodes of the cluster: {cause}; keep data out of workloads' folders"
+        ) from error
+
+
+def _require_this_host_alone(address: str) -> None:
+    """Where no pools are declared, a trial's id names the processor of this host, so no other may run it."""
+    nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
+    hosts = [str(each["NodeManagerHostname"]) for each in nodes if each["Alive"]]
+    here = socket.gethostname()
+    if hosts != [here]:
+        raise ConfigError(
+            f"cluster.address={address!r} is a cluster of {', '.join(sorted(hosts))}; say which pools "
+            f"it has, as pools=gcp: without them it may be one whose only node is this host, {here}"
+        )
+
+
+def description() -> str:
+    """What the connected cluster has, in one line."""
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call] # Ray has no type there
+    known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU", "TPU") if name in resources]
+    return "the cluster has " + (", ".join(known) or "nothing")

@@ -1,0 +1,171 @@
+"""Runs a sweep's trials with Ray Tune: one Tuner, one Tune trial per attempt, one placement group each.
+
+Ray holds the resources and starts the actors; what runs next is our `Queue`, handed to Tune as a searcher;
+what is done is our ledger, so Tune keeps no state worth restoring.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import tune
+
+# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
+from ray.tune.execution.class_cache import ENV_VARS_TO_PROPAGATE
+
+# ray 2.60: Tune adds one of its own where there is none
+from orchestrator.core import codec
+from orchestrator.core.errors import TrialError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.pool import Cluster
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.deploy.nodes import POOL_LABEL
+from orchestrator.execute.executor import Mission, Watcher
+from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.execute.on_ray import cluster as ray_cluster
+from orchestrator.execute.on_ray import stop_requests as ray_notices
+from orchestrator.execute.on_ray.agent import RayAgent
+from orchestrator.execute.on_ray.file_transfer import Depot, supplied
+from orchestrator.execute.on_ray.head_monitor import head_watched
+from orchestrator.execute.on_ray.placement_group import bundles_of, gang_of, spread_of
+from orchestrator.execute.on_ray.tune_adapters import _PastTune, _Placed, _QueueSearcher, _Silent, _Watch
+from orchestrator.execute.scheduling.budget import OPEN, Purse
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.execute.scheduling.stop import Halt, unwished
+from orchestrator.execute.trial.records import outcome_of
+from orchestrator.execute.trial.supervisor import record_of
+
+_NODE_LABEL = "ray.io/node-id"
+_NO_NODE = "!none"
+"""True of every node. Tune gives an actor again to whoever asks for the same, and that of an attempt that has
+failed may be on a node that drains: so the next one asks for something else."""
+
+_SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
+"""Of a bucket. Processes of this host inherit them, and nodes of a cluster have some of their own."""
+
+
+class RayTuneExecutor:
+    """Trials on a Ray cluster: an embedded one on this host, or the one at `address`.
+
+    Args:
+        address: as `ray_cluster.connected` has it.
+        cluster: with the pools of the inventory; None: there are none.
+    """
+
+    def __init__(self, inventory: Inventory, *, address: str, cluster: Cluster | None = None) -> None:
+        self._inventory = inventory
+        self._address = address
+        self._cluster = cluster
+
+    def run(
+        self,
+        placements: Sequence[Placement],
+        mission: Mission,
+        *,
+        keep: Callable[[TrialRecord], None],
+        watcher: Watcher,
+        wished: Callable[[], Halt | None] = unwished,
+        purse: Purse = OPEN,
+    ) -> None:
+        """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
+        queue = Queue(
+            placements,
+            inventory=self._inventory,
+            prior_attempts=mission.prior_attempts,
+            retry_limits=mission.retry_limits,
+            backoff_seconds=mission.backoff_seconds,
+            purse=purse,
+            wished=wished,
+        )
+        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
+        ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
+        packages = [Path(each.folder) for each in mission.origins.values() if each.folder]
+        by_id = {placement.trial_id: placement for placement in placements}
+        with (
+            ray_cluster.connected(
+                self._inventory, address=self._address, cluster=self._cluster, packages=packages
+            ),
+            temporary_folder("orchestrator-") as storage,
+            contextlib.ExitStack() as held,
+        ):
+            held.enter_context(head_watched(ray.get_runtime_context().gcs_address))
+            held.callback(ray_notices.take_back)
+            depot = held.enter_context(Depot(mission.folder)) if self._cluster else None
+            agent = RayAgent()
+            tuner = tune.Tuner(
+                _trainable(by_id, mission, agent=agent, depot=depot, slices=self._slices()),
+                tune_config=tune.TuneConfig(
+                    search_alg=searcher,
+                    scheduler=_Watch(mission.deadlines, searcher),
+                    num_samples=-1,
+                    reuse_actors=True,
+                ),
+                run_config=tune.RunConfig(
+                    storage_path=str(storage),
+                    name="sweep",
+                    verbose=0,
+                    progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
+                    callbacks=[_Silent(), _Placed(searcher.hear_placed)],
+                ),
+            )
+            try:
+                tuner.fit()
+            except _PastTune as carrier:
+                raise carrier.error from None
+            finally:
+                agent.close()
+
+    def _slices(self) -> Collection[str]:
+        """Pools of slices with several hosts. Fake nodes do not say which slice they are of."""
+        pools = [each.pool for each in self._inventory.sites.values() if each.pool and not each.is_fake]
+        return {each.name for each in pools if each.hosts > 1}
+
+
+def _trainable(
+    placements: Mapping[str, Placement],
+    mission: Mission,
+    *,
+    agent: RayAgent,
+    depot: Depot | None,
+    slices: Collection[str],
+) -> Any:
+    """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's first bundle.
+
+    Args:
+        depot: None where all trials run on the driver's host.
+        slices: pools whose nodes are hosts of slices.
+    """
+
+    def supervise(config: Mapping[str, Any]) -> None:
+        attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
+        resources = bundles_of(attempt.placement, mission)
+        device_ids = [str(each) for each in ray.get_gpu_ids()]
+        started_at = time.time()
+        try:
+            with supplied(attempt, mission, depot=depot) as here:
+                placed, hosts = gang_of(
+                    attempt, mission, here=here, depot=depot, nursery_of=agent.nursery, resources=resources
+                )
+                record = record_of(placed, here, hosts=hosts, device_ids=device_ids)
+        except TrialError as error:
+            failure = Failure(kind=error.kind, message=str(error))
+            record = outcome_of(attempt, mission, started_at=started_at, ended_with=failure, versions={})
+        tune.report({"record": codec.to_json(record)})
+
+    def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
+        placement = placements[config["trial_id"]]
+        again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
+        firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
+        return tune.PlacementGroupFactory(
+            bundles_of(placement, mission),
+            bundle_label_selector=[
+                {**({POOL_LABEL: each.pool} if each.pool else {}), **again} for each in firsts
+            ],
+            **spread_of(placement, is_slice=placement.pool in slices),
+        )
+
+    return tune.with_resources(supervise, bundles)

@@ -1,0 +1,147 @@
+"""The driver's files, for nodes that do not see its folders, and a way back for the logs of their trials."""
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.placement import Attempt
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.execute.trial.records import log_of
+from workloads.data.parcel import packed, unpacked
+from workloads.data.prepared import is_readable
+from workloads.data.sources import default_cache
+from workloads.origins import Origin
+
+_SENDERS = 4  # nodes that are served at a time
+_MARK = ".driver-"
+
+
+class Depot:
+    """A handle that trials can be given. What it hands out is read on the driver's host.
+
+    Args:
+        folder: of the sweep. While the depot is open a file lies there that tells who sees it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._mark = folder / f"{_MARK}{secrets.token_hex(8)}"
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_Counter)
+        self._actor: Any = counter.options(max_concurrency=_SENDERS, scheduling_strategy=here).remote()
+
+    def __enter__(self) -> "Depot":
+        for left in self._mark.parent.glob(f"{_MARK}*"):  # by a driver that was killed
+            left.unlink()
+        self._mark.touch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._mark.unlink(missing_ok=True)
+
+    def is_seen(self) -> bool:
+        """Whether this host sees the sweep's folder, and so, it is taken, those of its workloads."""
+        return self._mark.exists()
+
+    def parcel(self, path: str) -> bytes:
+        """A prepared data set of the driver's.
+
+        Raises:
+            TrialError: `environment`, when the driver's host does not give it.
+        """
+        try:
+            parcel: bytes = ray.get(self._actor.parcel.remote(path))
+        except ray.exceptions.RayError as error:
+            cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+            message = f"the driver's host did not send {path} ({type(cause).__name__})"
+            raise TrialError("environment", message) from error
+        return parcel
+
+    def keep_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
+        """Write them to a folder of the driver's. A driver that is gone has no use for them."""
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.get(self._actor.keep_logs.remote(folder, logs))
+
+
+class _Counter:
+    """What runs on the driver's host."""
+
+    def parcel(self, path: str) -> bytes:
+        """As `Depot.parcel`."""
+        return packed(Path(path))
+
+    def keep_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
+        """As `Depot.keep_logs`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, log in logs.items():
+            (folder / name).write_bytes(log)
+
+
+_LOG_BYTES = 16 * 2**20
+"""Of each rank's log that travel: its end."""
+
+
+@contextmanager
+def supplied(attempt: Attempt, mission: Mission, *, depot: Depot | None) -> Iterator[Mission]:
+    """The mission as this node can carry it out; at the end the logs are where the driver looks for them.
+
+    Args:
+        depot: None on the driver's own host.
+
+    Raises:
+        TrialError: `environment`, when the node cannot have the trial's data.
+    """
+    if depot is None:
+        yield mission
+        return
+    data_id = attempt.placement.trial.data
+    mission = replace(mission, data_paths={data_id: _data_here(mission.data_paths[data_id], depot)})
+    if depot.is_seen():
+        yield mission
+        return
+    with temporary_folder("orchestrator-") as folder:
+        try:
+            yield replace(
+                mission,
+                folder=folder,
+                origins={name: _origin_here(origin) for name, origin in mission.origins.items()},
+            )
+        finally:
+            log = log_of(attempt)
+            depot.keep_logs(mission.folder / log, _logs_in(folder / log))
+
+
+def _data_here(path: str, depot: Depot) -> str:
+    """Where the driver has it, or in this node's cache, where it stays for other trials."""
+    if Path(path).exists():
+        return path
+    cache = default_cache()
+    known = cache / Path(path).name
+    if is_readable(known):
+        return str(known)
+    try:
+        return str(unpacked(depot.parcel(path), cache=cache))
+    except (OSError, ValueError) as error:
+        raise TrialError("environment", f"{error}; a node must see the folder of data_folder=…") from error
+
+
+def _origin_here(origin: Origin) -> Origin:
+    """Where Ray has put a user's package on this node."""
+    if origin.folder is None:
+        return origin
+    found = find_spec(origin.top)
+    places = list(found.submodule_search_locations or ()) if found else []
+    return replace(origin, folder=places[0]) if places else origin
+
+
+def _logs_in(folder: Path) -> Mapping[str, bytes]:
+    return {each.name: each.read_bytes()[-_LOG_BYTES:] for each in folder.glob("*.log")}

@@ -1,0 +1,134 @@
+"""The hosts of one attempt at a trial, as a placement group of Ray's has given them to it: all or none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ray
+
+# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
+# ray 2.60: Tune adds one of its own where there is none
+from ray.util.placement_group import PlacementGroup
+
+from orchestrator.core.placement import Attempt, Placement
+from orchestrator.deploy.nodes import POOL_LABEL
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.on_ray.file_transfer import Depot
+from orchestrator.execute.on_ray.remote_host import Bundle, RayHost, local_host
+from orchestrator.execute.trial.host import Host, NurseryOf
+
+_ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
+_SLICE_LABEL = "ray.io/tpu-slice-name"
+_PLACE_LABEL = "ray.io/tpu-worker-id"
+_NODE_LABEL = "ray.io/node-id"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the group, and the node that has it."""
+
+    index: int
+    node_id: str
+    labels: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.labels[POOL_LABEL]}-{self.node_id[-_ID_DIGITS:]}"
+
+
+def spread_of(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
+    """How Ray is to place the bundles: each on a node of its own; those of a slice on the nodes of one."""
+    if placement.num_hosts == 1:
+        return {}
+    if is_slice:
+        topology = {_NODE_LABEL: "STRICT_SPREAD", _SLICE_LABEL: "STRICT_PACK"}
+        return {"strategy": None, "topology_strategy": topology}
+    return {"strategy": "STRICT_SPREAD"}
+
+
+def gang_of(
+    attempt: Attempt,
+    mission: Mission,
+    *,
+    here: Mission,
+    depot: Depot | None,
+    nursery_of: NurseryOf,
+    resources: Sequence[Mapping[str, float]],
+) -> tuple[Attempt, list[Host]]:
+    """The attempt with the nodes that really have it, and its hosts, those of the first ranks first.
+
+    Called in the actor that holds the first bundle. Hosts of a TPU slice come in the order of their places
+    in it, which their ranks have to be in; others in that of their bundles, which ranks that are not alike
+    follow.
+
+    Args:
+        here: the mission as this node carries it out.
+        depot: supplies the others.
+        resources: what each bundle holds, in their order.
+    """
+    if attempt.placement.num_hosts == 1:
+        return _on_this_node(attempt), [local_host(attempt, here, nursery_of=nursery_of, place=0)]
+    group = ray.util.get_current_placement_group()
+    assert group is not None, "Tune gives every trial one"
+    hosts: list[Host] = []
+    bundles = sorted(_bundles_of(group), key=lambda each: (int(each.labels.get(_PLACE_LABEL, 0)), each.index))
+    if attempt.placement.unequal:
+        bundles.sort(key=lambda each: each.index)
+    for place, each in enumerate(bundles):
+        if each.index == 0:
+            hosts.append(local_host(attempt, here, nursery_of=nursery_of, place=place))
+        else:
+            held = resources[each.index]
+            where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=held)
+            hosts.append(RayHost(attempt, mission, depot=depot, bundle=where, place=place))
+    return _placed(attempt, bundles), hosts
+
+
+def _on_this_node(attempt: Attempt) -> Attempt:
+    """By the labels of this node itself; the driver's own host has none of a pool."""
+    context = ray.get_runtime_context()
+    labels = context.get_node_labels()
+    if POOL_LABEL not in labels:
+        return attempt
+    return _placed(attempt, [_Part(0, context.get_node_id(), labels)])
+
+
+def _placed(attempt: Attempt, bundles: Sequence[_Part]) -> Attempt:
+    node, *others = (each.name for each in bundles)
+    return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
+
+
+def _bundles_of(group: PlacementGroup) -> list[_Part]:
+    table = ray.util.placement_group_table(group)
+    nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
+    labels = {each["NodeID"]: each["Labels"] for each in nodes}
+    found = table["bundles_to_node_id"].items()
+    return [_Part(index, node_id, labels[node_id]) for index, node_id in found]
+
+
+def bundles_of(placement: Placement, mission: Mission) -> list[dict[str, float]]:
+    """What each host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
+    bundles: list[dict[str, float]] = []
+    for host in range(placement.num_hosts):
+        held: dict[str, float] = {"CPU": 0.0}
+        for part in placement.on_host(host):
+            held["CPU"] += part.cpus
+            if part.chips:  # a fake node has the accelerators in Ray's books alone
+                kind = mission.devices[part.device].kind if part.kind == "cpu" else part.kind
+                held[kind.upper()] = held.get(kind.upper(), 0.0) + part.chips
+        bundles.append(held)
+    return bundles
+
+
+def asked_in_words(placement: Placement, mission: Mission) -> str:
+    """What a trial waits for: `8 CPU not free in pool cpu`."""
+    held = [
+        ", ".join(f"{amount:g} {name}" for name, amount in each.items())
+        for each in bundles_of(placement, mission)
+    ]
+    several = f"{placement.num_hosts} nodes at once with " if placement.num_hosts > 1 else ""
+    if several and placement.unequal:
+        parts = zip(held, placement.unequal, strict=True)
+        return f"{several}{' and '.join(f'{each} in pool {part.pool}' for each, part in parts)} not free"
+    where = f" in pool {placement.pool}" if placement.pool else ""
+    return f"{several}{held[0]}{' each' if several else ''} not free{where}"

@@ -1,0 +1,203 @@
+"""A further host of a trial, reached through an actor that holds the trial's bundle there."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ray
+
+# ray 2.60: no public way to ask which nodes drain, so the minor version is pinned
+from ray._private.state import state
+from ray.util.placement_group import PlacementGroup
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.placement import Attempt
+from orchestrator.core.result import Failure
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.machine.network import LOOPBACK
+from orchestrator.execute.machine.temp_dirs import temporary_folder
+from orchestrator.execute.on_ray.agent import end_own_agent, own_agent
+from orchestrator.execute.on_ray.file_transfer import Depot, supplied
+from orchestrator.execute.on_ray.stop_requests import is_told_to_leave
+from orchestrator.execute.on_ray.tunnel import Exit, Piece, Tunnel
+from orchestrator.execute.trial.host import LocalHost, NurseryOf, Seats
+
+_ANSWER_SECONDS = 30.0  # for what takes milliseconds there
+_GRACE_SECONDS = 5.0  # so that the host itself can say what went wrong
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A part of a trial's placement group.
+
+    Attributes:
+        index: its place in the group.
+        node_id: Ray's, of the node that has it.
+        resources: that it holds: CPU and GPU by these names, anything else by its own.
+    """
+
+    group: PlacementGroup
+    index: int
+    node_id: str
+    resources: Mapping[str, float]
+
+
+class RayHost:
+    """Prepares itself from the moment it is made, while others do.
+
+    Args:
+        place: its own among the trial's hosts.
+    """
+
+    def __init__(
+        self, attempt: Attempt, mission: Mission, *, depot: Depot | None, bundle: Bundle, place: int
+    ) -> None:
+        self._node_id = bundle.node_id
+        resources = bundle.resources
+        others = {name: amount for name, amount in resources.items() if name not in ("CPU", "GPU")}
+        there = PlacementGroupSchedulingStrategy(bundle.group, placement_group_bundle_index=bundle.index)
+        # Its types leave out what its documentation has.
+        part = ray.remote(concurrency_groups={"send": 1, "receive": 1})(_Part)  # type: ignore[call-overload]
+        self._actor: Any = part.options(
+            num_cpus=resources.get("CPU", 0),
+            num_gpus=resources.get("GPU", 0),
+            resources=others,
+            scheduling_strategy=there,
+        ).remote()
+        self._start_seconds = mission.deadlines.start_seconds
+        self._seats = self._actor.open.remote(attempt, mission, depot, place)
+
+    @contextmanager
+    def opened(self) -> Iterator[Seats]:
+        """As `Host.opened`."""
+        with temporary_folder("orchestrator-") as folder:
+            try:
+                seats = self._opened_there()
+                way = folder / "nursery"
+                with Tunnel(way, self), self._ended():
+                    yield replace(seats, nursery=replace(seats.nursery, path=str(way), is_far=True))
+            finally:
+                ray.kill(self._actor)
+
+    def send(self, number: int, said: bytes) -> None:
+        """As `FarEnd.send`. To an end that is gone nothing is said."""
+        with contextlib.suppress(ray.exceptions.RayError):
+            self._actor.send.remote(number, said)
+
+    def receive(self) -> Sequence[Piece]:
+        """As `FarEnd.receive`."""
+        try:
+            pieces: Sequence[Piece] = ray.get(self._actor.receive.remote())
+        except ray.exceptions.RayError as error:
+            raise ConnectionError("the host's part of the trial is gone") from error
+        return pieces
+
+    def take(self, folder: Path) -> tuple[str, ...]:
+        """As `Host.take`."""
+        try:
+            notes: tuple[str, ...] = ray.get(self._actor.take.remote(folder))
+        except ray.exceptions.RayError as error:
+            return (f"checkpoint {folder.name} was not kept: its host is gone ({type(error).__name__})",)
+        return notes
+
+    def is_leaving(self) -> bool:
+        """As `Host.is_leaving`."""
+        return is_draining(self._node_id)
+
+    def num_oom_kills(self) -> int:
+        """As `Host.num_oom_kills`; 0 of a host that is gone."""
+        with contextlib.suppress(ray.exceptions.RayError):
+            return int(ray.get(self._actor.num_oom_kills.remote(), timeout=_ANSWER_SECONDS))
+        return 0
+
+    def _opened_there(self) -> Seats:
+        seconds = self._start_seconds
+        try:
+            answer: Seats | Failure = ray.get(self._seats, timeout=seconds + _GRACE_SECONDS)
+        except ray.exceptions.GetTimeoutError as error:
+            raise TrialError("timeout", f"a further host was not ready after {seconds:g} s") from error
+        except ray.exceptions.OutOfMemoryError as error:
+            raise TrialError("oom", "Ray killed a further host's part: the host ran low on memory") from error
+        except ray.exceptions.RayActorError as error:
+            raise TrialError("worker_lost", "a further host of the trial was lost") from error
+        if isinstance(answer, Failure):
+            raise TrialError(answer.kind, answer.message)
+        return answer
+
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """End what runs there before the tunnel closes."""
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.get(self._actor.close.remote(), timeout=_ANSWER_SECONDS)
+            ray.kill(self._actor)
+
+
+def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, place: int) -> LocalHost:
+    """This one, with the accelerators that Ray gives this actor; on a network if it is one of several."""
+    own_ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
+    node_id = ray.get_runtime_context().get_node_id()
+    return LocalHost(
+        attempt,
+        mission,
+        nursery_of=nursery_of,
+        device_ids=[str(each) for each in ray.get_gpu_ids()],
+        place=place,
+        ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
+        is_leaving=lambda: is_draining(node_id) or is_told_to_leave(attempt),
+    )
+
+
+def is_draining(node_id: str) -> bool:
+    """Whether Ray was told that the node goes. False where its head does not answer."""
+    with contextlib.suppress(ray.exceptions.RayError, RuntimeError, OSError):
+        return node_id in state.get_draining_nodes()
+    return False
+
+
+class _Part:
+    """What runs there. Only one call at a time of each name waits or talks; the others are short."""
+
+    def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
+
+    def open(self, attempt: Attempt, mission: Mission, depot: Depot | None, place: int) -> Seats | Failure:
+        """An error travels as a value: Ray would wrap it."""
+        try:
+            here = self._held.enter_context(supplied(attempt, mission, depot=depot))
+            self._host = local_host(attempt, here, nursery_of=own_agent().nursery, place=place)
+            seats = self._held.enter_context(self._host.opened())
+        except TrialError as error:
+            return Failure(kind=error.kind, message=str(error))
+        self._exit = Exit(seats.nursery.path)
+        return seats
+
+    @ray.method(concurrency_group="send")
+    def send(self, number: int, said: bytes) -> None:
+        """As `Exit.send`."""
+        self._exit.send(number, said)
+
+    @ray.method(concurrency_group="receive")
+    def receive(self) -> Sequence[Piece]:
+        """As `Exit.receive`."""
+        return self._exit.receive()
+
+    def take(self, folder: Path) -> tuple[str, ...]:
+        """As `LocalHost.take`."""
+        return self._host.take(folder)
+
+    def num_oom_kills(self) -> int:
+        """As `LocalHost.num_oom_kills`."""
+        return self._host.num_oom_kills()
+
+    def close(self) -> None:
+        """End nurseries, and with them workers."""
+        self._exit.close()
+        self._held.close()
+        end_own_agent()

@@ -1,0 +1,204 @@
+"""What Ray Tune is handed: the queue as a searcher, deadlines as a scheduler, and its callbacks."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import tune
+
+# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
+# ray 2.60: Tune adds one of its own where there is none
+from ray.tune.progress_reporter import TrialProgressCallback
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
+
+from orchestrator.core import codec
+from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.core.settings import Deadlines
+from orchestrator.execute.executor import Mission, Watcher
+from orchestrator.execute.on_ray import cluster as ray_cluster
+from orchestrator.execute.on_ray import stop_requests as ray_notices
+from orchestrator.execute.on_ray.placement_group import asked_in_words
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.execute.trial.records import outcome_of
+
+_GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
+_LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
+
+
+class _PastTune(BaseException):
+    """Carries an error of ours to where the Tuner was called: Tune takes any `Exception` for a trial's."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class _QueueSearcher(Searcher):
+    """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
+
+    def __init__(
+        self, queue: Queue, mission: Mission, *, keep: Callable[[TrialRecord], None], watcher: Watcher
+    ) -> None:
+        super().__init__()
+        self._queue = queue
+        self._mission = mission
+        self._keep = keep
+        self._watcher = watcher
+        self._started: dict[str, tuple[Attempt, float]] = {}
+        self._failures: dict[str, Failure] = {}
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override] # Ray documents FINISHED
+        """The configuration of a Tune trial: which trial, and which attempt at it."""
+        attempt = self._queue.take()
+        if attempt is None:
+            return Searcher.FINISHED if self._queue.is_drained else None
+        self._started[trial_id] = attempt, time.time()
+        self._watcher.started(attempt)
+        return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is to be started."""
+        return self._queue.is_stopped
+
+    def hear_placed(self, trial_id: str) -> None:
+        """Take note that a Tune trial has its hardware."""
+        attempt, _ = self._started[trial_id]
+        self._watcher.placed(attempt)
+
+    def tell_leavers(self) -> None:
+        """Tell those that must leave, which the queue knows."""
+        for attempt in self._queue.leavers():
+            ray_notices.tell_to_leave(attempt)
+
+    def hear_failure(self, trial_id: str, failure: Failure) -> None:
+        """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
+        self._failures.setdefault(trial_id, failure)
+
+    def on_trial_complete(
+        self,
+        trial_id: str,
+        result: Mapping[str, Any] | None = None,
+        error: bool = False,  # `hear_failure` was told more
+    ) -> None:
+        """Keep the record that the trial reported, or make one of its failure to do so."""
+        attempt, started_at = self._started.pop(trial_id)
+        try:
+            if result is not None and "record" in result:
+                self._end(codec.from_json(TrialRecord, result["record"]))
+            elif failure := self._failures.pop(trial_id, None):
+                self._end(self._failed(attempt, failure, started_at=started_at))
+            elif self.is_stopped:
+                self._queue.drop(attempt)
+                self._watcher.withdrawn(attempt)
+            else:
+                self._end_of_waiting(attempt, started_at=started_at)
+        except Exception as error:
+            raise _PastTune(error) from error
+
+    def _end(self, record: TrialRecord) -> None:
+        record = self._queue.explained(record)
+        self._keep(record)
+        self._queue.end(record)
+        self._watcher.ended(record)
+
+    def _failed(self, attempt: Attempt, failure: Failure, *, started_at: float) -> TrialRecord:
+        return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
+
+    def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
+        """It never had its hardware; nor would others that wait for nodes of the same pools."""
+        pools = attempt.placement.pools
+        others = self._queue.withdraw(pools) if pools else ()
+        failure = self._never_placed(attempt.placement)
+        self._end(self._failed(attempt, failure, started_at=started_at))
+        for other in others:
+            self._watcher.started(other)
+            record = self._failed(other, failure, started_at=time.time())
+            self._keep(record)
+            self._watcher.ended(record)
+
+    def _never_placed(self, placement: Placement) -> Failure:
+        asked = asked_in_words(placement, self._mission)
+        seconds = self._mission.deadlines.resources_seconds
+        message = f"{asked} after {seconds:g} s; {ray_cluster.description()}"
+        return Failure(kind="infeasible", message=message)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Nothing: Tune pickles its parts for a restore that never comes."""
+        return {}
+
+    def save(self, checkpoint_path: str) -> None:
+        """Keep nothing: the ledger decides what is done."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Restore nothing, for nothing is kept."""
+
+
+class _Silent(TrialProgressCallback):
+    """In the place of one that tells, at any verbosity, of a trial that was ended while it waited."""
+
+    def _print(self, msg: str) -> None: ...
+
+
+class _Placed(tune.Callback):
+    """Tells when a Tune trial has got its hardware, and its actor has answered."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def on_trial_start(self, *_: Any, trial: Any = None, **__: Any) -> None:
+        """As Tune calls it."""
+        self._tell(trial.trial_id)
+
+
+class _Watch(FIFOScheduler):
+    """Ends the Tune trials whose time is up, for Tune itself would wait for ever.
+
+    It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
+    """
+
+    def __init__(self, deadlines: Deadlines, searcher: _QueueSearcher) -> None:
+        super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
+        self._resources_seconds = deadlines.resources_seconds
+        self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
+        self._searcher = searcher
+        self._since: dict[str, tuple[str, float]] = {}
+
+    def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
+        """Classify what Tune has written down of the error."""
+        self._searcher.hear_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Any:
+        """First come, first served, after leavers are told, and those that waited too long are ended."""
+        self._searcher.tell_leavers()
+        is_stopped = self._searcher.is_stopped
+        for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
+            seconds = self._seconds_in_status(trial)
+            if trial.status == trial.PENDING and (is_stopped or seconds > self._resources_seconds):
+                trial.init_local_path()  # ray 2.60 asks in the end for that of every trial
+                tune_controller.stop_trial(trial)
+            elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
+                self._searcher.hear_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
+                ray.kill(trial.temporary_state.ray_actor)
+        return super().choose_trial_to_run(tune_controller)
+
+    def _seconds_in_status(self, trial: Any) -> float:
+        status, since = self._since.get(trial.trial_id, ("", 0.0))
+        if status != trial.status:
+            since = time.monotonic()
+            self._since[trial.trial_id] = trial.status, since
+        return time.monotonic() - since
+
+
+def _supervisor_died(error: str) -> Failure:
+    if _LOW_ON_MEMORY in error:
+        return Failure(kind="oom", message="Ray killed the trial's supervisor: the host ran low on memory")
+    return Failure(kind="worker_lost", message="the trial's supervisor died; Ray's own logs may say why")
+
+
+def _supervisor_hangs(seconds: float) -> Failure:
+    return Failure(kind="timeout", message=f"the trial's supervisor said nothing for {seconds:g} s")

@@ -1,0 +1,222 @@
+"""What the queue is told of money and time: which attempts may start, and which must leave."""
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from orchestrator.core.budget import Balance, Budget, Quote, Spend
+from orchestrator.core.placement import Placement
+from orchestrator.core.price import Price
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.plan.pricing import Market, priced
+from orchestrator.plan.spending import IdleNodes, Quotes, spend_of
+
+
+class Purse(Protocol):
+    """Tells the queue what there is money and time for."""
+
+    def affords(self, placement: Placement) -> bool:
+        """Whether an attempt may start beside what runs: all of them likely end within the caps."""
+
+    def start(self, placement: Placement) -> None:
+        """Take note of an attempt that runs from now on."""
+
+    def drop(self, placement: Placement) -> None:
+        """Take note that an attempt was never begun."""
+
+    def leave_out(self, placement: Placement) -> None:
+        """Take note of a trial that no longer waits, for nothing runs that could end cheaper than thought."""
+
+    def leavers(self) -> Collection[str]:
+        """The trials that run and must leave, for a cap is passed."""
+
+    def explained(self, record: TrialRecord) -> TrialRecord:
+        """The record of an attempt, which says so if it was made to leave."""
+
+    def end(self, record: TrialRecord) -> None:
+        """Take note of an attempt that has ended."""
+
+
+class _OpenPurse:
+    """No caps."""
+
+    def affords(self, placement: Placement) -> bool:  # noqa: ARG002  # anything
+        """Always."""
+        return True
+
+    def start(self, placement: Placement) -> None:
+        """Of no interest."""
+
+    def drop(self, placement: Placement) -> None:
+        """Of no interest."""
+
+    def leave_out(self, placement: Placement) -> None:
+        """Never happens."""
+
+    def leavers(self) -> Collection[str]:
+        """None."""
+        return ()
+
+    def explained(self, record: TrialRecord) -> TrialRecord:
+        """As it is."""
+        return record
+
+    def end(self, record: TrialRecord) -> None:
+        """Of no interest."""
+
+
+OPEN = _OpenPurse()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """An attempt, since when it runs, and what nodes that came up for it will idle."""
+
+    quote: Quote
+    since: float
+    owed: Spend
+
+    def spent(self, now: float) -> Spend:
+        return self.quote.rate.of(now - self.since) + self.owed
+
+    def committed(self, now: float) -> Spend:
+        return self.quote.rate.of(max(now - self.since, self.quote.seconds)) + self.owed
+
+
+class Account:
+    """A purse with a budget, and what is held against it.
+
+    Args:
+        records: of the sweep so far, whichever command made them.
+        quotes: what attempts likely cost.
+        idle_seconds: after which a node of a pool goes away.
+        clock: seconds, never backwards.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        *,
+        records: Iterable[TrialRecord],
+        quotes: Quotes,
+        market: Market,
+        idle_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._budget = budget
+        self._quotes = quotes
+        self._market = market
+        self._clock = clock
+        self._idle = IdleNodes(idle_seconds)
+        self._spent = Spend()
+        self._of_trial: dict[str, Spend] = {}
+        self._running: dict[str, _Running] = {}
+        self._stopped: dict[str, str] = {}  # trial_id -> the cap
+        self._left_out: list[tuple[str, Quote]] = []
+        self._ended_by: list[str] = []
+        self._num_unpriced = 0
+        self._is_hypothetical = False
+        for record in records:
+            self._book(record)
+
+    def affords(self, placement: Placement) -> bool:
+        """As `Purse.affords`."""
+        return self._cap_before(placement) is None
+
+    def start(self, placement: Placement) -> None:
+        """As `Purse.start`."""
+        now, quote = self._clock(), self._quotes.of(placement)
+        owed = self._idle.owed(placement, quote.rate, now=now)
+        self._idle.take(placement, now=now)
+        self._running[placement.trial_id] = _Running(quote=quote, since=now, owed=owed)
+
+    def drop(self, placement: Placement) -> None:
+        """As `Purse.drop`."""
+        del self._running[placement.trial_id]
+        self._stopped.pop(placement.trial_id, None)
+
+    def leave_out(self, placement: Placement) -> None:
+        """As `Purse.leave_out`."""
+        cap = self._cap_before(placement)
+        assert cap is not None, "it is left out for a cap"
+        self._left_out.append((cap, self._quotes.of(placement)))
+
+    def leavers(self) -> Collection[str]:
+        """As `Purse.leavers`. One that was told to leave does not come back."""
+        now = self._clock()
+        spent = {trial: each.spent(now) for trial, each in self._running.items()}
+        whole = sum(spent.values(), self._spent + self._idle.spent)
+        for trial, own in spent.items():
+            beside = Spend(usd=whole.usd - own.usd, node_hours=whole.node_hours - own.node_hours)
+            cap = self._budget.passed_by(own, spent=beside, of_trial=self._of_trial.get(trial, Spend()))
+            if cap is not None:
+                self._stopped.setdefault(trial, cap)
+        return self._stopped.keys()
+
+    def explained(self, record: TrialRecord) -> TrialRecord:
+        """As `Purse.explained`: the workers know only that they were told to leave."""
+        cap, failure = self._stopped.get(record.trial_id), record.failure
+        if cap is None or failure is None or failure.kind != "preempted":
+            return record
+        told = Failure(kind="budget", message=f"{failure.message}: {cap} is spent")
+        return replace(record, failure=told)
+
+    def end(self, record: TrialRecord) -> None:
+        """As `Purse.end`."""
+        self._running.pop(record.trial_id, None)
+        cap = self._stopped.pop(record.trial_id, None)
+        if cap is not None and record.failure is not None and record.failure.kind == "budget":
+            self._ended_by.append(cap)
+        self._quotes.hear(record)
+        self._idle.give_back(record.placement, now=self._clock())
+        self._book(priced(record, self._market))
+
+    @property
+    def balance(self) -> Balance:
+        """What was spent, and what was left out for it."""
+        return Balance(
+            budget=self._budget,
+            spent=self._spent + self._idle.spent,
+            left_out=tuple(self._left_out),
+            stopped=tuple(self._ended_by),
+            num_unpriced=self._num_unpriced,
+            is_hypothetical=self._is_hypothetical,
+        )
+
+    def forecast(self, placements: Iterable[Placement]) -> Balance:
+        """What would become of trials that run one after the other, each at its likely cost."""
+        quotes, left_out = [], []
+        spent = self._spent + self._idle.spent
+        for placement in placements:
+            quote = self._quotes.of(placement)
+            of_trial = self._of_trial.get(placement.trial_id, Spend())
+            cap = self._budget.passed_by(quote.spend, spent=spent, of_trial=of_trial)
+            if cap is None:
+                quotes.append(quote)
+                spent += quote.spend
+            else:
+                left_out.append((cap, quote))
+        return replace(self.balance, quotes=tuple(quotes), left_out=tuple(left_out))
+
+    def _cap_before(self, placement: Placement) -> str | None:
+        """The cap that an attempt which starts now would likely pass."""
+        now, quote = self._clock(), self._quotes.of(placement)
+        committed = (each.committed(now) for each in self._running.values())
+        return self._budget.passed_by(
+            quote.spend + self._idle.owed(placement, quote.rate, now=now),
+            spent=sum(committed, self._spent + self._idle.spent),
+            of_trial=self._of_trial.get(placement.trial_id, Spend()),
+        )
+
+    def _book(self, record: TrialRecord) -> None:
+        if record.reused_from is not None:
+            return
+        spend = spend_of(record)
+        self._spent += spend
+        self._of_trial[record.trial_id] = self._of_trial.get(record.trial_id, Spend()) + spend
+        self._idle.hear(record)
+        if isinstance(record.price, Price):
+            self._is_hypothetical |= record.price.is_hypothetical
+        elif record.provenance == "measured":
+            self._num_unpriced += 1

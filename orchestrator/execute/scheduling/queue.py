@@ -1,0 +1,230 @@
+"""Which trial starts next, and which starts again: the one place that decides it, for every executor."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
+
+from orchestrator.core.errors import FailureKind
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.execute.scheduling.budget import OPEN, Purse
+from orchestrator.execute.scheduling.capacity import has_room, nodes_of, site_names
+from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
+from orchestrator.execute.scheduling.stop import Halt, unwished
+
+
+def next_startable(
+    waiting: Iterable[Attempt],
+    running: Sequence[Placement],
+    *,
+    inventory: Inventory,
+    kept: Mapping[str, int],
+) -> Attempt | None:
+    """The first waiting attempt for which there is room beside what runs, or None to wait. Pure.
+
+    Args:
+        kept: as `has_room` has it.
+    """
+    return next(
+        (each for each in waiting if has_room(each.placement, running, inventory=inventory, kept=kept)), None
+    )
+
+
+class Queue:
+    """The attempts of a sweep that wait and run, in this process.
+
+    Args:
+        backoff_seconds: that a trial rests after its first failure of a kind; twice as long after the next.
+        clock: seconds, never backwards.
+        purse: what there is to spend.
+        wished: what is wished of the sweep by now.
+    """
+
+    def __init__(
+        self,
+        placements: Sequence[Placement],
+        *,
+        inventory: Inventory,
+        prior_attempts: Mapping[str, int],
+        retry_limits: Mapping[FailureKind, int],
+        backoff_seconds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+        purse: Purse = OPEN,
+        wished: Callable[[], Halt | None] = unwished,
+    ) -> None:
+        self._inventory = inventory
+        self._purse = purse
+        self._wished = wished
+        self._retry_limits = retry_limits
+        self._backoff_seconds = backoff_seconds
+        self._clock = clock
+        self._resting: list[tuple[float, Attempt]] = []  # until when
+        self._waiting = _Waiting()
+        for each in placements:
+            self._waiting.add(Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1))
+        self._running: dict[str, Attempt] = {}
+        self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
+        self._failed: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def is_drained(self) -> bool:
+        """Nothing waits, rests or runs."""
+        return not self._waiting and not self._resting and not self._running
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is to be started, and nothing again."""
+        return self._wished() is not None
+
+    def take(self) -> Attempt | None:
+        """The next attempt to start, from here on running; None while there is no room or nothing waits.
+
+        Where nothing runs the first that waits is taken even if it is too large: waiting makes no room.
+        """
+        if self.is_stopped:
+            self._waiting = _Waiting()
+            self._resting.clear()
+        self._wake()
+        running = [each.placement for each in self._running.values()]
+        if not running:
+            self._leave_out()
+        first = [each for each in self._waiting.first_of_each_demand() if self._purse.affords(each.placement)]
+        attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
+        if attempt is None and first and not running:
+            attempt = first[0]
+        if attempt is not None:
+            self._waiting.remove_first(attempt.placement)
+            self._running[attempt.placement.trial_id] = attempt
+            self._purse.start(attempt.placement)
+            self._keep_nodes(site_names(attempt.placement, self._inventory))
+        return attempt
+
+    def _leave_out(self) -> None:
+        """What does not fit into the budget never will: nothing runs that may end cheaper than thought."""
+        while over := [
+            each.placement
+            for each in self._waiting.first_of_each_demand()
+            if not self._purse.affords(each.placement)
+        ]:
+            for placement in over:
+                self._waiting.remove_first(placement)
+                self._purse.leave_out(placement)
+
+    def leavers(self) -> tuple[Attempt, ...]:
+        """Those that run and must leave, for that is wished or the budget is spent."""
+        if self._wished() == "cancel":
+            return tuple(self._running.values())
+        leaving = self._purse.leavers()
+        return tuple(each for trial_id, each in self._running.items() if trial_id in leaving)
+
+    def explained(self, record: TrialRecord) -> TrialRecord:
+        """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
+        return self._purse.explained(record)
+
+    def _keep_nodes(self, names: Iterable[str]) -> None:
+        """A site keeps its nodes as long as trials wait for them."""
+        running = [each.placement for each in self._running.values()]
+        waiting = [
+            site_names(each.placement, self._inventory) for each in self._waiting.first_of_each_demand()
+        ]
+        for name in names:
+            nodes = nodes_of(name, running, inventory=self._inventory)
+            waits = any(name in each for each in waiting)
+            self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
+
+    def end(self, record: TrialRecord) -> None:
+        """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
+        attempt = self._running.pop(record.trial_id)
+        self._purse.end(record)
+        if record.failure is not None:
+            self._start_again(attempt, record.failure)
+        self._keep_nodes(site_names(attempt.placement, self._inventory))
+
+    def _start_again(self, attempt: Attempt, failure: Failure) -> None:
+        """Let the trial rest, if it may start again, and then wait."""
+        if self.is_stopped:
+            return
+        trial_id = attempt.placement.trial_id
+        self._failed[trial_id, failure.kind] += 1
+        times = self._failed[trial_id, failure.kind]
+        if starts_again(failure.kind, times=times, limits=self._retry_limits):
+            rest = rest_seconds(times=times, backoff_seconds=self._backoff_seconds)
+            again = Attempt(placement=attempt.placement, number=attempt.number + 1)
+            self._resting.append((self._clock() + rest, again))
+
+    def _wake(self) -> None:
+        """Let what has rested wait in front of all others."""
+        now = self._clock()
+        for due, attempt in self._resting:
+            if due <= now:
+                self._waiting.add_in_front(attempt)
+        self._resting = [each for each in self._resting if each[0] > now]
+
+    def drop(self, attempt: Attempt) -> None:
+        """Take note that an attempt was never begun."""
+        self._running.pop(attempt.placement.trial_id)
+        self._purse.drop(attempt.placement)
+        self._keep_nodes(site_names(attempt.placement, self._inventory))
+
+    def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:
+        """Those that wait for pools which bring no nodes together. They wait no longer.
+
+        A pool that brings none holds up all that have a part there; of several it is not known which does.
+        """
+        withdrawn = self._waiting.remove_all(frozenset(pools))
+        self._keep_nodes(pools)
+        return withdrawn
+
+
+class _Waiting:
+    """Attempts in their order, a line for each thing that is asked for: only the first in a line can be next.
+
+    So a step of a long sweep does not look at all that waits.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[object, ...], deque[tuple[int, Attempt]]] = {}
+        self._front, self._back = -1, 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def add(self, attempt: Attempt) -> None:
+        self._lines.setdefault(_demand(attempt.placement), deque()).append((self._back, attempt))
+        self._back += 1
+
+    def add_in_front(self, attempt: Attempt) -> None:
+        self._lines.setdefault(_demand(attempt.placement), deque()).appendleft((self._front, attempt))
+        self._front -= 1
+
+    def first_of_each_demand(self) -> list[Attempt]:
+        return [
+            attempt for _, attempt in sorted((line[0] for line in self._lines.values()), key=itemgetter(0))
+        ]
+
+    def remove_first(self, placement: Placement) -> None:
+        line = self._lines[_demand(placement)]
+        line.popleft()
+        if not line:
+            del self._lines[_demand(placement)]
+
+    def remove_all(self, pools: frozenset[str]) -> tuple[Attempt, ...]:
+        """That have a part in each of the pools."""
+        having = [each for each, line in self._lines.items() if pools <= {*line[0][1].placement.pools}]
+        removed = [numbered for each in having for numbered in self._lines.pop(each)]
+        return tuple(attempt for _, attempt in sorted(removed, key=itemgetter(0)))
+
+
+def _demand(placement: Placement) -> tuple[object, ...]:
+    """What decides whether there is room for a trial."""
+    return (
+        placement.pool,
+        placement.provenance,
+        placement.num_hosts,
+        placement.cpus,
+        placement.devices,
+        placement.trial.device,
+        placement.unequal,
+    )

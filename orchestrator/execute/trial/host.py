@@ -1,0 +1,127 @@
+"""One host of a trial: what a supervisor needs of it, and the host that the supervisor itself runs on."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.core.placement import Attempt
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.machine.agent import NurseryAddress
+from orchestrator.execute.machine.cgroup import num_oom_kills
+from orchestrator.execute.machine.network import LOOPBACK, interface_of, reserved_addresses
+from orchestrator.execute.trial.checkpoints import Shelf, shelf_of
+from orchestrator.execute.trial.records import log_of
+from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import Keeping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seats:
+    """What a host has ready for the workers of a trial that run there.
+
+    Attributes:
+        addresses: `ip:port`, one for each of them.
+        interface: of the network by which they reach the workers of other hosts.
+        device_ids: accelerators of the host that they may use, as their framework numbers them; those that
+            are not alike in the order of ranks.
+        keeping: what they are told of checkpoints; None: there are none.
+        logs: a folder there, for a file of each of them.
+    """
+
+    nursery: NurseryAddress
+    addresses: tuple[str, ...]
+    interface: str
+    device_ids: tuple[str, ...]
+    keeping: Keeping | None
+    logs: Path
+
+
+class NurseryOf(Protocol):
+    """Knows the nurseries of a host: `Agent.nursery`, or a way to an agent elsewhere."""
+
+    def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+        """The address of the nursery of a trainer."""
+
+
+class Host(Protocol):
+    """A host of one attempt at a trial."""
+
+    def opened(self) -> AbstractContextManager[Seats]:
+        """Have it ready for its workers. Raises TrialError with the class of whatever went wrong."""
+
+    def take(self, folder: Path) -> tuple[str, ...]:
+        """Keep a checkpoint that one of its workers has made: why it could not be kept, in lines."""
+
+    def is_leaving(self) -> bool:
+        """Whether it is known to be about to go, as a spot machine that is wanted back."""
+
+    def num_oom_kills(self) -> int:
+        """Processes beside the workers, and workers, that its kernel has killed for memory so far."""
+
+
+class LocalHost:
+    """The host of this process.
+
+    Args:
+        place: its own among the trial's hosts.
+        ip: by which workers of other hosts reach its own.
+        is_leaving: as `Host.is_leaving`.
+    """
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        mission: Mission,
+        *,
+        nursery_of: NurseryOf,
+        device_ids: Sequence[str] = (),
+        place: int = 0,
+        ip: str = LOOPBACK,
+        is_leaving: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._placement = attempt.placement
+        self._mission = mission
+        self._logs = mission.folder / log_of(attempt)
+        self._nursery_of = nursery_of
+        self._device_ids = tuple(device_ids)
+        self._num_processes = sum(each.num_processes for each in self._placement.on_host(place))
+        self._ip = ip
+        self._is_leaving = is_leaving
+        self._shelf = Shelf(None, None)
+
+    @contextmanager
+    def opened(self) -> Iterator[Seats]:
+        """As `Host.opened`."""
+        placement, mission = self._placement, self._mission
+        info = trainer_info(placement.trial.trainer)
+        nursery = self._nursery_of(
+            info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
+        )
+        self._logs.mkdir(parents=True, exist_ok=True)
+        with (
+            shelf_of(placement, mission.checkpointing) as self._shelf,
+            reserved_addresses(self._num_processes, ip=self._ip) as addresses,
+        ):
+            yield Seats(
+                nursery=nursery,
+                addresses=addresses,
+                interface=interface_of(self._ip),
+                device_ids=self._device_ids,
+                keeping=self._shelf.keeping,
+                logs=self._logs,
+            )
+
+    def take(self, folder: Path) -> tuple[str, ...]:
+        """As `Host.take`."""
+        return self._shelf.take(folder)
+
+    def is_leaving(self) -> bool:
+        """As `Host.is_leaving`."""
+        return self._is_leaving()
+
+    def num_oom_kills(self) -> int:
+        """As `Host.num_oom_kills`."""
+        return num_oom_kills()

@@ -1,0 +1,74 @@
+"""Looks at the host every few seconds of a trial, from beside it: its workers do not notice."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from orchestrator.core.host_usage import GpuUse, HostUse
+from orchestrator.train.measurement import counters as nvml
+
+_SECONDS = 2.0  # a look reads two small files: 0.1 ms
+_MOST = 256  # looks that are kept of one trial
+
+
+def host_use(gpus: Callable[[], tuple[GpuUse, ...]], *, proc: Path = Path("/proc")) -> HostUse:
+    """What Linux and the driver say now. `proc/stat` counts as `proc(5)` says it does."""
+    user, nice, system, idle, iowait, *others = _ticks(proc / "stat")
+    busy = user + nice + system + sum(others[:3])  # interrupts and stolen time; guests are in `user`
+    per_second = os.sysconf("SC_CLK_TCK")
+    memory = _memory(proc / "meminfo")
+    return HostUse(
+        at=time.time(),
+        cpu_busy_seconds=busy / per_second,
+        cpu_seconds=(busy + idle + iowait) / per_second,
+        memory_bytes=memory["MemTotal"] - memory["MemAvailable"],
+        memory_total_bytes=memory["MemTotal"],
+        gpus=gpus(),
+    )
+
+
+def gpus_of(ids: Sequence[str], *, library: str = nvml.LIBRARY) -> Callable[[], tuple[GpuUse, ...]]:
+    """A look at these GPUs; at none where the driver does not answer."""
+    with contextlib.suppress(OSError):
+        load = nvml.GpuLoad(ids, library=library)
+        return lambda: _loads_of(load)
+    return tuple
+
+
+def _loads_of(load: nvml.GpuLoad) -> tuple[GpuUse, ...]:
+    with contextlib.suppress(OSError):
+        return load.now()
+    return ()
+
+
+class Looks:
+    """What was seen so far, and when to look again on the monotonic clock.
+
+    A long trial is looked at less and less often: when too many looks are kept, every second one is dropped.
+    """
+
+    def __init__(self, look: Callable[[], HostUse]) -> None:
+        self._look = look
+        self._seconds = _SECONDS
+        self.due = 0.0
+        self.seen: tuple[HostUse, ...] = ()
+
+    def look(self, *, now: float) -> None:
+        """Look, whether it is time or not."""
+        self.seen = (*self.seen, self._look())
+        if len(self.seen) > _MOST:
+            self.seen, self._seconds = self.seen[::2], 2 * self._seconds
+        self.due = now + self._seconds
+
+
+def _ticks(stat: Path) -> list[int]:
+    """The line of all cores together."""
+    return [int(each) for each in stat.read_text().partition("\n")[0].split()[1:]]
+
+
+def _memory(meminfo: Path) -> dict[str, int]:
+    """Name -> bytes."""
+    lines = (line.partition(":") for line in meminfo.read_text().splitlines())
+    return {name: int(told.split()[0]) * 1024 for name, _, told in lines}

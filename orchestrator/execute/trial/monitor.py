@@ -1,0 +1,142 @@
+"""What the workers of one trial say, until it is clear how it ended. Pure: no socket and no clock."""
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.core import codec
+from orchestrator.core.errors import FAILURE_KINDS, FailureKind, TrialError
+from orchestrator.core.settings import Deadlines
+from orchestrator.train.process.channel import Message
+from orchestrator.train.worker_report import WorkerReport
+
+_CAUSE_SECONDS = 1.0  # after a first failure: time to hear the rank that caused it
+_LOST_HOST_SECONDS = 60.0  # likewise where that may be one of a lost host, which Ray takes long to notice
+_NOTICES = (signal.SIGTERM, signal.SIGALRM)  # told to leave; told, and not gone when its grace had passed
+_CONSEQUENCES = ("error", "worker_lost")  # kinds that a rank also reports when another one has failed
+
+
+@dataclass(slots=True, kw_only=True)
+class Story:
+    """The events of a trial so far.
+
+    Attributes:
+        now: when its workers are asked for, on the clock that `hear` is told.
+        until: when patience ends, on that clock; at first, when every rank must be set up.
+        launch_seconds: from `now` until the last rank was set up.
+        num_hosts: on which its workers are.
+        notes: which checkpoints could not be kept, and why.
+    """
+
+    num_ranks: int
+    deadlines: Deadlines
+    now: float
+    until: float
+    num_hosts: int = 1
+    launch_seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    _reports: dict[int, WorkerReport] = field(default_factory=dict)
+    _errors: list[TrialError] = field(default_factory=list)
+    _killed: list[TrialError] = field(default_factory=list)
+    _votes: dict[int, bool] = field(default_factory=dict)
+    _training: set[int] = field(default_factory=set)
+    _gone: set[int] = field(default_factory=set)
+    _is_timed_out: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Every rank has reported, and none has failed."""
+        return len(self._reports) == self.num_ranks and not self._has_failed
+
+    @property
+    def is_told(self) -> bool:
+        """Nothing more is to be heard: complete, or failed with every rank gone, or out of patience."""
+        return (
+            self.is_complete or self._is_timed_out or (self._has_failed and len(self._gone) == self.num_ranks)
+        )
+
+    @property
+    def reports(self) -> Sequence[WorkerReport]:
+        """All reports in rank order."""
+        return [self._reports[rank] for rank in range(self.num_ranks)]
+
+    @property
+    def _has_failed(self) -> bool:
+        return bool(self._errors or self._killed)
+
+    def hear(self, rank: int, message: Message, *, now: float) -> Message | None:
+        """Take note of one message; the answer, if there is one, is for all ranks."""
+        match message.get("event"):
+            case "meet":
+                return self._count_vote(rank, vote=message["vote"])
+            case "training":
+                self._begin_training(rank, now=now)
+            case "report":
+                self._reports[rank] = codec.from_plain(WorkerReport, message["report"])
+            case "failed":
+                self._fail(_failure_in(message), now=now)
+            case "exited":
+                self._bury(rank, code=message["code"], now=now)
+        return None
+
+    def time_out(self) -> None:
+        """Patience has ended. After a failure that only means that its cause was waited for."""
+        self._is_timed_out = True
+        if self._has_failed:
+            return
+        if len(self._training) < self.num_ranks:
+            seconds, phase = self.deadlines.start_seconds, "start_seconds"
+            message = f"workers not set up after {seconds:g} s"
+        else:
+            seconds, phase = self.deadlines.run_seconds, "run_seconds"
+            message = f"no result {seconds:g} s after training began"
+        self._errors.append(TrialError("timeout", f"{message} (executor.{phase}={seconds:g})"))
+
+    def error_of(self, *, killed_for_memory: bool) -> TrialError:
+        """The cause: a killed rank before what that did to others, a classified error before the rest."""
+        if self._killed and killed_for_memory:
+            return TrialError("oom", f"{self._killed[0]}: the host ran out of memory")
+        classified = [error for error in self._errors if error.kind not in _CONSEQUENCES]
+        return (self._killed + classified + self._errors)[0]
+
+    def _count_vote(self, rank: int, *, vote: bool) -> Message | None:
+        self._votes[rank] = vote
+        if len(self._votes) < self.num_ranks:
+            return None
+        all_agree = all(self._votes.values())
+        self._votes.clear()
+        return {"event": "met", "all": all_agree}
+
+    def _begin_training(self, rank: int, *, now: float) -> None:
+        self._training.add(rank)
+        if len(self._training) == self.num_ranks and not self._has_failed:
+            self.launch_seconds = now - self.now
+            self.until = now + self.deadlines.run_seconds
+
+    def _bury(self, rank: int, *, code: int | None, now: float) -> None:
+        """A rank that leaves after its report is done; any other has left too early."""
+        self._gone.add(rank)
+        if rank in self._reports:
+            return
+        if code == -signal.SIGKILL or code is None:
+            self._killed.append(TrialError("worker_lost", f"rank {rank} was killed"))
+            self.until = min(self.until, now + _CAUSE_SECONDS)
+        elif code < 0:
+            number = signal.Signals(-code)
+            kind: FailureKind = "preempted" if number in _NOTICES else "worker_lost"
+            self._fail(TrialError(kind, f"rank {rank} died of {number.name}"), now=now)
+        else:
+            self._fail(TrialError("worker_lost", f"rank {rank} left with exit code {code}"), now=now)
+
+    def _fail(self, error: TrialError, *, now: float) -> None:
+        """Take note of it, and wait for its cause where it may be what the loss of another rank did."""
+        self._errors.append(error)
+        is_consequence = self.num_hosts > 1 and error.kind in _CONSEQUENCES
+        self.until = min(self.until, now + (_LOST_HOST_SECONDS if is_consequence else _CAUSE_SECONDS))
+
+
+def _failure_in(message: Message) -> TrialError:
+    """What a worker says of its end; code of a user's may have written that."""
+    kind, told = message.get("kind"), message.get("message")
+    known: FailureKind = kind if kind in FAILURE_KINDS else "error"
+    return TrialError(known, str(told))

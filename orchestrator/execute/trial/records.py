@@ -1,0 +1,56 @@
+"""(attempt, how it ended) -> its record; and how many attempts there were."""
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from orchestrator.core.placement import Attempt
+from orchestrator.core.result import Failure, TrainResult, TrialRecord
+from orchestrator.core.trial_state import Step
+from orchestrator.execute.executor import Mission
+
+_LOGS = "logs"
+
+
+def log_of(attempt: Attempt) -> Path:
+    """Folder of an attempt's logs, one file a rank, relative to the sweep's folder."""
+    return Path(_LOGS) / f"{attempt.placement.trial_id}-{attempt.number}"
+
+
+def attempts_made(records: Iterable[TrialRecord], steps: Iterable[Step]) -> Mapping[str, int]:
+    """trial_id -> the number of its latest attempt, of which a driver that was killed leaves steps alone."""
+    made = [(each.trial_id, each.attempt) for each in records]
+    made += [(each.trial_id, each.attempt) for each in steps]
+    latest: dict[str, int] = {}
+    for trial_id, number in made:
+        latest[trial_id] = max(number, latest.get(trial_id, 0))
+    return latest
+
+
+def outcome_of(
+    attempt: Attempt,
+    mission: Mission,
+    *,
+    started_at: float,
+    ended_with: TrainResult | Failure,
+    versions: Mapping[str, str],
+) -> TrialRecord:
+    """Describe an attempt that ends here and now; `versions` are those of the workers' packages, if known."""
+    placement, log = attempt.placement, log_of(attempt)
+    return TrialRecord(
+        trial_id=placement.trial_id,
+        sweep=mission.sweep,
+        provenance=placement.provenance,
+        attempt=attempt.number,
+        spec=placement.trial,
+        placement=placement,
+        started_at=started_at,
+        ended_at=time.time(),
+        environment={
+            **mission.environment,
+            **(versions or mission.versions.get(placement.trial.trainer, {})),
+        },
+        log_path=str(log) if (mission.folder / log).is_dir() else None,
+        result=ended_with if isinstance(ended_with, TrainResult) else None,
+        failure=ended_with if isinstance(ended_with, Failure) else None,
+    )

@@ -1,0 +1,234 @@
+"""One attempt of one trial: start its workers on its hosts, keep them in step, and say how it ended."""
+
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from orchestrator.core.peaks import peaks_of, peaks_together
+from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.result import Failure, TrainResult, TrialRecord
+from orchestrator.core.trainer import Seat
+from orchestrator.execute.executor import Mission
+from orchestrator.execute.trial.host import Host, Seats
+from orchestrator.execute.trial.host_usage import Looks, gpus_of, host_use
+from orchestrator.execute.trial.monitor import Story
+from orchestrator.execute.trial.records import outcome_of
+from orchestrator.execute.trial.worker_group import WorkerGroup
+from orchestrator.train.failures import kind_of, line_of
+from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import EnergyCounter, WorkerJob
+from orchestrator.train.validation import gates
+from orchestrator.train.validation import rank_agreement as agreement
+from orchestrator.train.worker_report import result_of
+
+_SECONDS = 2.0  # a cloud gives half a minute; to ask takes milliseconds
+
+
+class Notices:
+    """The first notice, and when to ask again on the monotonic clock.
+
+    Args:
+        is_leaving: whether one is.
+    """
+
+    def __init__(self, is_leaving: Callable[[], bool]) -> None:
+        self._is_leaving = is_leaving
+        self._has_come = False
+        self.due = 0.0
+
+    def have_come(self, *, now: float) -> bool:
+        """Ask, if it is time to: True once."""
+        if self._has_come or now < self.due:
+            return False
+        self.due = now + _SECONDS
+        self._has_come = self._is_leaving()
+        return self._has_come
+
+
+logger = logging.getLogger(__name__)
+
+_LEAVE_SECONDS = 5.0  # after the last report: time to leave without being killed
+
+
+def record_of(
+    attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], device_ids: Sequence[str] = ()
+) -> TrialRecord:
+    """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
+
+    Args:
+        hosts: as many as its placement says, those of the first ranks first.
+        device_ids: accelerators of this host, whose use is looked at while the trial runs.
+    """
+    started_at = time.time()
+    versions: Mapping[str, str] = {}
+    ended_with: TrainResult | Failure
+    has_gpus = any(each.kind == "gpu" for each in attempt.placement.on_host(0))
+    looks = Looks(partial(host_use, gpus_of(device_ids if has_gpus else ())))
+    try:
+        story = _story_of(attempt, mission, hosts=hosts, looks=looks)
+        versions = story.reports[0].versions
+        result = _result_of(story, attempt.placement, mission)
+        refused = _gates_failure(attempt.placement, mission, result)
+        ended_with = refused or agreement.failure_of(story.reports, result) or result
+    except Exception as error:
+        logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
+        ended_with = Failure(kind=kind_of(error), message=line_of(error))
+    record = outcome_of(attempt, mission, started_at=started_at, ended_with=ended_with, versions=versions)
+    return replace(record, host_use=looks.seen)
+
+
+def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainResult:
+    """What all ranks say together, and what the devices asked for could do at most if these are what ran."""
+    result = result_of(story.reports, launch_seconds=story.launch_seconds)
+    result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *story.notes))
+    trial, known = placement.trial, mission.devices
+    if placement.provenance == "rehearsed" or any(name not in known for name in trial.devices):
+        return result
+    counts = Counter(trial.devices)
+    peaks = [peaks_of(known[name], placement.precision, count=count) for name, count in counts.items()]
+    return replace(result, peaks=peaks_together(peaks))
+
+
+def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) -> Failure | None:
+    driver_names = {name: device.driver_names for name, device in mission.devices.items()}
+    return gates.failure_of(placement, result, driver_names=driver_names)
+
+
+def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], looks: Looks) -> Story:
+    """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
+    placement = attempt.placement
+    until = time.monotonic() + mission.deadlines.start_seconds
+    with contextlib.ExitStack() as held:
+        seats = [held.enter_context(each.opened()) for each in hosts]
+        oom_kills = _num_oom_kills(hosts)
+        jobs = _jobs_of(placement, mission, seats)
+        story = Story(
+            num_ranks=len(jobs),
+            deadlines=mission.deadlines,
+            now=time.monotonic(),
+            until=until,
+            num_hosts=placement.num_hosts,
+        )
+        of_jobs = [seats[part.host] for part in placement.of_ranks]
+        with WorkerGroup(
+            [each.nursery for each in of_jobs],
+            jobs,
+            start_method=placement.start_method,
+            logs=[each.logs / f"rank{job.rank}.log" for each, job in zip(of_jobs, jobs, strict=True)],
+            until=until,
+        ) as group:
+            of_ranks = [hosts[part.host] for part in placement.of_ranks]
+            _hear_out(story, group, looks=looks, notices=_notices_of(hosts), hosts=of_ranks)
+        if not story.is_complete:
+            raise story.error_of(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
+    return story
+
+
+def _notices_of(hosts: Sequence[Host]) -> Notices:
+    return Notices(lambda: any(each.is_leaving() for each in hosts))
+
+
+def _num_oom_kills(hosts: Sequence[Host]) -> int:
+    return sum(each.num_oom_kills() for each in hosts)
+
+
+def _hear_out(
+    story: Story, group: WorkerGroup, *, looks: Looks, notices: Notices, hosts: Sequence[Host]
+) -> None:
+    """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves.
+
+    Args:
+        hosts: of each rank.
+    """
+    while not story.is_told:
+        if notices.have_come(now=time.monotonic()):
+            group.tell_to_leave()
+        _take_turn(story, group, looks=looks, until=min(story.until, notices.due), hosts=hosts)
+    looks.look(now=time.monotonic())
+    if story.is_complete:
+        group.wait_for_exits(seconds=_LEAVE_SECONDS)
+
+
+def _take_turn(
+    story: Story, group: WorkerGroup, *, looks: Looks, until: float, hosts: Sequence[Host]
+) -> None:
+    """Hear one message and answer it, or look at the host, or come to the end of patience.
+
+    A checkpoint is kept before anything else is heard: the answer to the next meeting says that it is.
+    """
+    if time.monotonic() >= looks.due:
+        looks.look(now=time.monotonic())
+    event = group.next_event(until=min(until, looks.due))
+    if event is None:
+        if time.monotonic() >= story.until:
+            story.time_out()
+        return
+    rank, message = event
+    if message.get("event") == "checkpoint":
+        story.notes += hosts[rank].take(Path(message["folder"]))
+        return
+    answer = story.hear(rank, message, now=time.monotonic())
+    if answer is not None:
+        group.answer(answer)
+
+
+def _jobs_of(placement: Placement, mission: Mission, hosts: Sequence[Seats]) -> list[WorkerJob]:
+    """What each rank is told."""
+    addresses = tuple(address for seats in hosts for address in seats.addresses)
+    given = [0] * len(hosts)  # accelerators of each host, to the ranks before
+    jobs: list[WorkerJob] = []
+    for part in placement.parts:
+        seats, first = hosts[part.host], given[part.host]
+        given[part.host] += part.devices
+        for local_rank in range(part.num_processes):
+            seat = Seat(
+                rank=len(jobs),
+                addresses=addresses,
+                kind=part.kind,
+                replicas=placement.replicas,
+                threads=part.threads,
+                local_rank=local_rank,
+                host=part.host,
+                num_hosts=placement.num_hosts,
+                interface=seats.interface,
+            )
+            own = slice(first, given[part.host]) if placement.unequal else slice(None)
+            own_seats = replace(seats, device_ids=seats.device_ids[own])
+            jobs.append(_job_of(seat, placement, mission, seats=own_seats))
+    return jobs
+
+
+def _job_of(seat: Seat, placement: Placement, mission: Mission, *, seats: Seats) -> WorkerJob:
+    """The seats have the accelerators of the ranks of this host whose devices are like this one's."""
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(seats.device_ids)} if seat.kind == "gpu" else {}
+    return WorkerJob(
+        trial=placement.trial,
+        origin=mission.origins.get(placement.trial.workload),
+        kind=seat.kind,
+        mixes_kinds=len({each.kind for each in placement.parts}) > 1,
+        precision=placement.precision,
+        rehearsal=placement.provenance == "rehearsed",
+        rank=seat.rank,
+        world_size=placement.num_processes,
+        replicas=placement.replicas,
+        threads=seat.threads,
+        data_path=mission.data_paths[placement.trial.data],
+        addresses=seat.addresses,
+        variables=visible | dict(trainer_info(placement.trial.trainer).variables(seat)),
+        keeping=seats.keeping,
+        counters=_counters_of(seat, placement),
+    )
+
+
+def _counters_of(seat: Seat, placement: Placement) -> tuple[EnergyCounter, ...]:
+    """Of energy: the first rank of a host reads, and the first of those with accelerators like its own."""
+    hosts = [each.host for each in placement.of_ranks]
+    return (
+        *(("host",) if seat.rank == hosts.index(seat.host) else ()),
+        *(("accelerator",) if seat.local_rank == 0 and seat.kind == "gpu" else ()),
+    )

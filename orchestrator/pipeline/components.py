@@ -1,0 +1,109 @@
+"""What a command's settings name: ledger, journal, checkpoints, tracker, executor, prices."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.settings import Settings
+from orchestrator.execute.executor import Executor
+from orchestrator.execute.inline import InlineExecutor
+from orchestrator.execute.trial.checkpoints import Checkpoints, require_place
+from orchestrator.plan.pricing import Market
+from orchestrator.record.bucket import Archive
+from orchestrator.record.journal import JOURNAL_NAME, Journal
+from orchestrator.record.ledger import FILE_NAME, Ledger
+from orchestrator.record.replicated_ledger import ArchivedLedger
+from orchestrator.record.tracking.background import Mirror
+from orchestrator.record.tracking.mlflow_answer import silence_of
+from orchestrator.record.tracking.mlflow_client import database_of, without_secrets
+from orchestrator.record.tracking.tracker import NoTracker, Tracker
+
+
+def ledger_of(settings: Settings) -> Ledger:
+    """The ledger of a sweep, in the sweep's folder."""
+    path = settings.outputs / settings.sweep.name / FILE_NAME
+    return ArchivedLedger(path, Archive(settings.archive_url)) if settings.archive_url else Ledger(path)
+
+
+def journal_of(settings: Settings) -> Journal:
+    """What the trials of a sweep have come to."""
+    return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
+
+
+def require_places(settings: Settings) -> str | None:
+    """Refuse places that can never keep what a run would write there: checkpoints, and what is tracked.
+
+    The sweep's own folder is none of them: it stands or falls with the ledger in it.
+
+    Returns:
+        why the tracking server does not answer now, in words; None: it does.
+
+    Raises:
+        ConfigError, RecordError: such a place.
+    """
+    own = settings.outputs / settings.sweep.name
+    kept = settings.checkpointing
+    if kept and Path(kept.url).parent != own.absolute():
+        require_place(kept.url)
+    uri = settings.tracking_uri
+    silence = silence_of(uri) if uri is not None else None
+    return silence and (
+        f"MLflow at {without_secrets(uri or '')} does not answer: {silence}; records are kept here, and "
+        f"`sync` sends them; tracking=none does without"
+    )
+
+
+def checkpoints_of(settings: Settings) -> Checkpoints | None:
+    """Where its trials leave checkpoints, if they do."""
+    return Checkpoints(settings.checkpointing.url) if settings.checkpointing else None
+
+
+def executor_of(settings: Settings, inventory: Inventory) -> Executor:
+    """What runs its trials."""
+    if settings.executor == "inline":
+        return InlineExecutor(inventory)
+    ray_tune = heavy("orchestrator.execute.on_ray.executor", "executor=ray", instead="executor=inline")
+    executor: Executor = ray_tune.RayTuneExecutor(
+        inventory, address=settings.cluster_address, cluster=settings.cluster
+    )
+    return executor
+
+
+def tracker_of(settings: Settings) -> Tracker:
+    """What mirrors its records, at once."""
+    if settings.tracking_uri is None:
+        return NoTracker()
+    mlflow_store = heavy("orchestrator.record.tracking.mlflow_store", "tracking", instead="tracking=none")
+    tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
+    return tracker
+
+
+def mirror_of(settings: Settings) -> Tracker:
+    """The same, for a run: a thread waits for a server. A file is written between trials, not beside them."""
+    tracker = tracker_of(settings)
+    if settings.tracking_uri is None or database_of(settings.tracking_uri):
+        return tracker
+    return Mirror(tracker)
+
+
+def heavy(module: str, asked: str, *, instead: str) -> Any:
+    """Import one of our modules whose package takes seconds to import, and need not be installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{asked} needs the package {error.name!r}; install it, or say {instead}"
+        ) from error
+
+
+def market_of(settings: Settings, *, today: str) -> Market:
+    """What the command's trials are priced by."""
+    pools = settings.cluster.pools if settings.cluster else ()
+    return Market(
+        devices=settings.sweep.devices,
+        prices=settings.prices,
+        today=today,
+        pools={each.name: each for each in pools},
+    )

@@ -1,0 +1,306 @@
+"""The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.analysis.kernel_split.speedups import splits_of
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
+from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.recommend import recommend
+from orchestrator.config.loader import load
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import TrialRecord, latest
+from orchestrator.core.settings import Settings
+from orchestrator.core.sweep import Point
+from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.pipeline.components import market_of
+from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of, today
+from orchestrator.plan.compatibility import reason_against
+from orchestrator.plan.pricing import Market
+from orchestrator.plan.slots import Berth, berths_of, host_cpu_of, hosts_of
+from orchestrator.plan.trial_specs import unsuitable, workload_of
+from orchestrator.predict.advised_jobs import KnownSetting, job_of
+from orchestrator.predict.jobs import jobs_of
+from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
+from orchestrator.predict.prediction_table import Prediction
+from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
+from orchestrator.predict.step_time.estimator import Corrected, bases_of, corrector_of, measured_step
+from orchestrator.predict.step_time.own_records import Own, fastest_of, is_current, of_source, own_of
+from orchestrator.predict.step_time.published_estimate import Asked, basis_of
+from orchestrator.predict.step_time.step_priors import error_model_of, step_prior
+from orchestrator.train.registry import trainer_info
+from workloads.spec import WorkloadSpec
+
+_NO_SWEEP = "+sweep=single"
+_COMMAND = "python -m orchestrator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What the predictions of one command stand on.
+
+    Attributes:
+        alike, records_alike: own measurements, and the records that stand of them, by what
+            `_identity_of_trial` makes of them.
+    """
+
+    settings: Settings
+    models: DefaultModels
+    inventory: Inventory
+    market: Market
+    records: tuple[TrialRecord, ...]
+    own: tuple[Own, ...]
+    alike: Mapping[Hashable, Sequence[Own]]
+    records_alike: Mapping[Hashable, Sequence[TrialRecord]]
+
+    @property
+    def points(self) -> Iterable[Point]:
+        """Of the sweep, each hardware once, of each source of data."""
+        return {(self.identity(each), each.data_source): each for each in self.settings.sweep.points}.values()
+
+    def corrected_by(self, own: Iterable[Own]) -> Corrected:
+        """What others measured, corrected by these."""
+        return corrector_of(bases_of(self.settings.sweep.devices, self.models), own, self.models.prior)
+
+    def repeats_of(self, point: Point) -> tuple[Own, ...]:
+        """Own measurements of its very step, of several trainers those of the fastest."""
+        alike = self.alike.get(self.identity(point), ())
+        return fastest_of(of_source(alike, point.data_source, spec_of=lambda one: one.trial))
+
+    def records_of(self, point: Point) -> tuple[TrialRecord, ...]:
+        """Records of trainings in its setting, on the first source of data that has any."""
+        alike = self.records_alike.get(self.identity(point), ())
+        return of_source(alike, point.data_source, spec_of=lambda record: record.spec)
+
+    def train_samples_of(self, spec: WorkloadSpec, point: Point) -> int | None:
+        """Samples of the full training set; None: unknown, or the data cannot be had here."""
+        try:
+            return data_of(self.settings, spec.data.data_set, point.data_source, download=False).train_samples
+        except ConfigError:
+            return None
+
+    def price_of(self, point: Point) -> Price | Unpriced:
+        """Where its device is."""
+        num_hosts = hosts_of(point, self.berths_of(point))
+        return self.market.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
+
+    def berths_of(self, point: Point) -> tuple[Berth, ...]:
+        """Where its workers would be."""
+        return berths_of(point, trainer_info(point.trainer), inventory=self.inventory)
+
+    def host_cpu_of(self, point: Point) -> str | None:
+        """Of the hosts whose processors would compute."""
+        return host_cpu_of(point, self.berths_of(point), inventory=self.inventory)
+
+    def identity(self, point: Point) -> Hashable:
+        """What a prediction depends on beside the data: not on the trainer."""
+        berths = self.berths_of(point)
+        return (
+            point.workload,
+            tuple(sorted(point.workload_options.items())),
+            point.device.name,
+            point.precision,
+            point.num_workers,
+            hosts_of(point, berths),
+            point.global_batch_size,
+            self.host_cpu_of(point),
+        )
+
+
+def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Prediction, ...]:
+    """Predict every point of a sweep, or of one point with the axes of the command line; each hardware once.
+
+    Raises:
+        ConfigError: words that cannot be understood.
+        RecordError: the sweep's own records cannot be read.
+    """
+    known = _look(_settings(overrides, working_directory))
+    models, corrected = known.models, known.corrected_by(known.own)
+
+    def step_of(point: Point, asked: Asked) -> Estimate | Refusal:
+        repeats = known.repeats_of(point)
+        return measured_step(repeats, models.prior) if repeats else corrected(basis_of(asked, models), None)
+
+    return tuple(
+        Prediction(
+            point=point,
+            roofline=None if isinstance(asked, Refusal) else asked.roofline,
+            step=asked if isinstance(asked, Refusal) else step_of(point, asked),
+            price=known.price_of(point),
+        )
+        for point, asked in ((point, _asked(point)) for point in known.points)
+    )
+
+
+def advised(
+    overrides: Sequence[str], *, confidence: float, working_directory: Path
+) -> tuple[Recommendation, ...]:
+    """Answer for every workload of a sweep which setting to take, and what to measure until that is settled.
+
+    Records of all sweeps count.
+
+    Args:
+        confidence: chance from which on an answer is settled.
+
+    Raises:
+        ConfigError: words that cannot be understood, or a goal that nothing here can answer.
+        RecordError: the sweep's own records cannot be read.
+    """
+    settings = _settings(overrides, working_directory)
+    criteria = Criteria(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
+    criteria.check(settings.prices)
+    known = _look(settings)
+    errors = error_model_of(known.models)
+    every = jobs_of(settings.sweep.points, known.identity)
+    possible = jobs_of(filter(_is_possible, settings.sweep.points), known.identity)
+    return tuple(
+        recommend(
+            job_of(
+                name,
+                _known_settings(possible.get(name, points), known),
+                wish=settings.wish,
+                sweep=settings.sweep.name,
+            ),
+            criteria,
+            errors,
+        )
+        for name, points in every.items()
+    )
+
+
+def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOutlook, ...]:
+    """Say of each point of a sweep that would split convolutions over several workers what that brings.
+
+    Raises:
+        ConfigError: words that cannot be understood, no such point, or nothing is known of any of them.
+        RecordError: the sweep's own records cannot be read.
+    """
+    known = _look(_settings(overrides, working_directory))
+    asked = known.settings.sweep.points
+    workloads = {point.workload for point in asked}
+    own = latest(each for each in known.records if each.spec.workload in workloads and is_current(each.spec))
+    families = splits_of(measured_of(frame_of(own.values())), own.values())
+    found = split_outlooks(((point, known.host_cpu_of(point)) for point in asked), families)
+    require_known(found, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
+    return found
+
+
+def _is_possible(point: Point) -> bool:
+    """Whether the point's trainer can train it on that device at that precision."""
+    return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
+
+
+def _known_settings(settings: Sequence[tuple[Point, ...]], known: _Known) -> list[KnownSetting]:
+    """Collect what is known of one workload's settings, predicted as if nothing of it had been measured."""
+    workload = settings[0][0].workload
+    corrected = known.corrected_by(own for own in known.own if own.trial.workload != workload)
+    return [_known_setting(points, known, corrected) for points in settings]
+
+
+def _known_setting(points: tuple[Point, ...], known: _Known, corrected: Corrected) -> KnownSetting:
+    point = points[0]
+    asked = _asked(point)
+    refusal, prior = None, None
+    if isinstance(asked, Refusal):
+        refusal = asked
+    elif reason := reason_against(point, trainer_info(point.trainer)):
+        refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
+    else:
+        basis = basis_of(asked, known.models)
+        step = _in_phases(asked) or corrected(basis, None)
+        prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=known.models.prior)
+        refusal = step if isinstance(step, Refusal) else None
+    return KnownSetting(
+        points=points,
+        spec=None if isinstance(asked, Refusal) else asked.spec,
+        train_samples=None if isinstance(asked, Refusal) else known.train_samples_of(asked.spec, point),
+        num_hosts=hosts_of(point, known.berths_of(point)),
+        records=known.records_of(point),
+        prior=prior,
+        refusal=refusal,
+        price=known.price_of(point),
+        is_repriced=known.settings.reprices,
+    )
+
+
+def _in_phases(asked: Asked) -> Refusal | None:
+    """Explain why steps tell nothing about a whole training; None: they do."""
+    count = len(asked.spec.phases)
+    return None if count == 1 else in_phases(count)
+
+
+def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
+    settings = load(_with_sweep(overrides), working_directory=working_directory)
+    for point in settings.sweep.points:
+        if point.other_devices:
+            raise ConfigError(
+                f"devices that are not alike, as {point.device_label}, are not modelled; leave devices=… "
+                f"out, and measure them: python -m orchestrator +sweep=NAME"
+            )
+    return settings
+
+
+def _with_sweep(overrides: Sequence[str]) -> list[str]:
+    names_sweep = any(word.startswith("+sweep=") for word in overrides)
+    return [*([] if names_sweep else [_NO_SWEEP]), *overrides]
+
+
+def _look(settings: Settings) -> _Known:
+    records = tuple(each for records in ledgers_of(settings).values() for each in records)
+    own = own_of(records, devices=settings.sweep.devices)
+    alike: dict[Hashable, list[Own]] = defaultdict(list)
+    for each in own:
+        alike[_identity_of_trial(each.trial)].append(each)
+    records_alike: dict[Hashable, list[TrialRecord]] = defaultdict(list)
+    for record in latest(records).values():
+        told = is_run(record) or is_failed_run(record)
+        if told and not record.spec.other_devices and is_current(record.spec):
+            records_alike[_identity_of_trial(record.spec)].append(record)
+    return _Known(
+        settings=settings,
+        models=default_models(),
+        inventory=inventory_of(settings),
+        market=market_of(settings, today=today()),
+        records=records,
+        own=own,
+        alike=alike,
+        records_alike=records_alike,
+    )
+
+
+def _asked(point: Point) -> Asked | Refusal:
+    """Refused where the workload takes no input of that size."""
+    reason = unsuitable(point)
+    if reason is not None:
+        return Refusal(reason=reason, to_measure="another size")
+    return Asked(
+        spec=workload_of(point),
+        device=point.device,
+        precision=point.precision,
+        num_workers=point.num_workers,
+        global_batch_size=point.global_batch_size,
+    )
+
+
+def _identity_of_trial(trial: TrialSpec) -> Hashable:
+    """Equal to that of a point that it is a trial of."""
+    return (
+        trial.workload,
+        tuple(sorted(trial.workload_options.items())),
+        trial.device,
+        trial.precision,
+        trial.num_workers,
+        trial.num_hosts,
+        trial.global_batch_size,
+        trial.host_cpu,
+    )

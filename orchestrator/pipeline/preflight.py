@@ -1,0 +1,120 @@
+"""What a command finds before it decides anything."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.inventory import Inventory, of_cluster, of_host
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Settings
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.execute.machine.agent import OWN_PYTHON
+from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.execute.machine.inventory import local_node
+from orchestrator.pipeline.components import ledger_of
+from orchestrator.pipeline.report_images import require_browser
+from orchestrator.plan.trial_specs import data_needed
+from orchestrator.record.driver_environment import driver_environment
+from orchestrator.record.ledger import read_ledgers
+from orchestrator.train.registry import trainer_info
+from workloads.data.download import Progress
+from workloads.data.sources import DataRef, default_cache
+from workloads.origins import Origin
+from workloads.ready_data import ready
+from workloads.registry import origin_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a command found.
+
+    Attributes:
+        data: (data set, source asked for) -> what it is here.
+        ledgers: the records of every sweep under the outputs folder, and of this one those in its archive.
+        driver: what this process runs with; part of every record.
+        today: the day on which prices are looked up.
+    """
+
+    inventory: Inventory
+    environments: Mapping[str, TrainerEnvironment]
+    data: Mapping[tuple[str, str], DataRef]
+    ledgers: Mapping[str, tuple[TrialRecord, ...]]
+    driver: Mapping[str, str]
+    today: str
+
+
+def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
+    """Look at this machine, the trainers' environments, the data and the ledgers.
+
+    Args:
+        download: whether data that is not here may be fetched.
+        progress: told of a download as it goes on.
+
+    Raises:
+        ConfigError: data that cannot be had, or images that nothing here can draw.
+        RecordError: a ledger or an archive that cannot be read.
+    """
+    if settings.images:
+        require_browser()
+    return Situation(
+        inventory=inventory_of(settings),
+        environments={name: _environment_of(settings, name) for name in settings.trainers},
+        data={
+            (name, source): data_of(settings, name, source, download=download, progress=progress)
+            for name, source in data_needed(settings.sweep)
+        },
+        ledgers=ledgers_of(settings),
+        driver=driver_environment(
+            Path.cwd(), packages={Path(each.folder) for each in origins_of(settings).values() if each.folder}
+        ),
+        today=today(),
+    )
+
+
+def origins_of(settings: Settings) -> dict[str, Origin]:
+    """Where each workload of the sweep is imported from."""
+    return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
+
+
+def today() -> str:
+    """The day, in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
+    """Records of every sweep; the file of this one may be of another disk than its records."""
+    sweep = settings.sweep.name
+    return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
+
+
+def inventory_of(settings: Settings) -> Inventory:
+    """This host, or pools: then its own accelerators are nobody's."""
+    if settings.cluster is None:
+        return of_host(local_node(tuple(settings.sweep.devices.values())))
+    return of_cluster(settings.cluster, host=local_node(()), is_fake=settings.is_fake)
+
+
+def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
+    """As it is here. On the nodes of a real cluster it is what their image has, in the Python of its Ray."""
+    if settings.cluster is not None and not settings.is_fake:
+        return TrainerEnvironment(python=OWN_PYTHON, versions={}, missing=None)
+    return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
+
+
+def data_of(
+    settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None = None
+) -> DataRef:
+    """Find a data set here. Raises ConfigError where it cannot be had."""
+    try:
+        return ready(
+            name,
+            source,
+            cache=default_cache(),
+            download=download,
+            folder=settings.data_folder,
+            progress=progress,
+        )
+    except ValueError as error:
+        raise ConfigError(str(error)) from error

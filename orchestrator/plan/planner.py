@@ -1,0 +1,228 @@
+"""(sweep, what is here, what is recorded) -> plan: every point placed, cached or skipped. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.core.inventory import Inventory
+from orchestrator.core.placement import Aim, Baseline, Cached, Failed, Placement, Plan, Provenance, Skipped
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
+from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
+from orchestrator.core.training import FullTraining
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.plan.cache import Answers, answers_of, failures_of, stale, would_fail_again
+from orchestrator.plan.compatibility import reason_against
+from orchestrator.plan.place import Asked, in_order, place
+from orchestrator.plan.slots import berths_of, host_cpu_of, hosts_of
+from orchestrator.plan.trial_specs import DataIds, TrainSamples, trial_of, unsuitable, workload_of
+
+Outcome = Placement | Cached | Failed | Skipped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """All that is known beside the sweep itself."""
+
+    inventory: Inventory
+    trainers: Mapping[str, TrainerInfo]
+    environments: Mapping[str, TrainerEnvironment]
+    start_methods: Mapping[str, StartMethodChoice]
+    data_ids: DataIds
+    answers: Answers
+    failures: Answers
+    code_sha256: str
+    missing_device: MissingDevice
+    rerun: Rerun
+
+
+def plan(
+    sweep: Sweep,
+    *,
+    inventory: Inventory,
+    trainers: Mapping[str, TrainerInfo],
+    environments: Mapping[str, TrainerEnvironment],
+    start_methods: Mapping[str, StartMethodChoice],
+    data_ids: DataIds,
+    train_samples: TrainSamples,
+    records: Sequence[TrialRecord],
+    code_sha256: str,
+    missing_device: MissingDevice,
+    rerun: Rerun,
+) -> Plan:
+    """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
+
+    Args:
+        environments: of every trainer in the sweep, as probed now.
+        start_methods: of every trainer in the sweep, as the user wants them.
+        data_ids, train_samples: have every key that `data_needed(sweep)` names.
+        records: of this sweep and of all others.
+        code_sha256: of our code and the user's, as it is now.
+        rerun: which trials are run whatever the records say.
+
+    Raises:
+        ConfigError: a point with values that no trial can have, an unknown trainer, or a trial to be run
+            again that this sweep does not have.
+        PlacementError: a device is not here and `missing_device` is `fail`.
+    """
+    known = _Known(
+        inventory=inventory,
+        trainers=trainers,
+        environments=environments,
+        start_methods=start_methods,
+        data_ids=data_ids,
+        answers=answers_of(records),
+        failures=failures_of(records),
+        code_sha256=code_sha256,
+        missing_device=missing_device,
+        rerun=rerun,
+    )
+    decided = [each for point in sweep.points for each in _decide(point, sweep.repeats, known=known)]
+    outcomes = _each_trial_once(decided)
+    _check_rerun(rerun, outcomes, sweep=sweep.name)
+    return Plan(
+        sweep=sweep.name,
+        placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
+        cached=tuple(each for each in outcomes if isinstance(each, Cached)),
+        skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
+        failed=tuple(each for each in outcomes if isinstance(each, Failed)),
+        baseline=_baseline(sweep, known=known),
+        aims=_aims_of(sweep.points),
+        trainings=_trainings_of(sweep.points, train_samples),
+    )
+
+
+def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
+    if not sweep.baseline:
+        return None
+    points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
+    firsts = (next(_asked(each, 1, known=known)) for each in points)
+    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
+
+
+def _check_rerun(rerun: Rerun, outcomes: Iterable[Outcome], *, sweep: str) -> None:
+    known = {each.trial_id for each in outcomes if not isinstance(each, Skipped)}
+    unknown = sorted(rerun.trial_ids - known)
+    if unknown:
+        raise ConfigError(f"--rerun {unknown[0]}: sweep {sweep!r} has no such trial; plan --all has all ids")
+
+
+def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
+    """Workload -> its aim, which is the same at all its points that can be."""
+    aims: dict[str, Aim] = {}
+    for point in points:
+        if point.workload not in aims and unsuitable(point) is None:
+            quality = workload_of(point).quality
+            aims[point.workload] = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+    return aims
+
+
+def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
+    """Workload -> its full training, as the first of its points that can be declares it."""
+    trainings: dict[str, FullTraining] = {}
+    for point in points:
+        if point.workload not in trainings and unsuitable(point) is None:
+            spec = workload_of(point)
+            trainings[point.workload] = FullTraining(
+                epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
+                train_samples=train_samples[spec.data.data_set, point.data_source],
+            )
+    return trainings
+
+
+def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """Points that differ in words alone, as `data=auto,standin` may, are one trial: it runs once."""
+    distinct: dict[str | int, Outcome] = {}
+    for number, outcome in enumerate(outcomes):
+        name = number if isinstance(outcome, Skipped) else outcome.trial_id
+        distinct.setdefault(name, outcome)
+    return tuple(distinct.values())
+
+
+def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
+    reason = unsuitable(point)
+    if reason:
+        yield Skipped(point=point.name, reason=reason)
+        return
+    unanswered = []
+    for asked in _asked(point, repeats, known=known):
+        answer = _answer(asked, "measured", known=known)
+        if answer:
+            yield answer
+        else:
+            unanswered.append(asked)
+    if not unanswered:
+        return
+    reason = reason_against(point, _trainer(point, known)) or known.environments[point.trainer].missing
+    if reason:
+        yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
+    elif unanswered[0].is_measured:
+        yield from (_placed(each, known=known) for each in unanswered)
+    else:  # one outcome for all repeats of a point whose device is not here, or a fake one
+        first = unanswered[0]
+        yield _rehearsed_before(first, known=known) or _placed(first, known=known)
+
+
+def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
+    """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
+    trainer = _trainer(point, known)
+    berths = berths_of(point, trainer, inventory=known.inventory)
+    host_cpu = host_cpu_of(point, berths, inventory=known.inventory)
+    num_hosts = hosts_of(point, berths)
+    for repeat in range(repeats):
+        trial = trial_of(
+            point, repeat, trainer=trainer, data_ids=known.data_ids, host_cpu=host_cpu, num_hosts=num_hosts
+        )
+        yield Asked(
+            trial=trial,
+            trial_id=trial_id(trial),
+            point=point,
+            trainer=trainer,
+            berths=berths,
+            start_method=known.start_methods[point.trainer],
+        )
+
+
+def _placed(asked: Asked, *, known: _Known) -> Outcome:
+    return place(asked, inventory=known.inventory, missing_device=known.missing_device)
+
+
+def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | Failed | None:
+    """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
+    if not asked.berths and known.missing_device != "rehearse":
+        return None
+    asks: tuple[str, Provenance] = (asked.trial_id, "rehearsed")
+    record = known.answers.get(asks) or known.failures.get(asks)
+    if record is None or record.placement.pools != asked.pools:
+        return None
+    return _answer(asked, "rehearsed", known=known)
+
+
+def _answer(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | Failed | None:
+    """What the records say of a trial, unless it is to be run again."""
+    if asked.trial_id in known.rerun.trial_ids:
+        return None
+    asks = (asked.trial_id, provenance)
+    environment = known.environments[asked.trial.trainer]
+    if record := known.answers.get(asks):
+        changed = stale(record, environment)
+        return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
+    failed = known.failures.get(asks)
+    if failed is None or failed.failure is None or known.rerun.failed:
+        return None
+    if not would_fail_again(failed, environment, code_sha256=known.code_sha256):
+        return None
+    return Failed(
+        trial=asked.trial,
+        trial_id=asked.trial_id,
+        provenance=provenance,
+        kind=failed.failure.kind,
+        message=failed.failure.message,
+    )
+
+
+def _trainer(point: Point, known: _Known) -> TrainerInfo:
+    if point.trainer not in known.trainers:
+        raise UnknownNameError("trainer", point.trainer, known=known.trainers)
+    return known.trainers[point.trainer]

@@ -1,0 +1,242 @@
+"""(device, count, price list, day) -> the price of a trial's hardware, or why there is none. Pure."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from orchestrator.core.device import Device
+from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.pool import Pool, region_of
+from orchestrator.core.price import Price, PriceList, Provisioning, Unpriced
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import TrialSpec
+
+
+def price_of(
+    device: Device,
+    count: int,
+    *,
+    prices: PriceList,
+    today: str,
+    pool: Pool | None = None,
+    num_hosts: int = 1,
+) -> Price | Unpriced:
+    """What so many devices and their hosts cost.
+
+    They are rented as the instance that holds exactly as many; where none does, as several of the largest
+    whose number divides theirs. A trial on CPUs has one host, however many workers share it. A trial in a
+    pool has its nodes whole, as they are rented there.
+
+    Args:
+        today: `2026-11-21`.
+        pool: that the trial runs in; None: what it runs on is not known to be rented.
+        num_hosts: nodes of that pool that it holds.
+    """
+    if prices.region is None or not prices.rows:
+        return Unpriced(reason=f"prices={prices.name} has no prices")
+    rented = _in_pool(pool, num_hosts) if pool else _as_asked(device, count, prices=prices)
+    if isinstance(rented, Unpriced):
+        return rented
+    row = prices.rows.get(rented.region, {}).get(rented.instance)
+    if row is None:
+        return Unpriced(reason=_no_row(rented, prices))
+    usd_per_hour = row.usd_per_hour(rented.provisioning)
+    if usd_per_hour is None:
+        return Unpriced(
+            reason=f"prices={prices.name} has no {rented.provisioning} price of {rented.instance} in "
+            f"{rented.region}"
+        )
+    return Price(
+        prices=prices.name,
+        instance=rented.instance,
+        nodes=rented.nodes,
+        region=rented.region,
+        provisioning=rented.provisioning,
+        currency=prices.currency,
+        node_usd_per_hour=usd_per_hour,
+        as_of=row.as_of,
+        priced_on=today,
+        source=row.source,
+        note=row.note,
+        billing_seconds=prices.billing_seconds,
+        max_age_days=prices.max_age_days,
+        is_hypothetical=rented.is_hypothetical,
+    )
+
+
+def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
+    """Of all that a trial has; none where one of them has none."""
+    known = [each for each in prices if isinstance(each, Price)]
+    if len(known) < len(prices):
+        return next(each for each in prices if isinstance(each, Unpriced))
+    first, *others = known
+    is_hypothetical = any(each.is_hypothetical for each in known)
+    return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical) if others else first
+
+
+def node_prices_of(placement: Placement, price: Price) -> tuple[Price, ...]:
+    """What each of its nodes costs by itself, in the order of its hosts."""
+    pools = dict.fromkeys(part.pool for part in placement.parts)
+    of_pool = dict(zip(pools, price.rented, strict=False))
+    return tuple(replace(of_pool.get(part.pool, price), nodes=1, beside=()) for part in placement.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rented:
+    """What a trial has of a price list."""
+
+    instance: str
+    nodes: int
+    region: str
+    provisioning: Provisioning
+    is_hypothetical: bool
+
+
+def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
+    return _Rented(
+        instance=pool.instance,
+        nodes=num_hosts,
+        region=region_of(pool.zone),
+        provisioning=pool.provisioning,
+        is_hypothetical=False,
+    )
+
+
+def _as_asked(device: Device, count: int, *, prices: PriceList) -> _Rented | Unpriced:
+    count = 1 if device.kind == "cpu" else count
+    holding = [each for each in device.instances if count % each == 0]
+    if not holding:
+        return Unpriced(
+            reason=f"conf/device/{device.name}.yaml names no instance with {count} x {device.name}"
+        )
+    instance, nodes = device.instances[max(holding)], count // max(holding)
+    return _Rented(
+        instance=instance,
+        nodes=nodes,
+        region=str(prices.region),
+        provisioning=prices.provisioning,
+        is_hypothetical=nodes > 1 or instance != prices.this_host,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """All that decides what trials cost.
+
+    Attributes:
+        devices: by name, with those of the trials.
+        pools: of the cluster, by name.
+        today: `2026-11-21`.
+    """
+
+    devices: Mapping[str, Device]
+    prices: PriceList
+    today: str
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+
+    def price_of(self, placement: Placement) -> Price | Unpriced:
+        """What the hardware costs that the trial asks for, also where it is only rehearsed."""
+        pools = Counter(part.pool for part in placement.unequal if part.pool is not None)
+        if pools and pools.keys() <= self.pools.keys():
+            return price_together([self._price_in(pool, num_hosts) for pool, num_hosts in pools.items()])
+        pool = None if pools else self.pools.get(placement.pool or "")
+        return self._price_of(placement.trial, pool=pool)
+
+    def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
+        """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
+        pool = next((each for each in self.pools.values() if each.device.name == device), None)
+        if pool and pool.device.kind != "cpu":
+            num_hosts = max(num_hosts, math.ceil(count / pool.count))
+        return price_of(
+            self.devices[device],
+            count,
+            prices=self.prices,
+            today=self.today,
+            pool=pool,
+            num_hosts=num_hosts,
+        )
+
+    def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
+        """The same of a trial; devices that are not alike have no pool in common."""
+        if trial.other_devices:
+            return self._price_of(trial, pool=None)
+        return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
+
+    def _price_of(self, trial: TrialSpec, *, pool: Pool | None) -> Price | Unpriced:
+        counts = Counter(trial.devices) if trial.other_devices else {trial.device: trial.num_workers}
+        rented = self._on_one_host(counts) if trial.num_hosts == 1 else counts
+        return price_together(
+            [
+                price_of(
+                    self.devices[name],
+                    count,
+                    prices=self.prices,
+                    today=self.today,
+                    pool=pool,
+                    num_hosts=trial.num_hosts,
+                )
+                for name, count in rented.items()
+            ]
+        )
+
+    def _on_one_host(self, counts: Mapping[str, int]) -> Mapping[str, int]:
+        """Devices that have to be rented for it: the host of an accelerator has a processor."""
+        accelerators = {name: count for name, count in counts.items() if self.devices[name].kind != "cpu"}
+        return accelerators or counts
+
+    def _price_in(self, pool: str, num_hosts: int) -> Price | Unpriced:
+        found = self.pools[pool]
+        return price_of(
+            found.device,
+            found.count,
+            prices=self.prices,
+            today=self.today,
+            pool=found,
+            num_hosts=num_hosts,
+        )
+
+
+def prices_in(plan: Plan, market: Market) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
+    """Every trial that a plan would run, with what its devices cost, also where they are not here."""
+    return tuple((each.trial, market.price_of(each)) for each in plan.placements)
+
+
+def priced(record: TrialRecord, market: Market) -> TrialRecord:
+    """The record with the price of what it ran on. A rehearsal costs nothing of its device, and has none."""
+    if record.provenance != "measured":
+        return record
+    return replace(record, price=market.price_of(record.placement))
+
+
+def repriced(records: Iterable[TrialRecord], market: Market) -> tuple[TrialRecord, ...]:
+    """Records with other prices than those that they were kept with, marked as such; for a report alone.
+
+    Records of a device that is not among `devices` stay as they are.
+    """
+    return tuple(_marked(priced(each, market)) if _is_known(each.spec, market) else each for each in records)
+
+
+def forecasts_repriced(plan: Plan, market: Market) -> Plan:
+    """The plan with what trials would cost now where their devices are, for a report alone."""
+    forecasts = (
+        replace(each, price=market.price_of_absent(each.trial)) if _is_known(each.trial, market) else each
+        for each in plan.forecasts
+    )
+    return replace(plan, forecasts=tuple(forecasts))
+
+
+def _is_known(trial: TrialSpec, market: Market) -> bool:
+    return trial.device in market.devices and all(each in market.devices for each in trial.other_devices)
+
+
+def _marked(record: TrialRecord) -> TrialRecord:
+    if not isinstance(record.price, Price):
+        return record
+    return replace(record, price=replace(record.price, is_repriced=True))
+
+
+def _no_row(rented: _Rented, prices: PriceList) -> str:
+    elsewhere = [region for region, rows in prices.rows.items() if rented.instance in rows]
+    known = f"; it has one in: {', '.join(elsewhere)}" if elsewhere else ""
+    return f"prices={prices.name} has no row of {rented.instance} in {rented.region}{known}"

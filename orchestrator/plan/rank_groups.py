@@ -1,0 +1,79 @@
+"""(berths of a trial over unequal devices) -> what each of its ranks has of its host. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from orchestrator.core.placement import Part
+from orchestrator.core.trial_spec import ProcessModel
+from orchestrator.plan.slots import Berth
+
+
+def parts_of(berths: Sequence[Berth], process_model: ProcessModel) -> tuple[Part, ...]:
+    """In the order of ranks: on nodes of its own each, or all on one host, whose cores they divide."""
+    if berths[0].site.pool is None:
+        return tuple(_parts_here(berths, process_model))
+    parts = (part for berth in berths for part in _parts_in_pool(berth, process_model))
+    return tuple(replace(part, host=host) for host, part in enumerate(parts))
+
+
+def _parts_in_pool(berth: Berth, process_model: ProcessModel) -> Iterator[Part]:
+    """Of a fake node: what it would be of a real one, and a processor runs it."""
+    site, device = berth.site, berth.device
+    count = berth.num_workers // berth.num_hosts
+    is_cpu = device.kind == "cpu"
+    cpus = site.node.cpus if is_cpu else max(1, site.node.cpus * count // site.node.counts[device.name])
+    processes = _num_processes(berth, process_model) // berth.num_hosts
+    for _ in range(berth.num_hosts):
+        yield Part(
+            device=device.name,
+            kind="cpu" if site.is_fake else device.kind,
+            num_processes=processes,
+            threads=1 if site.is_fake else max(1, cpus // processes),
+            cpus=cpus,
+            devices=0 if is_cpu else count,
+            chips=0 if is_cpu else count * device.chips,
+            pool=site.pool_name,
+        )
+
+
+def _parts_here(berths: Sequence[Berth], process_model: ProcessModel) -> Iterator[Part]:
+    processes = [_num_processes(each, process_model) for each in berths]
+    for berth, count, cpus in zip(berths, processes, _cores_of(berths, processes), strict=True):
+        device = berth.device
+        is_cpu = device.kind == "cpu"
+        yield Part(
+            device=device.name,
+            kind=device.kind,
+            num_processes=count,
+            threads=max(1, cpus // count),
+            cpus=cpus,
+            devices=0 if is_cpu else berth.num_workers,
+            chips=0 if is_cpu else berth.num_workers * device.chips,
+        )
+
+
+def _cores_of(berths: Sequence[Berth], processes: Sequence[int]) -> list[int]:
+    """Of each berth: a core for each process that drives an accelerator, and to those that compute the rest.
+
+    Where none computes on the processor, together as many as the accelerators are of those of the host.
+    """
+    node = berths[0].site.node
+    computing = [count for each, count in zip(berths, processes, strict=True) if each.device.kind == "cpu"]
+    if computing:
+        driving = min(sum(processes) - sum(computing), max(0, node.cpus - len(computing)))
+    else:
+        held = sum(each.num_workers for each in berths)
+        driving = max(1, node.cpus * held // sum(node.counts.values()))
+    left = {True: node.cpus - driving, False: driving}  # by whether they compute
+    waiting = {True: sum(computing), False: sum(processes) - sum(computing)}
+    found = []
+    for berth, count in zip(berths, processes, strict=True):
+        computes = berth.device.kind == "cpu"
+        found.append(left[computes] * count // waiting[computes])
+        left[computes] -= found[-1]
+        waiting[computes] -= count
+    return found
+
+
+def _num_processes(berth: Berth, process_model: ProcessModel) -> int:
+    return berth.num_workers * berth.device.replicas if process_model == "per_replica" else berth.num_hosts

@@ -1,0 +1,245 @@
+"""(point, trainer, inventory) -> the sites that have what the point asks for, or why none has. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+
+from orchestrator.core.device import Device, DeviceKind
+from orchestrator.core.inventory import Inventory, Site
+from orchestrator.core.sweep import Point
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trial_spec import HOST_SEPARATOR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Berth:
+    """Where consecutive workers with one kind of device are.
+
+    Attributes:
+        num_hosts: nodes of the site over which they are spread evenly.
+    """
+
+    site: Site
+    device: Device
+    num_workers: int
+    num_hosts: int = 1
+
+
+def berths_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+    """Where all its workers are, in their order: one berth where their devices are alike; none: nowhere.
+
+    Workers with one kind of device have the site with so many of it and the trainer's environment: on fewest
+    nodes, or the first. A cluster has them on nodes of their own, a host all of them together. Where devices
+    differ, those for whom no pool has room together are in several.
+    """
+    if point.other_devices:
+        unequal = _of_unequal(point, trainer, inventory=inventory)
+        return () if isinstance(unequal, str) else unequal
+    found = _berth_of(
+        point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
+    )
+    return (found,) if found else ()
+
+
+def hosts_of(point: Point, berths: Sequence[Berth]) -> int:
+    """How many the point's trials have: those of all its berths, or where there are none what it asks for."""
+    if not berths:
+        return point.num_hosts or 1
+    return sum(each.num_hosts for each in berths) if berths[0].site.pool else 1
+
+
+def host_cpu_of(point: Point, berths: Sequence[Berth], *, inventory: Inventory) -> str | None:
+    """Of the hosts whose processors compute, each once; None where only accelerators do."""
+    nodes = [
+        inventory.host if each.site.is_fake else each.site.node
+        for each in berths
+        if each.device.kind == "cpu"
+    ]
+    if not berths and any(each.kind == "cpu" for each in (point.device, *point.other_devices)):
+        nodes = [inventory.host]
+    return HOST_SEPARATOR.join(dict.fromkeys(each.host_cpu for each in nodes)) or None
+
+
+def absence(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
+    """Why there is none, in one sentence."""
+    if point.other_devices:
+        unequal = _of_unequal(point, trainer, inventory=inventory)
+        assert isinstance(unequal, str)
+        return unequal
+    return _absence_of(
+        point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
+    )
+
+
+def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...] | str:
+    """In the order of ranks, or why there are none."""
+    here = inventory.sites.get(inventory.host.name)
+    if here:
+        if lack := _lacking(point, here):
+            return f"{point.device_label} is not here: {here.node.name} {lack}"
+        return tuple(
+            Berth(site=here, device=device, num_workers=count) for device, count in _runs(point.devices)
+        )
+    if kind := _kept_together(point, trainer, inventory):
+        return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
+    found = _over_pools(point, trainer, inventory=_without_slices(inventory))
+    nodes = 0 if isinstance(found, str) else sum(each.num_hosts for each in found)
+    if nodes > inventory.max_nodes:
+        return f"{point.device_label} needs {nodes} nodes, and the cluster has {inventory.max_nodes} at most"
+    return found
+
+
+def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...] | str:
+    """Whom fewest pools hold comes first, the larger first; each has what those before it left."""
+    left = inventory
+    found: dict[int, tuple[Berth, ...]] = {}
+
+    def scarcity(run: tuple[int, tuple[Device, int]]) -> tuple[int, int]:
+        device, count = run[1]
+        return len(_holding(device, count, trainer, inventory=inventory)), -count
+
+    for index, (device, count) in sorted(enumerate(_runs(point.devices)), key=scarcity):
+        found[index] = _divided(device, count, trainer, inventory=left)
+        if not found[index]:
+            if not _divided(device, count, trainer, inventory=inventory):
+                return _absence_of(device, count, trainer, inventory=inventory)
+            return f"{point.device_label} needs {_too_few(device, trainer, inventory)}"
+        left = _without_nodes(left, found[index])
+    return tuple(
+        replace(berth, site=inventory.sites[berth.site.node.name])
+        for index in sorted(found)
+        for berth in found[index]
+    )
+
+
+def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+    """All in one pool, or where none has room for them the most that one has, and so on."""
+    berths = []
+    while count:
+        sizes = (_berth_of(device, each, trainer, inventory=inventory) for each in range(count, 0, -1))
+        berth = next((each for each in sizes if each), None)
+        if berth is None:
+            return ()
+        berths.append(berth)
+        count -= berth.num_workers
+        inventory = _without_nodes(inventory, [berth])
+    return tuple(berths)
+
+
+def _without_nodes(inventory: Inventory, berths: Iterable[Berth]) -> Inventory:
+    """What they leave of each pool."""
+    sites = dict(inventory.sites)
+    for each in berths:
+        name = each.site.node.name
+        sites[name] = replace(sites[name], max_nodes=sites[name].max_nodes - each.num_hosts)
+    return replace(inventory, sites=sites)
+
+
+def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
+    """What of a device the pools have not, each of which has some."""
+    pools = [each for _, each in _holding(device, 1, trainer, inventory=inventory)]
+    known = ", ".join(f"{each.node.name} {each.max_nodes}" for each in pools)
+    return f"more nodes with {device.name} than its pools have: {known} at most"
+
+
+def _kept_together(point: Point, trainer: TrainerInfo, inventory: Inventory) -> DeviceKind | None:
+    """The kind of device that the trainer has on one node alone; of fake nodes processors do the work."""
+    is_fake = any(each.is_fake for each in inventory.sites.values())
+    kinds: list[DeviceKind] = ["cpu"] if is_fake else [each.kind for each in point.devices]
+    return next((each for each in kinds if each not in trainer.spans_hosts), None)
+
+
+def _runs(devices: Iterable[Device]) -> list[tuple[Device, int]]:
+    """Consecutive devices that are alike, and how many."""
+    return [(device, len([*alike])) for device, alike in groupby(devices)]
+
+
+def _without_slices(inventory: Inventory) -> Inventory:
+    """A slice of several hosts is taken whole, by workers that are alike."""
+    single = {name: each for name, each in inventory.sites.items() if not each.pool or each.pool.hosts == 1}
+    return replace(inventory, sites=single)
+
+
+def _lacking(point: Point, here: Site) -> str | None:
+    """What one host cannot have for the whole point; it has one kind of processor, whatever its name."""
+    asked = Counter(each.name for each in point.devices if each.kind != "cpu")
+    if any(here.node.counts.get(name, 0) < count for name, count in asked.items()):
+        return f"has {here.node.holdings}"
+    cpus = dict.fromkeys(each.name for each in point.devices if each.kind == "cpu")
+    return f"has one kind of processor, not {' and '.join(cpus)}" if len(cpus) > 1 else None
+
+
+def _berth_of(
+    device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
+) -> Berth | None:
+    holding = _holding(device, count, trainer, inventory=inventory, num_hosts=num_hosts)
+    if not holding:
+        return None
+    hosts, site = min(holding, key=itemgetter(0))
+    return Berth(site=site, device=device, num_workers=count, num_hosts=hosts)
+
+
+def _holding(
+    device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
+) -> list[tuple[int, Site]]:
+    """Sites that hold them, each with how many of its nodes that takes."""
+    counts = (
+        (_hosts_on(each, device, count, trainer, num_hosts=num_hosts), each)
+        for each in inventory.sites.values()
+    )
+    return [(hosts, each) for hosts, each in counts if hosts]
+
+
+def _hosts_on(
+    site: Site, device: Device, count: int, trainer: TrainerInfo, *, num_hosts: int | None
+) -> int | None:
+    """On how many nodes of the site the workers would run: as many as are asked for, or as few as hold them.
+
+    None: they cannot run there. Hosts of a slice are taken all together. Workers on CPUs share the cores of a
+    node, however many they are.
+    """
+    if site.pool is None:
+        return 1 if num_hosts in (None, 1) and _has_it(site, device, count) else None
+    if site.pool.device.name != device.name:
+        return None
+    if site.pool.environment not in (trainer.environment_on(device.kind), "any"):
+        return None
+    splits = (num_hosts,) if num_hosts else (each for each in range(1, count + 1) if count % each == 0)
+    return next((each for each in splits if _takes(site, device, trainer, each, count // each)), None)
+
+
+def _absence_of(
+    device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
+) -> str:
+    asked = f"{count} x {device.name}"
+    asked += f" with num_hosts={num_hosts}" if num_hosts else ""
+    here = inventory.sites.get(inventory.host.name)
+    if here:
+        return f"{asked} is not here: {here.node.name} has {here.node.holdings}"
+    pools = [each.pool for each in inventory.sites.values() if each.pool]
+    of_the_device = [each for each in pools if each.device.name == device.name]
+    fitting = [
+        f"{each.name} ({each.count} a node, at most {each.max_nodes * each.hosts}, {each.environment})"
+        for each in of_the_device
+    ]
+    known = ", ".join(fitting or [each.name for each in pools])
+    wanted = f"{asked} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
+    alone = trainer.one_host.get(device.kind, "needs them on one host")
+    which = "" if device.kind in trainer.spans_hosts else f", which {alone}"
+    return f"no pool has {wanted}{which}; pools: {known}"
+
+
+def _has_it(site: Site, device: Device, count: int) -> bool:
+    return device.kind == "cpu" or site.node.counts.get(device.name, 0) >= count
+
+
+def _takes(site: Site, device: Device, trainer: TrainerInfo, num_hosts: int, each: int) -> bool:
+    """Whether so many nodes hold so many of the workers each."""
+    assert site.pool is not None
+    if num_hosts > site.max_nodes or (num_hosts > 1 and device.kind not in trainer.spans_hosts):
+        return False
+    if site.pool.hosts > 1:
+        return num_hosts == site.pool.hosts and each == site.pool.count
+    return device.kind == "cpu" or each <= site.pool.count

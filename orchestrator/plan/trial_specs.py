@@ -1,0 +1,106 @@
+"""(point, repeat) -> trial: the point with versions of code, hash of data and host filled in. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.sweep import Point, Sweep
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trial_spec import TimingSpec, TrialSpec
+from workloads.registry import kept
+from workloads.shapes import UnsuitableInputError
+from workloads.spec import WorkloadSpec, phase_steps
+
+DataIds = Mapping[tuple[str, str], str]
+"""(data set, source as it was asked for) -> id of what it was resolved to."""
+
+TrainSamples = Mapping[tuple[str, str], int | None]
+"""The same -> samples of its full training set; None where nobody knows."""
+
+
+def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
+    """The keys of `DataIds` and `TrainSamples` that the sweep's trials need, each once."""
+    possible = (each for each in sweep.points if unsuitable(each) is None)
+    return tuple(dict.fromkeys((workload_of(each).data.data_set, each.data_source) for each in possible))
+
+
+def unsuitable(point: Point) -> str | None:
+    """Why the workload cannot take inputs of the size that the point asks for; None if it can."""
+    try:
+        workload_of(point)
+    except UnsuitableInputError as error:
+        return str(error)
+    return None
+
+
+def workload_of(point: Point) -> WorkloadSpec:
+    """The workload with the point's knobs.
+
+    Raises:
+        UnsuitableInputError: an input of a size that the network cannot take.
+        ConfigError: unknown workload, or knobs that give no network.
+    """
+    try:
+        return kept(point.workload, tuple(sorted(point.workload_options.items())))
+    except UnsuitableInputError:
+        raise
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def trial_of(
+    point: Point,
+    repeat: int,
+    *,
+    trainer: TrainerInfo,
+    data_ids: DataIds,
+    host_cpu: str | None,
+    num_hosts: int,
+) -> TrialSpec:
+    """One repeat of the point, on so many hosts.
+
+    Raises:
+        ConfigError: a value of the point that no trial can have.
+    """
+    spec = workload_of(point)
+    _require_steps(spec, point)
+    return TrialSpec(
+        workload=point.workload,
+        workload_version=spec.version,
+        workload_options=point.workload_options,
+        trainer=point.trainer,
+        trainer_version=trainer.version,
+        trainer_options=point.trainer_options,
+        device=point.device.name,
+        precision=point.precision,
+        data=data_ids[spec.data.data_set, point.data_source],
+        global_batch_size=point.global_batch_size,
+        steps=point.steps,
+        num_workers=point.num_workers,
+        num_hosts=num_hosts,
+        replicas=point.replicas,
+        process_model=trainer.process_model(point.device.kind, point.trainer_options),
+        seed=point.seed,
+        repeat=repeat,
+        host_cpu=host_cpu,
+        other_devices=tuple(each.name for each in point.other_devices),
+        timing=_timing_of(spec, point),
+    )
+
+
+def _timing_of(spec: WorkloadSpec, point: Point) -> TimingSpec:
+    """The protocol with its target as a number: the workload's own may have been asked for by name."""
+    target = point.timing.target
+    if target is None:
+        return point.timing
+    return replace(point.timing, target=spec.quality.target if target == "workload" else float(target))
+
+
+def _require_steps(spec: WorkloadSpec, point: Point) -> None:
+    """The last of several phases is the one that is timed: it needs the protocol's steps for itself."""
+    *_, timed = phase_steps(spec.phases, point.steps)
+    if len(spec.phases) > 1 and timed < point.timing.least_steps:
+        raise ConfigError(
+            f"steps={point.steps} leave {timed} to phase {spec.phases[-1].name!r} of workload {spec.name!r}, "
+            f"below the {point.timing.least_steps} that the measurement protocol needs"
+        )

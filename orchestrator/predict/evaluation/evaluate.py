@@ -1,0 +1,140 @@
+"""A latency table -> how well each method predicts what it never saw, side by side."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.interval import Spread
+from orchestrator.predict.evaluation.held_out import SPLITS, HeldOut, held_out_predictions, with_intervals
+from orchestrator.predict.evaluation.scores import (
+    RankAccuracy,
+    Score,
+    coverage_by_family,
+    difference_over_models,
+    rank_accuracy,
+    rows_of,
+    score_of,
+)
+from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.predict.profile_transfer.ensemble import ORCHESTRATOR, fit_blend
+from orchestrator.predict.profile_transfer.pairs import pairs_of
+from orchestrator.predict.profile_transfer.predictor import Fit, fit_log_quadratic, fit_ratio
+from orchestrator.predict.profile_transfer.profet import PROFET, fit_profet
+from orchestrator.predict.profile_transfer.scalers import AXES, curves_of, held_out_errors
+
+METHODS: tuple[Fit, ...] = (fit_blend, fit_profet, fit_ratio, fit_log_quadratic)
+_OF_METHODS = (f"{ORCHESTRATOR}_", f"{PROFET}_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One method under one split.
+
+    Attributes:
+        is_member: whether it is only a part of a method.
+        pairs: (anchor, target) -> mean error of the rows of that pair.
+        families: family -> share of its measurements inside their intervals.
+        fastest, cheapest: how often it names that device; None where no rank can be made.
+    """
+
+    method: str
+    split: str
+    is_member: bool
+    score: Score
+    pairs: Mapping[tuple[str, str], float]
+    families: Mapping[str, float]
+    fastest: RankAccuracy | None
+    cheapest: RankAccuracy | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Of one table.
+
+    Attributes:
+        models: of the table, by family.
+        standings: our own method and the published one first.
+        differences: split -> mean error of our method less that of PROFET, with a 95% interval over models.
+        scalers: (axis, device) -> mean error of PROFET's scaler between measured ends, and how many points.
+    """
+
+    source: str
+    devices: tuple[str, ...]
+    models: Mapping[str, tuple[str, ...]]
+    standings: tuple[Standing, ...]
+    differences: Mapping[str, Spread]
+    scalers: Mapping[tuple[str, str], tuple[float, int]]
+
+
+def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> Evaluation:
+    """Predict every row of every pair of devices by predictors that saw nothing of its model, or family.
+
+    Args:
+        tell: told a line for each pair, for it takes minutes.
+
+    Raises:
+        ConfigError: a table that nothing can be held out of.
+    """
+    found: list[HeldOut] = []
+    pairs = pairs_of(table)
+    for number, pair in enumerate(pairs, start=1):
+        tell(f"{number} of {len(pairs)}: {pair.anchor} -> {pair.target}, {len(pair.models):,} measurements")
+        for fit in METHODS:
+            found += map(with_intervals, held_out_predictions(pair, fit))
+    if not found:
+        raise ConfigError(f"{table.source}: one model alone; to hold one out, two are needed")
+    return Evaluation(
+        source=table.source,
+        devices=table.devices,
+        models=_models_of(table),
+        standings=_standings_of(found, table),
+        differences={split: _difference(found, split) for split in SPLITS if _of(found, PROFET, split)},
+        scalers=_scalers_of(table),
+    )
+
+
+def _of(found: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
+    return [each for each in found if (each.method, each.split) == (method, split)]
+
+
+def _standings_of(found: Sequence[HeldOut], table: LatencyTable) -> tuple[Standing, ...]:
+    keys = dict.fromkeys((each.method, each.split) for each in found)
+    order = sorted(keys, key=lambda key: SPLITS.index(key[1]))
+    prices = {device: usd for device in table.devices if (usd := table.usd_per_hour(device)) is not None}
+    return tuple(_standing_of(_of(found, *key), prices=prices) for key in order)
+
+
+def _standing_of(found: Sequence[HeldOut], *, prices: Mapping[str, float]) -> Standing:
+    rows = rows_of(found)
+    return Standing(
+        method=found[0].method,
+        split=found[0].split,
+        is_member=found[0].method.startswith(_OF_METHODS),
+        score=score_of(rows),
+        pairs={(each.pair.anchor, each.pair.target): score_of(rows_of([each])).mape.median for each in found},
+        families=coverage_by_family(rows),
+        fastest=rank_accuracy(found, None),
+        cheapest=rank_accuracy(found, prices),
+    )
+
+
+def _difference(found: Sequence[HeldOut], split: str) -> Spread:
+    ours, theirs = (rows_of(_of(found, method, split)) for method in (ORCHESTRATOR, PROFET))
+    return difference_over_models(ours.errors, theirs.errors, ours.models)
+
+
+def _models_of(table: LatencyTable) -> Mapping[str, tuple[str, ...]]:
+    names = table.rows[["family", "model"]].drop_duplicates().sort_values(["family", "model"])
+    return {str(family): tuple(each["model"]) for family, each in names.groupby("family")}
+
+
+def _scalers_of(table: LatencyTable) -> Mapping[tuple[str, str], tuple[float, int]]:
+    found = {}
+    for axis in AXES:
+        for device in table.devices:
+            errors = held_out_errors(list(curves_of(table, device=device, axis=axis)))
+            if len(errors):
+                found[axis, device] = (float(np.mean(errors)), len(errors))
+    return found

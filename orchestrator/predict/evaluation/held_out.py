@@ -1,0 +1,112 @@
+"""(pair, method) -> predictions of every row by a predictor that saw nothing of its model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from orchestrator.predict.profile_transfer.conformal import _LEAST_SECONDS, log_errors, quantile_of
+from orchestrator.predict.profile_transfer.pairs import Pair, Rows
+from orchestrator.predict.profile_transfer.predictor import Fit, PredictedSteps, Predictor
+
+BY_MODEL = "leave_one_model_out"
+BY_FAMILY = "leave_one_family_out"
+SPLITS = (BY_MODEL, BY_FAMILY)
+"""By model it is flattered by siblings: VGG16 is trained on when VGG19 is asked for. By family it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """What is tested, and by whom.
+
+    Attributes:
+        tested: models whose rows are predicted.
+        held_out: models that training does not see; holds `tested`.
+    """
+
+    tested: frozenset[str]
+    held_out: frozenset[str]
+
+
+def folds_of(pair: Pair) -> Mapping[str, tuple[Fold, ...]]:
+    """Split -> folds that test each model once. A split that leaves nothing to train on has none."""
+    members = members_of(pair)
+    models = tuple(frozenset({model}) for names in members.values() for model in names)
+    families = tuple(members.values())
+    return {
+        split: tuple(Fold(tested=each, held_out=each) for each in held_out) if len(held_out) > 1 else ()
+        for split, held_out in ((BY_MODEL, models), (BY_FAMILY, families))
+    }
+
+
+def members_of(pair: Pair) -> Mapping[str, frozenset[str]]:
+    """Family -> its models, in alphabetical order of the families."""
+    return {
+        str(family): frozenset(pair.models[pair.families == family].tolist())
+        for family in np.unique(pair.families)
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldOut:
+    """What one method predicts for all rows of one pair under one split."""
+
+    method: str
+    split: str
+    pair: Pair
+    predicted: PredictedSteps
+
+
+def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
+    """Of the method, and of its members, under every split that the pair has folds of."""
+    folds = folds_of(pair)
+    sets = sorted({fold.held_out for each in folds.values() for fold in each}, key=sorted)
+    fitted: Mapping[frozenset[str], Predictor] = dict(
+        zip(sets, fit([pair.without(held_out) for held_out in sets]), strict=True)
+    )
+    found = []
+    for split, of_split in folds.items():
+        parts = []
+        for fold in of_split:
+            rows = np.flatnonzero(np.isin(pair.models, list(fold.tested)))
+            parts.append((rows, fitted[fold.held_out].predict(pair.profiles[rows])))
+        found += [
+            HeldOut(method=name, split=split, pair=pair, predicted=_joined([(r, p[name]) for r, p in parts]))
+            for name in (parts[0][1] if parts else ())
+        ]
+    return found
+
+
+def _joined(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:
+    """All rows in their order."""
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+
+    def column(name: str) -> Any:
+        values = [getattr(predicted, name) for _, predicted in parts]
+        return None if values[0] is None else np.concatenate(values)[order]
+
+    return PredictedSteps(
+        step_seconds=column("step_seconds"),
+        low=column("low"),
+        high=column("high"),
+        in_range=column("in_range"),
+    )
+
+
+def with_intervals(found: HeldOut) -> HeldOut:
+    """For a method without intervals of its own: of each model's rows, by the errors on all other models.
+
+    The predictors that made those errors had this model in training, so the intervals are a little narrow.
+    """
+    predicted, pair = found.predicted, found.pair
+    if predicted.low is not None or len(np.unique(pair.models)) < 2:
+        return found
+    sizes = np.abs(log_errors(predicted.step_seconds, pair.target_seconds))
+    width = np.empty(len(sizes))
+    for model in np.unique(pair.models):
+        is_own = pair.models == model
+        width[is_own] = quantile_of(sizes[~is_own])
+    center = np.maximum(predicted.step_seconds, _LEAST_SECONDS)
+    bounded = replace(predicted, low=center * np.exp(-width), high=center * np.exp(width))
+    return replace(found, predicted=bounded)

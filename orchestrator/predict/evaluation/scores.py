@@ -1,0 +1,197 @@
+"""Held-out predictions -> errors, coverage and width of intervals: of all pairs together, and of each."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.core.interval import Spread
+from orchestrator.predict.evaluation.held_out import HeldOut
+from orchestrator.predict.profile_transfer.pairs import Floats
+from orchestrator.predict.profile_transfer.predictor import PredictedSteps
+
+_DRAWS = 2000
+_SEED = 0
+_ENDS = (2.5, 97.5)  # percent
+
+
+def mean_over_models(values: Floats, models: NDArray[np.str_]) -> Spread:
+    """The mean of all rows with its 95% interval: Efron 1979, of clusters.
+
+    Args:
+        values: [row].
+        models: [row] which model each row is of; rows of one model are drawn together.
+    """
+    names, rows = np.unique(models, return_inverse=True)
+    sums = np.bincount(rows, weights=values)
+    counts = np.bincount(rows)
+    drawn = np.random.default_rng(_SEED).integers(len(names), size=(_DRAWS, len(names)))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    low, high = np.percentile(means, _ENDS)
+    return Spread(median=float(values.mean()), low=float(low), high=float(high))
+
+
+def difference_over_models(one: Floats, other: Floats, models: Sequence[str] | NDArray[np.str_]) -> Spread:
+    """Of the means of two methods on the same rows, each draw with the same models for both."""
+    return mean_over_models(one - other, np.asarray(models))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """Of one method under one split. Errors are |predicted / measured - 1|, over the rows of all pairs.
+
+    Attributes:
+        n: predictions, each of one repeat of one workload from one anchor for one target.
+        out_of_range: those of them that the method would refuse to a user; here they are judged too, for a
+            method must not look better by what it refuses.
+        mape: mean error, with its 95% interval over models.
+        median_error, p90_error: the error that half, and nine in ten, of the predictions stay below.
+        coverage: share of measurements inside the interval that is to hold 90 of 100.
+        worst_family, worst_coverage: the family whose measurements are covered least, and how often.
+        width: median of (high - low) / predicted.
+    """
+
+    n: int
+    out_of_range: int
+    mape: Spread
+    median_error: float
+    p90_error: float
+    coverage: float
+    worst_family: str
+    worst_coverage: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """The predictions of one method under one split, the pairs one after the other.
+
+    Attributes:
+        errors: [row] |predicted / measured - 1|.
+        is_covered: [row] whether the measurement lies in the interval.
+        widths: [row] (high - low) / predicted.
+        models, families: [row] names.
+        in_range: [row] whether the method would make the prediction to a user.
+    """
+
+    errors: Floats
+    is_covered: NDArray[np.bool_]
+    widths: Floats
+    models: NDArray[np.str_]
+    families: NDArray[np.str_]
+    in_range: NDArray[np.bool_]
+
+
+def rows_of(found: Sequence[HeldOut]) -> Rows:
+    """Of predictions that have intervals."""
+    parts = [(each.predicted, each.pair) for each in found]
+    measured = np.concatenate([pair.target_seconds for _, pair in parts])
+    predicted = np.concatenate([each.step_seconds for each, _ in parts])
+    low = np.concatenate([np.asarray(each.low) for each, _ in parts])
+    high = np.concatenate([np.asarray(each.high) for each, _ in parts])
+    return Rows(
+        errors=np.abs(predicted / measured - 1),
+        is_covered=(low <= measured) & (measured <= high),
+        widths=(high - low) / predicted,
+        models=np.concatenate([pair.models for _, pair in parts]),
+        families=np.concatenate([pair.families for _, pair in parts]),
+        in_range=np.concatenate([_in_range(each) for each, _ in parts]),
+    )
+
+
+def _in_range(predicted: PredictedSteps) -> NDArray[np.bool_]:
+    if predicted.in_range is None:
+        return np.ones(len(predicted.step_seconds), dtype=np.bool_)
+    return predicted.in_range
+
+
+def score_of(rows: Rows) -> Score:
+    """Of all rows, those that the method calls out of its range among them."""
+    covered = coverage_by_family(rows)
+    worst = min(covered, key=covered.__getitem__)
+    return Score(
+        n=len(rows.errors),
+        out_of_range=int((~rows.in_range).sum()),
+        mape=mean_over_models(rows.errors, rows.models),
+        median_error=float(np.median(rows.errors)),
+        p90_error=float(np.quantile(rows.errors, 0.9)),
+        coverage=float(rows.is_covered.mean()),
+        worst_family=worst,
+        worst_coverage=covered[worst],
+        width=float(np.median(rows.widths)),
+    )
+
+
+def coverage_by_family(rows: Rows) -> dict[str, float]:
+    """Family -> share of its measurements that their intervals hold."""
+    return {
+        str(family): float(rows.is_covered[rows.families == family].mean())
+        for family in np.unique(rows.families)
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankAccuracy:
+    """Shares of workloads and anchors for which all devices are known.
+
+    Attributes:
+        named: for which predictions name the best device; the anchor counts as it was measured.
+        always_one: for which the device that is best most often is the best: what no prediction at all gives.
+    """
+
+    named: float
+    always_one: float
+
+
+def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | None) -> RankAccuracy | None:
+    """Of one method under one split, all pairs.
+
+    Args:
+        usd_per_hour: device -> price, to find the cheapest; None: to find the fastest.
+
+    Returns:
+        None where there are fewer than three devices, for two make no rank, or a price is not known.
+    """
+    devices = sorted({device for each in found for device in (each.pair.anchor, each.pair.target)})
+    if len(devices) < 3 or (usd_per_hour is not None and not set(devices) <= set(usd_per_hour)):
+        return None
+    price = {device: usd_per_hour[device] if usd_per_hour else 1.0 for device in devices}
+    costs = [costs for anchor in devices if (costs := _costs(found, anchor, price)) is not None]
+    if not costs:
+        return None
+    best = np.concatenate([true.argmin(axis=1) for true, _ in costs])
+    named = np.concatenate([predicted.argmin(axis=1) for _, predicted in costs])
+    return RankAccuracy(
+        named=float(np.mean(best == named)), always_one=float(np.bincount(best).max() / len(best))
+    )
+
+
+def _costs(found: Sequence[HeldOut], anchor: str, price: Mapping[str, float]) -> tuple[Floats, Floats] | None:
+    """[workload, device] true and predicted, of the workloads that every pair of this anchor has."""
+    of_anchor = {each.pair.target: each for each in found if each.pair.anchor == anchor}
+    if set(of_anchor) != set(price) - {anchor}:
+        return None
+    true: dict[str, dict[str, float]] = {}
+    predicted: dict[str, dict[str, float]] = {}
+    for target, each in of_anchor.items():
+        true[target] = _by_workload(each, each.pair.target_seconds)
+        predicted[target] = _by_workload(each, each.predicted.step_seconds)
+        true[anchor] = predicted[anchor] = _by_workload(each, each.pair.profiles.step_seconds)
+    shared = sorted(set.intersection(*(set(each) for each in true.values())))
+    if not shared:
+        return None
+
+    def costs(seconds: Mapping[str, Mapping[str, float]]) -> Floats:
+        return np.array([[seconds[device][each] * price[device] for device in price] for each in shared])
+
+    return costs(true), costs(predicted)
+
+
+def _by_workload(found: HeldOut, seconds: Floats) -> dict[str, float]:
+    """Workload -> median of its repeats."""
+    together: dict[str, list[float]] = defaultdict(list)
+    for workload, each in zip(found.pair.workloads.tolist(), seconds.tolist(), strict=True):
+        together[workload].append(each)
+    return {workload: float(np.median(each)) for workload, each in together.items()}

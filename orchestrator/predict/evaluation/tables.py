@@ -1,0 +1,150 @@
+"""An evaluation as plain tables, as sentences, and as values for programs."""
+
+from collections.abc import Iterable, Sequence
+
+from orchestrator.analysis.formatting import UNKNOWN, count, share
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.interval import Spread
+from orchestrator.predict.evaluation.evaluate import Evaluation, Standing
+from orchestrator.predict.evaluation.scores import RankAccuracy
+from orchestrator.predict.profile_transfer.scalers import AXES
+
+_SPLITS = {
+    "leave_one_model_out": "each model predicted by training on all others",
+    "leave_one_family_out": "each model predicted by training on models that are built otherwise",
+}
+_SCORES = (
+    "MAPE [95%]",
+    "median",
+    "P90",
+    "coverage of 90%",
+    "worst family",
+    "width",
+    "fastest named",
+    "cheapest named",
+    "predictions",
+    "out of range",
+)
+_NOTE = (
+    "Errors are |predicted / measured - 1|; brackets: 2,000 draws of whole models. Coverage: measurements "
+    "in the interval that is to hold 90%; width: (high - low) / predicted, median. Fastest and cheapest: "
+    "how often the best device is named, and in brackets by always naming the same one. Out of range: what "
+    "a user would be refused; here it counts like the rest."
+)
+
+
+def tables_of(found: Evaluation) -> tuple[Table, ...]:
+    """Scores of each split; pairs and families of whole methods, not of their members; then the scalers."""
+    splits = dict.fromkeys(each.split for each in found.standings)
+    by_split = [[each for each in found.standings if each.split == split] for split in splits]
+    whole = [[each for each in standings if not each.is_member] for standings in by_split]
+    return (
+        *(_scores_table(each) for each in by_split),
+        *(_pairs_table(each) for each in whole),
+        *(_families_table(each) for each in whole),
+        *([_scalers_table(found)] if found.scalers else []),
+    )
+
+
+def sentences_of(found: Evaluation) -> tuple[str, ...]:
+    """How our method stands to the published one."""
+    return tuple(
+        f"{split}: mean error of orchestrator less that of profet: {_points(difference)} points, "
+        "95% over models"
+        for split, difference in found.differences.items()
+    )
+
+
+def plain_of(found: Evaluation) -> dict[str, dict[str, dict[str, float | int]]]:
+    """{method: {split: {mape_percent, coverage_90, n}}}."""
+    plain: dict[str, dict[str, dict[str, float | int]]] = {}
+    for each in found.standings:
+        plain.setdefault(each.method, {})[each.split] = {
+            "mape_percent": 100 * each.score.mape.median,
+            "coverage_90": each.score.coverage,
+            "n": each.score.n,
+        }
+    return plain
+
+
+def _scores_table(standings: Sequence[Standing]) -> Table:
+    split = standings[0].split
+    return Table(
+        title=f"{split}: {_SPLITS[split]}",
+        note=_NOTE,
+        columns=(Column(header="method"), *(Column(header=each, is_number=True) for each in _SCORES)),
+        rows=tuple(_scores_row(each) for each in standings),
+    )
+
+
+def _scores_row(standing: Standing) -> tuple[str, ...]:
+    score = standing.score
+    return (
+        standing.method,
+        _percent(score.mape),
+        share(score.median_error, decimals=1),
+        share(score.p90_error, decimals=1),
+        share(score.coverage, decimals=1),
+        f"{score.worst_family} {share(score.worst_coverage)}",
+        share(score.width),
+        _rank(standing.fastest),
+        _rank(standing.cheapest),
+        count(score.n),
+        count(score.out_of_range),
+    )
+
+
+def _pairs_table(standings: Sequence[Standing]) -> Table:
+    pairs = dict.fromkeys(pair for each in standings for pair in each.pairs)
+    rows = (
+        (f"{anchor} -> {target}", *(_percentage(each.pairs.get((anchor, target))) for each in standings))
+        for anchor, target in pairs
+    )
+    return _by_method(f"MAPE by pair, {standings[0].split}", "anchor -> target", rows, standings)
+
+
+def _families_table(standings: Sequence[Standing]) -> Table:
+    families = sorted({family for each in standings for family in each.families})
+    rows = ((family, *(_percentage(each.families.get(family)) for each in standings)) for family in families)
+    return _by_method(f"Coverage of 90% by family, {standings[0].split}", "family", rows, standings)
+
+
+def _by_method(
+    title: str, first: str, rows: Iterable[tuple[str, ...]], standings: Sequence[Standing]
+) -> Table:
+    methods = (Column(header=each.method, is_number=True) for each in standings)
+    return Table(title=title, note="", columns=(Column(header=first), *methods), rows=tuple(rows))
+
+
+def _scalers_table(found: Evaluation) -> Table:
+    return Table(
+        title="PROFET's scalers: MAPE between the measured ends, leave_one_model_out",
+        note="How many latencies were predicted stands in brackets.",
+        columns=(Column(header="device"), *(Column(header=axis, is_number=True) for axis in AXES)),
+        rows=tuple(
+            (device, *(_scaler(found.scalers.get((axis, device))) for axis in AXES))
+            for device in found.devices
+        ),
+    )
+
+
+def _scaler(found: tuple[float, int] | None) -> str:
+    return f"{share(found[0], decimals=1)} [{found[1]:,}]" if found else UNKNOWN
+
+
+def _percentage(found: float | None) -> str:
+    return UNKNOWN if found is None else share(found, decimals=1)
+
+
+def _rank(found: RankAccuracy | None) -> str:
+    return f"{share(found.named)} [{share(found.always_one)}]" if found else UNKNOWN
+
+
+def _percent(spread: Spread) -> str:
+    """`7.2% [5.9, 8.8]`."""
+    return f"{100 * spread.median:.1f}% [{100 * spread.low:.1f}, {100 * spread.high:.1f}]"
+
+
+def _points(spread: Spread) -> str:
+    """`-4.9 [-7.2, -2.6]`, of percent."""
+    return f"{100 * spread.median:.1f} [{100 * spread.low:.1f}, {100 * spread.high:.1f}]"

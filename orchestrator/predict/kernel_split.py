@@ -1,0 +1,197 @@
+"""(points whose convolutions would be split, own trials) -> whether that is worth it. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.kernel_split.calibration import Machine, splits
+from orchestrator.analysis.kernel_split.model import SplitModel
+from orchestrator.analysis.kernel_split.speedups import (
+    Split,
+    SplitFamily,
+    Work,
+    is_even,
+    kernels_in,
+    with_kernels,
+)
+from orchestrator.analysis.kernel_split.wording import colons, margin_words, speed_up_marks, work_words
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import Refusal
+from orchestrator.core.interval import Spread
+from orchestrator.core.sweep import Point
+
+_TIMES_KERNELS = (2, 3, 5, 10, 20)
+_TIMES_BATCH = (2, 4, 8, 16, 32)
+_MOST_WORKERS = 16
+_CALIBRATES = "some of these points, which calibrates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitProspect:
+    """What is predicted of a point.
+
+    Attributes:
+        speed_up: over one worker.
+        brackets: what its ends mean, or why there are none.
+        bound: Amdahl's.
+        convolution_fraction: of the step of one worker.
+        least_bytes_per_second: of a link with which it is as fast as one worker; None: it never is.
+        pays_from: where it is no faster: what would change that, each by itself.
+        source: the trials that it stands on.
+        stretched: how far they are; empty: no further than they reach.
+    """
+
+    speed_up: Spread
+    brackets: str
+    bound: float
+    convolution_fraction: float
+    least_bytes_per_second: float | None
+    pays_from: tuple[str, ...]
+    source: str
+    stretched: str
+
+    @property
+    def verdict(self) -> str:
+        """Whether splitting is worth it; likely, where no brackets tell how far that may be off."""
+        likely = "" if self.speed_up.low < self.speed_up.high else "likely "
+        if self.speed_up.low > 1:
+            return f"{likely}pays"
+        return f"{likely}not worth it" if self.speed_up.high <= 1 else "unclear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitOutlook:
+    """A point of several workers.
+
+    Attributes:
+        host: model and core count, where processors of a host compute.
+        setting: what is split, and over how many workers.
+        measured: speed-up over one worker, where it was measured; `marks` say how to read it.
+        off_by: what is predicted without that over it, less one; None: one of both is not known.
+    """
+
+    workload: str
+    device: str
+    host: str | None
+    precision: str
+    setting: str
+    num_workers: int
+    predicted: SplitProspect | Refusal
+    measured: Spread | None
+    marks: str
+    off_by: float | None
+
+
+def split_outlooks(
+    points: Iterable[tuple[Point, str | None]], families: Sequence[SplitFamily]
+) -> tuple[SplitOutlook, ...]:
+    """One for each point of a trainer that splits, over several workers.
+
+    Args:
+        points: each with the hosts whose processors would compute, as `TrialSpec.host_cpu`.
+    """
+    known = {each.machine: each for each in families}
+    return tuple(
+        _outlook(point, _machine_of(point, host), known)
+        for point, host in points
+        if splits(point.trainer) and point.num_workers > 1
+    )
+
+
+def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
+    """Refuse with ConfigError where nothing would be said.
+
+    Args:
+        command: that measures these points.
+    """
+    if not outlooks:
+        raise ConfigError(
+            "predict split: no point has a trainer that splits convolutions and several workers; "
+            "add trainer=kernel_split num_workers=2"
+        )
+    refused = [each.predicted for each in outlooks if isinstance(each.predicted, Refusal)]
+    if len(refused) == len(outlooks):
+        first = refused[0]
+        how = f": {command}" if first.to_measure == _CALIBRATES else ""
+        raise ConfigError(f"predict split: {first.reason}; measure {first.to_measure}{how}")
+
+
+def _machine_of(point: Point, host: str | None) -> Machine:
+    return Machine(workload=point.workload, device=point.device_label, host=host, precision=point.precision)
+
+
+def _outlook(point: Point, machine: Machine, known: Mapping[Machine, SplitFamily]) -> SplitOutlook:
+    family = known.get(machine)
+    work = Work(
+        options=point.workload_options,
+        batch=point.global_batch_size,
+        workers=point.num_workers,
+        is_even=is_even(point.trainer_options),
+    )
+    done = next((each for each in family.splits if each.work == work), None) if family else None
+    return SplitOutlook(
+        workload=point.workload,
+        device=machine.device,
+        host=machine.host,
+        precision=point.precision,
+        setting=work_words(point.workload, work),
+        num_workers=point.num_workers,
+        predicted=_predicted(work, family, done) if family else _unknown(point, machine, known),
+        measured=done.speed_up if done else None,
+        marks=speed_up_marks(done) if done else "",
+        off_by=done.error if done else None,
+    )
+
+
+def _unknown(point: Point, machine: Machine, known: Iterable[Machine]) -> Refusal:
+    there = f"{machine.workload} on {place_words(machine.device, machine.host)} in {machine.precision}"
+    others = [str(each.host) for each in known if replace(each, host=machine.host) == machine]
+    only = f", only of {' and '.join(others)}" if others else ""
+    return Refusal(
+        reason=f"no own trial of {point.trainer} of {there} is recorded{only}",
+        to_measure=_CALIBRATES,
+    )
+
+
+def place_words(device: str, host: str | None) -> str:
+    """`cpu (Some CPU x2)`, `t4`."""
+    return f"{device} ({host})" if host else device
+
+
+def _predicted(work: Work, family: SplitFamily, done: Split | None) -> SplitProspect | Refusal:
+    """Without its own trials, or if nothing else tells of it with them."""
+    without = done.model if done else None
+    model = without if isinstance(without, SplitModel) else family.model(work)
+    if isinstance(model, Refusal):
+        return model
+    return SplitProspect(
+        speed_up=family.bracketed(model.speed_up),
+        brackets=margin_words(family.margin),
+        bound=model.bound,
+        convolution_fraction=model.convolution_fraction,
+        least_bytes_per_second=model.least_bytes_per_second,
+        pays_from=tuple(_pays_from(work, family)) if model.speed_up <= 1 else (),
+        source=model.source,
+        stretched=model.stretched,
+    )
+
+
+def _pays_from(work: Work, family: SplitFamily) -> Iterator[str]:
+    """Of more kernels, larger batches and more workers, each by itself, the first that is faster than one."""
+    kernels = kernels_in(family.machine.workload, work.options)
+    more_kernels = [tuple(factor * each for each in kernels) for factor in _TIMES_KERNELS if kernels]
+    larger = [factor * work.batch for factor in _TIMES_BATCH]
+    candidates: tuple[list[tuple[str, Work]], ...] = (
+        [(f"kernels {colons(each)}", with_kernels(work, each)) for each in more_kernels],
+        [(f"batch {each:,}", replace(work, batch=each)) for each in larger],
+        [
+            (counted(each, "worker"), replace(work, workers=each))
+            for each in range(work.workers + 1, _MOST_WORKERS + 1)
+        ],
+    )
+    for some in candidates:
+        modelled = ((words, family.model(each)) for words, each in some)
+        faster = (words for words, each in modelled if isinstance(each, SplitModel) and each.speed_up > 1)
+        found = next(faster, None)
+        if found:
+            yield found

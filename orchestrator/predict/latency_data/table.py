@@ -1,0 +1,82 @@
+"""Measured step latencies of models on devices, with op profiles: what predictors learn from."""
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+
+KEYS = ("device", "model", "batch_size", "image_size", "repeat")
+"""What tells measurements apart. `image_size` is NaN where a model takes no images."""
+
+WORKLOAD = ("model", "batch_size", "image_size")
+"""What is computed, wherever that is."""
+
+DEVICE_OP = "Device_"
+HOST_OP = "Host_"
+"""What the name of an op begins with: computed by the accelerator, or by the host beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyTable:
+    """Measurements, one a row.
+
+    Attributes:
+        rows: columns KEYS, `family` (models that are built alike), `step_seconds` (one optimizer step) and
+            `usd_per_hour` (of the device with its host; NaN: unknown).
+        op_seconds: column per op, `Device_Conv2D` or `Host_IDLE`; time in it during one step. Only rows of
+            `rows` that were profiled, by the same index.
+        source: what was read, for messages.
+    """
+
+    rows: pd.DataFrame
+    op_seconds: pd.DataFrame
+    source: str
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """In alphabetical order."""
+        return tuple(sorted(self.rows["device"].unique()))
+
+    @property
+    def profiled_devices(self) -> tuple[str, ...]:
+        """Devices from which others can be predicted."""
+        return tuple(sorted(self.rows.loc[self.op_seconds.index, "device"].unique()))
+
+    def usd_per_hour(self, device: str) -> float | None:
+        """What an hour of it costs; None: unknown."""
+        known = self.rows.loc[self.rows["device"] == device, "usd_per_hour"].dropna()
+        return float(known.iloc[0]) if len(known) else None
+
+
+def device_ops(op_seconds: pd.DataFrame) -> list[str]:
+    """Columns of what the accelerator computed, its idle time among them."""
+    return [each for each in op_seconds.columns if each.startswith(DEVICE_OP)]
+
+
+_TOYS = "toy"
+
+_BY_BEGINNING = {
+    "alexnet": "alexnet",
+    "cifar": _TOYS,
+    "densenet": "densenet",
+    "efficientnet": "efficientnet",
+    "inception": "inception",
+    "lenet": _TOYS,
+    "mnist": _TOYS,
+    "mobilenet": "mobilenet",
+    "nasnet": "nasnet",
+    "resnet": "resnet",
+    "vgg": "vgg",
+    "xception": "xception",
+}
+"""What lower-case names begin with -> family. A network of a few layers for small images is a toy."""
+
+
+def family_of(model: str) -> str:
+    """The family that a name tells; of a name that is not known, the letters it begins with."""
+    name = model.lower()
+    for beginning, family in _BY_BEGINNING.items():
+        if name.startswith(beginning):
+            return family
+    letters = re.match(r"[^\W\d_]+", name)
+    return letters.group() if letters else name

@@ -1,0 +1,25 @@
+"""Errors on models that a predictor never saw -> how wide its intervals must be: split conformal prediction.
+
+Vovk, Gammerman and Shafer 2005, "Algorithmic Learning in a Random World"; of logarithms, so that an interval
+is a factor to both sides.
+"""
+
+import numpy as np
+
+from orchestrator.predict.profile_transfer.pairs import Floats
+
+COVERAGE = 0.9
+"""Share of measurements that an interval is to hold."""
+
+_LEAST_SECONDS = 1e-9  # a line may predict less than nothing
+
+
+def quantile_of(sizes: Floats) -> float:
+    """The size that COVERAGE of them stay within; of few, the largest."""
+    return float(np.quantile(sizes, min(1.0, COVERAGE * (1 + 1 / len(sizes))), method="higher"))
+
+
+def log_errors(predicted: Floats, measured: Floats) -> Floats:
+    """[row] log(measured / predicted)."""
+    found: Floats = np.log(measured / np.maximum(predicted, _LEAST_SECONDS))
+    return found

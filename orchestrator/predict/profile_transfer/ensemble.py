@@ -1,0 +1,200 @@
+"""Our own predictor: the mean of its members, an interval of each row, and a range in which it is of use.
+
+The interval is a factor of exp(q s) to both sides. s, of each row, is the spread of the members plus the
+standard deviation of the process: large where members disagree or training is far away. q is the least that
+holds 90% of what members say of models that they did not see, each training model held out once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
+from orchestrator.predict.profile_transfer.op_classes import class_seconds, features_of
+from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, joined, middle_of_repeats
+from orchestrator.predict.profile_transfer.predictor import PredictedSteps
+
+_PULL = 0.03  # towards the middle ratio; 0.02, 0.05 and 0.1 were tried beside it: docs/log.md
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Composition:
+    """Fitted to one pair.
+
+    Attributes:
+        factors: of each op class, of the time beside all ops, and of the fixed cost.
+        shortest_seconds: the shortest step of training on the anchor: the fixed cost before its factor.
+    """
+
+    factors: Floats
+    shortest_seconds: float
+
+    def step_seconds(self, profiles: Profiles) -> Floats:
+        """[row] of one step on the target; above 0."""
+        found: Floats = _parts(profiles, self.shortest_seconds) @ self.factors
+        return found
+
+
+def fit_composition(training: Pair) -> Composition:
+    """Non-negative least squares of relative errors: Lawson and Hanson 1974."""
+    profiles, target = training.profiles, training.target_seconds
+    shortest = float(profiles.step_seconds.min())
+    parts = _parts(profiles, shortest)
+    ratio = float(np.exp(np.median(np.log(target / profiles.step_seconds))))
+    weight = _PULL * np.sqrt(len(target))
+    pulls = np.full(parts.shape[1], weight)
+    rows = np.vstack((parts / target[:, None], np.diag(pulls) / ratio))
+    factors, _ = nnls(rows, np.concatenate((np.ones(len(target)), pulls)))
+    return Composition(factors=factors, shortest_seconds=shortest)
+
+
+def _parts(profiles: Profiles, shortest_seconds: float) -> Floats:
+    """[row, part] seconds on the anchor."""
+    classes = class_seconds(profiles)
+    beside = np.maximum(profiles.step_seconds - classes.sum(axis=1), 0.0)
+    fixed = np.full(len(beside), shortest_seconds)
+    return np.column_stack((classes, beside, fixed))
+
+
+_SEED = 0
+_TREES = {"n_estimators": 100, "min_samples_leaf": 2, "max_features": 0.5, "random_state": _SEED}
+_LENGTH, _NOISE = 4.0, 0.02  # of the process: in standard deviations of a feature; part of the variance
+_FARTHEST = 4.0  # standard deviations from the mean at which a feature is cut off
+MEMBERS = ("trees", "composition", "process")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Members:
+    """Fitted to one pair.
+
+    Attributes:
+        trees, rest: scikit-learn's forests: of the ratio, and of the ratio over the composition's.
+        process: scikit-learn's.
+        means, deviations: [feature] of training.
+    """
+
+    composition: Composition
+    trees: Any
+    rest: Any
+    process: Any
+    means: Floats
+    deviations: Floats
+
+    def log_ratios(self, profiles: Profiles) -> tuple[Floats, Floats]:
+        """[row, member] log(target / anchor); [row] standard deviation of the process, large far away."""
+        features = features_of(profiles)
+        composed = np.log(self.composition.step_seconds(profiles) / profiles.step_seconds)
+        mean, deviation = self.process.predict(self._standardised(features), return_std=True)
+        members = (self.trees.predict(features), composed + self.rest.predict(features), mean)
+        return np.column_stack(members), deviation
+
+    def _standardised(self, features: Floats) -> Floats:
+        return _cut_off((features - self.means) / self.deviations)
+
+
+def fit_members(training: Pair) -> Members:
+    """Of one row a workload."""
+    features = features_of(training.profiles)
+    ratios = np.log(training.target_seconds / training.profiles.step_seconds)
+    composition = fit_composition(training)
+    composed = np.log(composition.step_seconds(training.profiles) / training.profiles.step_seconds)
+    means, deviations = features.mean(axis=0), features.std(axis=0)
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    kernel = RBF(_LENGTH) + WhiteKernel(_NOISE)
+    process = GaussianProcessRegressor(kernel, optimizer=None, normalize_y=True)
+    return Members(
+        composition=composition,
+        trees=ExtraTreesRegressor(**_TREES).fit(features, ratios),
+        rest=ExtraTreesRegressor(**_TREES).fit(features, ratios - composed),
+        process=process.fit(_cut_off((features - means) / deviations), ratios),
+        means=means,
+        deviations=deviations,
+    )
+
+
+def _cut_off(standardised: Floats) -> Floats:
+    return np.clip(standardised, -_FARTHEST, _FARTHEST)
+
+
+ORCHESTRATOR = "orchestrator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Blend:
+    """Fitted to one pair.
+
+    Attributes:
+        quantile: q.
+        farthest: largest standard deviation of the process at a training model that was held out: beyond it
+            nothing is known of the errors.
+    """
+
+    members: Members
+    quantile: float
+    farthest: float
+
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
+        """By `orchestrator`, with intervals, and by its three members alone."""
+        log_ratios, deviation = self.members.log_ratios(profiles)
+        center = profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
+        factor = np.exp(self.quantile * _scale(log_ratios, deviation))
+        blended = PredictedSteps(
+            step_seconds=center,
+            low=center / factor,
+            high=center * factor,
+            in_range=deviation <= self.farthest,
+        )
+        alone = {
+            f"{ORCHESTRATOR}_{name}": PredictedSteps(step_seconds=profiles.step_seconds * np.exp(column))
+            for name, column in zip(MEMBERS, log_ratios.T, strict=True)
+        }
+        return {ORCHESTRATOR: blended, **alone}
+
+
+def fit_blend(trainings: Sequence[Pair]) -> Sequence[Blend]:
+    """One for each of several parts of one pair that lack whole models; they share fits."""
+    parts: dict[str, Pair] = {}
+    for training in trainings:
+        for model in set(training.models.tolist()) - set(parts):
+            parts[model] = middle_of_repeats(training[training.models == model])
+
+    @cache
+    def fitted(models: frozenset[str]) -> Members:
+        return fit_members(joined([parts[each] for each in sorted(models)]))
+
+    return [_blend(frozenset(each.models.tolist()), parts, fitted) for each in trainings]
+
+
+def _blend(
+    models: frozenset[str], parts: Mapping[str, Pair], fitted: Callable[[frozenset[str]], Members]
+) -> Blend:
+    """Of a single model, which cannot be held out, nothing is known: its range is empty."""
+    if len(models) < 2:
+        return Blend(members=fitted(models), quantile=np.inf, farthest=-np.inf)
+    tests = [(parts[each], fitted(models - {each})) for each in sorted(models)]
+    sizes, deviations = zip(*(_sizes(test, members) for test, members in tests), strict=True)
+    return Blend(
+        members=fitted(models),
+        quantile=quantile_of(np.concatenate(sizes)),
+        farthest=float(np.concatenate(deviations).max()),
+    )
+
+
+def _sizes(test: Pair, members: Members) -> tuple[Floats, Floats]:
+    """[row] of a held-out model: error over s, and the process' standard deviation."""
+    log_ratios, deviation = members.log_ratios(test.profiles)
+    center = test.profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
+    return np.abs(log_errors(center, test.target_seconds)) / _scale(log_ratios, deviation), deviation
+
+
+def _scale(log_ratios: Floats, deviation: Floats) -> Floats:
+    """[row] s."""
+    found: Floats = log_ratios.std(axis=1) + deviation
+    return found

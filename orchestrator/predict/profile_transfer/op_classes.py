@@ -1,0 +1,56 @@
+"""Op names -> a few classes of ops that speed up alike from one device to another."""
+
+import re
+
+import numpy as np
+
+from orchestrator.predict.latency_data.table import DEVICE_OP
+from orchestrator.predict.profile_transfer.pairs import Floats, Profiles
+
+_RULES = (
+    ("idle", r"^idle$"),
+    ("elementwise", r"depthwise"),  # before the convolutions: bound by memory as elementwise ops are
+    ("convolution_to_kernel", r"conv.*backprop_?filter"),
+    ("convolution_to_input", r"conv.*backprop_?input|convolution_backward"),
+    ("convolution", r"conv"),
+    ("product", r"matmul|gemm|addmm|::b?mm$"),
+    ("normalisation", r"norm"),
+    ("pooling", r"pool"),
+    ("update", r"^resourceapply"),
+    ("transfer", r"send$|recv$|memcpy"),
+)
+"""(class, what the name of one of its ops has, whatever the case), the first that fits: TensorFlow's and
+PyTorch's names."""
+
+IDLE = "idle"
+_OTHERS = "elementwise"
+OP_CLASSES = tuple(dict.fromkeys((*(name for name, _ in _RULES), _OTHERS)))
+
+
+def class_of(op: str) -> str:
+    """Of a device op's name without `Device_`; what no rule knows is elementwise."""
+    return next((name for name, has in _RULES if re.search(has, op, re.IGNORECASE)), _OTHERS)
+
+
+def class_seconds(profiles: Profiles) -> Floats:
+    """[row, class of OP_CLASSES] of one step; what the host did is left out."""
+    sums = np.zeros((len(profiles.step_seconds), len(OP_CLASSES)))
+    for column, op in enumerate(profiles.ops):
+        if op.startswith(DEVICE_OP):
+            place = OP_CLASSES.index(class_of(op.removeprefix(DEVICE_OP)))
+            sums[:, place] += profiles.op_seconds[:, column]
+    return sums
+
+
+_LEAST_SECONDS = 1e-9  # of a device's ops, so that a logarithm exists
+
+
+def features_of(profiles: Profiles) -> Floats:
+    """[row, feature]: logarithm of the latency, of the busy time, busy share, share of each op class.
+
+    Shares are of the latency. Sizes of batch and image are in them already and changed nothing.
+    """
+    classes, step = class_seconds(profiles), profiles.step_seconds
+    busy = classes.sum(axis=1) - classes[:, OP_CLASSES.index(IDLE)]
+    shares = classes / step[:, None]
+    return np.column_stack((np.log(step), np.log(np.maximum(busy, _LEAST_SECONDS)), busy / step, shares))

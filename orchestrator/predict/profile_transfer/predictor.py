@@ -1,0 +1,82 @@
+"""What every method of prediction is: training pairs in, a predictor for each of them out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, middle_of_repeats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PredictedSteps:
+    """Latencies on the target.
+
+    Attributes:
+        step_seconds: [row].
+        low, high: [row] ends of the interval that is to hold 90 of 100 latencies; None: the method has none.
+        in_range: [row] False where the method says that it does not know; None: it never does.
+    """
+
+    step_seconds: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    in_range: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+
+
+class Predictor(Protocol):
+    """Fitted to one pair."""
+
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
+        """By the method's name, and by the names of its members where it has any."""
+        ...
+
+
+Fit = Callable[[Sequence[Pair]], Sequence[Predictor]]
+"""Fits one predictor to each of several parts of one pair, side by side, for that can be cheaper."""
+
+
+RATIO = "ratio"
+LOG_QUADRATIC = "log_quadratic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ratio:
+    """Target over anchor, the same for every workload."""
+
+    factor: float
+
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
+        """By its one name."""
+        return {RATIO: PredictedSteps(step_seconds=self.factor * profiles.step_seconds)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LogQuadratic:
+    """log target = a + b log anchor + c (log anchor)^2, highest power first in `coefficients`."""
+
+    coefficients: Floats
+
+    def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
+        """By its one name."""
+        logs = np.polyval(self.coefficients, np.log(profiles.step_seconds))
+        return {LOG_QUADRATIC: PredictedSteps(step_seconds=np.exp(logs))}
+
+
+def fit_ratio(trainings: Sequence[Pair]) -> Sequence[Ratio]:
+    """The median ratio of the training workloads."""
+    middles = map(middle_of_repeats, trainings)
+    return [
+        Ratio(factor=float(np.median(each.target_seconds / each.profiles.step_seconds))) for each in middles
+    ]
+
+
+def fit_log_quadratic(trainings: Sequence[Pair]) -> Sequence[LogQuadratic]:
+    """Least squares of the logarithms."""
+    return [_log_quadratic(middle_of_repeats(each)) for each in trainings]
+
+
+def _log_quadratic(training: Pair) -> LogQuadratic:
+    here, there = np.log(training.profiles.step_seconds), np.log(training.target_seconds)
+    return LogQuadratic(coefficients=np.polyfit(here, there, 2))

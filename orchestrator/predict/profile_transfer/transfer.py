@@ -1,0 +1,71 @@
+"""(profiles of one's own, a table to learn from) -> what the same workloads take on other devices."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.core.errors import UnknownNameError
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.predict.profile_transfer.ensemble import ORCHESTRATOR, fit_blend
+from orchestrator.predict.profile_transfer.pairs import pair_of, profiles_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """One workload from one device to another.
+
+    Attributes:
+        workload: model and sizes in words.
+        measured_seconds: of a step on the anchor.
+        step: on the target.
+    """
+
+    workload: str
+    anchor: str
+    measured_seconds: float
+    target: str
+    step: Estimate | Refusal
+
+
+def transferred(own: LatencyTable, table: LatencyTable) -> Iterator[Transfer]:
+    """Every profiled workload, from its device to each other one that the table pairs with it.
+
+    Raises:
+        UnknownNameError: a device of the profiles from which the table cannot predict.
+    """
+    for anchor in own.profiled_devices:
+        if anchor not in table.profiled_devices:
+            raise UnknownNameError("anchor device", anchor, known=table.profiled_devices)
+        for target in table.devices:
+            if target != anchor:
+                yield from _transferred(own, table, anchor=anchor, target=target)
+
+
+def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target: str) -> Iterator[Transfer]:
+    pair = pair_of(table, anchor=anchor, target=target)
+    if len(pair.models) == 0:
+        return
+    (fitted,) = fit_blend([pair])
+    workloads, profiles = profiles_of(own, device=anchor)
+    found = fitted.predict(profiles)[ORCHESTRATOR]
+    low, high, in_range = (np.asarray(each) for each in (found.low, found.high, found.in_range))
+    source = f"its profile, and {len(set(pair.models.tolist()))} models measured on both"
+    for row, workload in enumerate(workloads):
+        ends = {"low": float(low[row]), "high": float(high[row])}
+        likely = float(found.step_seconds[row])
+        yield Transfer(
+            workload=workload,
+            anchor=anchor,
+            measured_seconds=float(profiles.step_seconds[row]),
+            target=target,
+            step=Estimate(likely=likely, source=source, **ends) if in_range[row] else _out_of_range(target),
+        )
+
+
+def _out_of_range(target: str) -> Refusal:
+    return Refusal(
+        reason="unlike all that were measured",
+        to_measure=f"it on {target}",
+    )

@@ -1,0 +1,90 @@
+"""A step of an image classifier on a GPU from analytic counts alone: a sum of parts.
+
+step = a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth + d 10 us x layers + e 1 ms
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.predict.profile_transfer.pairs import Floats
+from orchestrator.predict.step_time.roofline import Demand
+
+COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
+"""Of a demand, that say how large a step is."""
+
+_LAYER_SECONDS, _STEP_SECONDS = 1e-5, 1e-3
+_BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analytic:
+    """Fitted to one kind of GPU, or to several together.
+
+    Attributes:
+        coefficients: a to e.
+        factor: of the interval to both sides.
+        least, most: of each count of `Demand` but the last that was fitted, by its name.
+        measurements: how many workloads it was fitted to.
+        source: on what they were measured.
+    """
+
+    coefficients: tuple[float, ...]
+    factor: float
+    least: dict[str, float]
+    most: dict[str, float]
+    measurements: int
+    source: str
+
+    def beyond(self, demand: Demand) -> Refusal | None:
+        """Why nothing is known of a step so small or large; None: those that were fitted are like it."""
+        for name in COUNTS:
+            asked = getattr(demand, name)
+            if not self.least[name] / _BEYOND <= asked <= self.most[name] * _BEYOND:
+                return Refusal(
+                    reason=f"{name.replace('_', ' ')} {asked:.2g}, measured were {self.least[name]:.2g} "
+                    f"to {self.most[name]:.2g}",
+                    to_measure="this point",
+                )
+        return None
+
+    def sum_of_parts(self, demand: Demand, *, flops_per_second: float, bytes_per_second: float) -> float:
+        """Seconds of such a step, however far it is from those that were fitted."""
+        parts = parts_of(demand, flops_per_second=flops_per_second, bytes_per_second=bytes_per_second)
+        return float(parts @ np.array(self.coefficients))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One workload on one device: what it asks for, what the device could do, and what it took.
+
+    Attributes:
+        image_size: pixels of one edge.
+    """
+
+    device: str
+    model: str
+    image_size: int
+    batch_size: int
+    demand: Demand
+    parts: tuple[float, ...]
+    step_seconds: float
+
+
+def around(likely: float, *, factor: float, source: str) -> Estimate:
+    """An estimate whose interval is a factor to both sides."""
+    return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
+
+
+def parts_of(demand: Demand, *, flops_per_second: float, bytes_per_second: float) -> Floats:
+    """[part] seconds before the coefficients."""
+    return np.array(
+        (
+            demand.flops / flops_per_second,
+            demand.value_bytes / bytes_per_second,
+            demand.weight_bytes / bytes_per_second,
+            demand.layers * _LAYER_SECONDS,
+            _STEP_SECONDS,
+        )
+    )

@@ -1,0 +1,60 @@
+"""What travels with the repository: fitted models and condensed profiles, as text files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from orchestrator.core import codec
+from orchestrator.core.estimate import ErrorCorrelation
+from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.predict.profile_transfer.condense import condensed
+from orchestrator.predict.step_time.analytic import Analytic
+from orchestrator.predict.step_time.error_model import Prior
+from orchestrator.predict.step_time.published_networks import PUBLISHED_DEVICES
+from orchestrator.predict.step_time.published_rates import RatedStep
+
+_FILE = "default_models.json"
+_PROFILES = "default_profiles.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefaultModels:
+    """What is known of GPUs without a profile.
+
+    Attributes:
+        notice: whose measurements these are, and their licence.
+        made_by: the command that makes the file.
+        precision: of all of them.
+        prior: how far devices, workloads and repeats lie apart.
+        kinship: how alike a network errs on two devices and at two batch sizes.
+        devices: name of a file in conf/device -> fitted to that kind of GPU.
+        any_gpu: fitted to all of them, for the other kinds.
+        rated: steps of rates that others published, where none of these measurements is like them.
+    """
+
+    notice: str
+    made_by: str
+    precision: str
+    prior: Prior
+    kinship: ErrorCorrelation
+    devices: Mapping[str, Analytic]
+    any_gpu: Analytic
+    rated: tuple[RatedStep, ...]
+
+
+def default_models() -> DefaultModels:
+    """Those of the repository."""
+    text = files("orchestrator.predict.step_time").joinpath("data", _FILE).read_text(encoding="utf-8")
+    return codec.from_json(DefaultModels, text)
+
+
+def default_profiles() -> LatencyTable:
+    """Of the published networks on K80, M60, T4 and V100, condensed; the licence lies beside them."""
+    return read_latencies(Path(str(files("orchestrator.predict.step_time").joinpath("data", _PROFILES))))
+
+
+def condensed_profiles(table: LatencyTable) -> str:
+    """The text of that file. Devices have the names of `conf/device/`, or would have."""
+    return condensed(table, names={each: found.gpu.lower() for each, found in PUBLISHED_DEVICES.items()})

@@ -1,0 +1,164 @@
+"""(what others measured, own measurements) -> a function from a trial to the time of its step.
+
+The best that there is: own measurements of the very step; what others measured, corrected by own measurements
+on that device; what others measured; or why there is none of these.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+
+from orchestrator.core.device import Device
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.trial_spec import Option, TrialSpec
+from orchestrator.predict.step_time.analytic import around
+from orchestrator.predict.step_time.bundled_models import DefaultModels
+from orchestrator.predict.step_time.error_model import Prior, learned_from
+from orchestrator.predict.step_time.own_records import Own, Shape, repeated, shape_of
+from orchestrator.predict.step_time.published_estimate import Asked, Basis, basis_of
+from workloads.registry import workload
+
+BasisOf = Callable[[TrialSpec], Basis]
+"""Of a trial on one of the devices that are asked about."""
+
+Corrected = Callable[[Basis, str | None], Estimate | Refusal]
+"""(basis, trainer; None: any) -> the estimate, after own measurements on that device were looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Peer:
+    """A measurement, and the logarithm of what it took over its sum of parts."""
+
+    own: Own
+    log: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lesson:
+    """A ratio to multiply a sum of parts by, and the factor of its interval to both sides."""
+
+    ratio: float
+    factor: float
+    source: str
+
+
+def corrector_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> Corrected:
+    """Own measurements correct the sums of parts of all other steps with the same `Basis.peers`."""
+    peers: dict[Hashable, list[_Peer]] = defaultdict(list)
+    for each in own:
+        basis = basis_of_trial(each.trial)
+        if basis.seconds is not None:
+            peers[basis.peers].append(_Peer(own=each, log=math.log(each.step_seconds / basis.seconds)))
+
+    @cache  # the same for all steps with these peers
+    def lesson(key: Hashable, trainer: str | None, device: float, workload: float) -> _Lesson:
+        known = peers[key]
+        chosen = [each for each in known if each.own.trial.trainer == trainer] or known
+        return _lesson_of(chosen, device=device, workload=workload, prior=prior)
+
+    def corrected(basis: Basis, trainer: str | None) -> Estimate | Refusal:
+        if basis.seconds is None or basis.peers not in peers:
+            return basis.step
+        learned = lesson(basis.peers, trainer, basis.device, basis.workload)
+        source = f"{learned.source}; {basis.source}"
+        return around(learned.ratio * basis.seconds, factor=learned.factor, source=source)
+
+    return corrected
+
+
+def _lesson_of(peers: Sequence[_Peer], *, device: float, workload: float, prior: Prior) -> _Lesson:
+    by_workload: dict[str, list[float]] = defaultdict(list)
+    for each in peers:
+        by_workload[each.own.trial.workload].append(each.log)
+    logs = [fmean(found) for found in by_workload.values()]
+    found = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
+    told = told_of([each.own for each in peers])
+    return _Lesson(
+        ratio=math.exp(found.mean),
+        factor=math.exp(prior.quantile * found.deviation),
+        source=f"own records there of {', '.join(sorted(by_workload))}: {told}",
+    )
+
+
+def told_of(own: Sequence[Own]) -> str:
+    """`3 of sweep zoo`, `4 of sweeps smoke, zoo`."""
+    sweeps = sorted({each.sweep for each in own})
+    return f"{len(own):,} of sweep{'s' if len(sweeps) > 1 else ''} {', '.join(sweeps)}"
+
+
+_NOT_ALIKE = Refusal(reason="devices that are not alike are not modelled", to_measure="this point")
+
+Estimator = Callable[[TrialSpec], Estimate | Refusal]
+
+
+def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
+    """What others measured; what trainers share is worked out once, for large networks take milliseconds.
+
+    Args:
+        devices: by name, with those of all trials that will be asked about.
+    """
+
+    @cache
+    def basis(
+        name: str,
+        options: tuple[tuple[str, Option], ...],
+        device: str,
+        precision: str,
+        workers: int,
+        batch: int,
+    ) -> Basis:
+        asked = Asked(
+            spec=workload(name, dict(options)),
+            device=devices[device],
+            precision=precision,
+            num_workers=workers,
+            global_batch_size=batch,
+        )
+        return basis_of(asked, models)
+
+    def of_trial(trial: TrialSpec) -> Basis:
+        options = tuple(sorted(trial.workload_options.items()))
+        work = (trial.workload, options, trial.device, trial.precision)
+        return basis(*work, trial.num_workers, trial.global_batch_size)
+
+    return of_trial
+
+
+def estimator_of(basis_of_trial: BasisOf, own: Sequence[Own], prior: Prior) -> Estimator:
+    """All that is known is used."""
+    corrected = corrector_of(basis_of_trial, own, prior)
+    same: dict[Shape, list[Own]] = defaultdict(list)
+    for each in own:
+        same[shape_of(each.trial)].append(each)
+
+    def estimate(trial: TrialSpec) -> Estimate | Refusal:
+        if trial.other_devices:
+            return _NOT_ALIKE
+        repeats = same.get(shape_of(trial))
+        return measured_step(repeats, prior) if repeats else corrected(basis_of_trial(trial), trial.trainer)
+
+    return estimate
+
+
+def blind_estimator_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> Estimator:
+    """Of each trial, as if there were no own records of its workload; those of others stay in the fit."""
+    known = tuple(own)
+
+    @cache
+    def without(name: str) -> Estimator:
+        return estimator_of(basis_of_trial, [each for each in known if each.trial.workload != name], prior)
+
+    return lambda trial: without(trial.workload)(trial)
+
+
+def measured_step(own: Sequence[Own], prior: Prior) -> Estimate:
+    """Of repeats of one step, at least one."""
+    found = repeated(own, prior)
+    return around(
+        math.exp(found.mean),
+        factor=math.exp(prior.quantile * found.deviation),
+        source=f"own records of this very step: {told_of(own)}",
+    )

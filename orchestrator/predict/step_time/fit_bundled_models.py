@@ -1,0 +1,93 @@
+"""Published measurements -> the fitted models that travel with the repository."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError
+from orchestrator.predict.latency_data.table import LatencyTable
+from orchestrator.predict.step_time.analytic import Analytic, Measured
+from orchestrator.predict.step_time.bundled_models import DefaultModels
+from orchestrator.predict.step_time.fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
+from orchestrator.predict.step_time.published_estimate import Asked, sum_of_parts
+from orchestrator.predict.step_time.published_networks import (
+    PUBLISHED_DEVICES,
+    measured_zoo,
+    repeat_deviation,
+)
+from orchestrator.predict.step_time.published_rates import NUM_CLASSES, RATES, Rate, RatedStep
+from workloads.registry import workload
+
+_NOTICE = (
+    "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
+    "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda and for MLPerf: "
+    "orchestrator/predict/step_time/published_rates.py"
+)
+_MADE_BY = "python -m orchestrator predict fit data=$ORCHESTRATOR_DATA/profet"
+_FEWEST = 2  # to hold one out
+
+
+def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) -> DefaultModels:
+    """Of a table with the published networks on the published devices.
+
+    Args:
+        devices: those in conf/device, by name.
+
+    Raises:
+        ConfigError: too few of them, or a device of a published rate without its peaks.
+    """
+    measured = list(measured_zoo(table))
+    instances = sorted({each.device for each in measured})
+    networks = Counter(device for device, _ in {(each.device, each.model) for each in measured})
+    if min(len(networks), *networks.values()) < _FEWEST:
+        raise ConfigError(f"{table.source}: two devices are needed at least, and two networks on each")
+    gpus = ", ".join(PUBLISHED_DEVICES[each].gpu for each in instances)
+    named = {name: each for each in instances if (name := PUBLISHED_DEVICES[each].name) is not None}
+    any_gpu = fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})")
+    prior = fit_prior(measured, repeat=repeat_deviation(table))
+    rated = tuple(_rated(each, devices[each.device], any_gpu) for each in RATES)
+    return DefaultModels(
+        notice=_NOTICE,
+        made_by=_MADE_BY,
+        precision="fp32",
+        prior=prior,
+        kinship=fit_kinship(errors_by_device(measured)),
+        devices={name: _fit_one(measured, instance) for name, instance in named.items()},
+        any_gpu=any_gpu,
+        rated=rated,
+    )
+
+
+def asked_by(rate: Rate, device: Device) -> Asked:
+    """The step of a rate."""
+    return Asked(
+        spec=workload(rate.workload, {"image_size": rate.image_size, "num_classes": NUM_CLASSES}),
+        device=device,
+        precision=rate.precision,
+        num_workers=rate.num_workers,
+        global_batch_size=rate.global_batch_size,
+    )
+
+
+def _fit_one(measured: Sequence[Measured], instance: str) -> Analytic:
+    own = [each for each in measured if each.device == instance]
+    gpu = PUBLISHED_DEVICES[instance].gpu
+    return fit_analytic(own, for_new_devices=False, source=f"fitted to {gpu}, {instance}")
+
+
+def _rated(rate: Rate, device: Device, any_gpu: Analytic) -> RatedStep:
+    parts = sum_of_parts(asked_by(rate, device), any_gpu)
+    if parts is None:
+        raise ConfigError(
+            f"conf/device/{rate.device}.yaml: the {rate.precision}, memory and link peaks are needed, "
+            f"for {rate.source} published a rate there"
+        )
+    return RatedStep(
+        device=rate.device,
+        kind=device.kind,
+        precision=rate.precision,
+        workload=rate.workload,
+        log=math.log(rate.global_batch_size / rate.samples_per_second / parts),
+        source=rate.source,
+    )

@@ -1,0 +1,110 @@
+"""The user's own records -> measured steps of workloads as these are now. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean
+from typing import TypeVar
+
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.metrics.metric import step_seconds_of
+from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.predict.step_time.error_model import Learned, Prior, learned_from
+from workloads.registry import workload
+
+_LENGTH_AND_CHANCE = ("steps", "seed", "repeat", "timing")
+_NAMES = tuple(each.name for each in fields(TrialSpec) if each.name not in _LENGTH_AND_CHANCE)
+
+Shape = Hashable
+
+
+def shape_of(trial: TrialSpec) -> Shape:
+    """Equal for trials whose steps are the same: other data, versions of code or options are another one."""
+    return tuple(_hashable(getattr(trial, name)) for name in _NAMES)
+
+
+def _hashable(value: object) -> Hashable:
+    return tuple(sorted(value.items())) if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A measurement.
+
+    Attributes:
+        step_seconds: median over its blocks.
+        sweep: that made it.
+        is_noisy: something else disturbed it, as its record tells.
+    """
+
+    trial: TrialSpec
+    step_seconds: float
+    sweep: str
+    is_noisy: bool
+
+    @property
+    def log_seconds(self) -> float:
+        """Logarithm of a step's."""
+        return math.log(self.step_seconds)
+
+
+def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[Own, ...]:
+    """Each measurement on these devices once, however many ledgers have it.
+
+    None of a workload that is another one now, and none of devices that are not alike: it tells of no device.
+    """
+    distinct = {
+        (each.trial_id, each.attempt, each.started_at): each
+        for each in records
+        if is_run(each) and each.spec.device in devices and not each.spec.other_devices
+    }
+    return tuple(own for each in distinct.values() for own in _own(each))
+
+
+def fastest_of(own: Iterable[Own]) -> tuple[Own, ...]:
+    """Repeats of one step, of several trainers those of the fastest; none: it was not measured."""
+    alike: dict[Shape, list[Own]] = defaultdict(list)
+    for each in own:
+        alike[shape_of(each.trial)].append(each)
+    repeats = alike.values()
+    return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
+
+
+_Item = TypeVar("_Item")
+
+
+def of_source(
+    found: Sequence[_Item], source: str, *, spec_of: Callable[[_Item], TrialSpec]
+) -> tuple[_Item, ...]:
+    """Keep those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
+    kinds = ("real", "standin", "synthetic") if source == "auto" else (source,)
+    of_kinds = (tuple(one for one in found if spec_of(one).data.startswith(f"{kind}:")) for kind in kinds)
+    return next(filter(None, of_kinds), ())
+
+
+def repeated(own: Sequence[Own], prior: Prior) -> Learned:
+    """What repeats of one step, at least one, say of the logarithm of its seconds."""
+    logs = [each.log_seconds for each in own]
+    return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
+
+
+def _own(record: TrialRecord) -> Iterator[Own]:
+    steady = step_seconds_of(record.result) if record.result else None
+    if steady and is_current(record.spec):
+        yield Own(
+            trial=record.spec,
+            step_seconds=steady.median,
+            sweep=record.reused_from or record.sweep,
+            is_noisy=bool(noise_of(record)),
+        )
+
+
+def is_current(trial: TrialSpec) -> bool:
+    """Its workload is still there, with that version."""
+    try:
+        return workload(trial.workload, trial.workload_options).version == trial.workload_version
+    except ValueError:
+        return False

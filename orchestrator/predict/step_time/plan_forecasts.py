@@ -1,0 +1,65 @@
+"""(plan, estimator) -> what is thought of trials whose device is not at hand, or that were measured. Pure."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
+from statistics import median
+
+from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
+from orchestrator.core.estimate import Estimate, Forecast, TrackRecord
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import TrialSpec, trial_id
+from orchestrator.plan.pricing import Market
+from orchestrator.predict.step_time.estimator import Estimator
+from orchestrator.predict.step_time.own_records import Own, Shape, shape_of
+from orchestrator.train.registry import trainers
+from workloads.registry import workload
+
+
+def forecasts_of(plan: Plan, market: Market, estimate: Estimator) -> tuple[Forecast, ...]:
+    """One for trials that differ in their seed alone, in the order of the plan, if they train anything."""
+    training = {name for name, each in trainers().items() if each.trains}
+    alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
+    for trial in plan.absent:
+        if trial.trainer in training:
+            alike[shape_of(trial), trial.steps, trial.timing.target].append(trial)
+    return tuple(
+        Forecast(
+            trial=first,
+            num_trials=1 + len(others),
+            step=estimate(first),
+            price=market.price_of_absent(first),
+            num_phases=len(workload(first.workload, first.workload_options).phases),
+        )
+        for first, *others in alike.values()
+    )
+
+
+def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator) -> Mapping[str, Estimate]:
+    """Of every point of the plan with a measurement, by the trial_id of its first repeat; none is a refusal.
+
+    Args:
+        estimate: knows nothing of the workloads of these records.
+    """
+    asked = {*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements)}
+    measured = [each for each in records if each.trial_id in asked and is_run(each)]
+    points = {trial_id(first): first for first in (replace(each.spec, repeat=0) for each in measured)}
+    found = {point: estimate(trial) for point, trial in points.items()}
+    return {point: step for point, step in found.items() if isinstance(step, Estimate)}
+
+
+def track_record_of(own: Iterable[Own], estimate: Estimator) -> TrackRecord:
+    """Of every step that was measured, once.
+
+    Args:
+        estimate: knows nothing of the workload that it is asked about.
+    """
+    steps: dict[Shape, list[Own]] = defaultdict(list)
+    for each in own:
+        steps[shape_of(each.trial)].append(each)
+    compared = [
+        (estimate(alike[0].trial), median(each.step_seconds for each in alike)) for alike in steps.values()
+    ]
+    inside = [step.holds(seconds) for step, seconds in compared if isinstance(step, Estimate)]
+    return TrackRecord(num_inside=sum(inside), num_measured=len(inside))

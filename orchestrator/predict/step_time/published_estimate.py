@@ -1,0 +1,215 @@
+"""(a step that is asked for, fitted models) -> what the measurements of others tell of it. Pure."""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from orchestrator.core.device import Device
+from orchestrator.core.estimate import Estimate, Refusal
+from orchestrator.core.peaks import peaks_of
+from orchestrator.predict.step_time.analytic import Analytic, around
+from orchestrator.predict.step_time.bundled_models import DefaultModels
+from orchestrator.predict.step_time.error_model import Learned
+from orchestrator.predict.step_time.published_rates import Rated, rated_of
+from orchestrator.predict.step_time.roofline import Demand, Roofline, demand_of, roofline_of
+from orchestrator.train.precision import PRECISIONS
+from workloads.layers import Custom, Embedding, Rbm, Recurrent
+from workloads.spec import Supervised, WorkloadSpec
+
+_UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
+_UNLIKE = 2.0
+"""How much farther apart workloads are taken to lie where others measured nothing alike: an assumption."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A step whose time is asked for.
+
+    Attributes:
+        spec: of the workload, with its knobs.
+    """
+
+    spec: WorkloadSpec
+    device: Device
+    precision: str
+    num_workers: int
+    global_batch_size: int
+
+    @property
+    def is_image_classifier(self) -> bool:
+        """Whether its layers are like those of the networks that were measured."""
+        protocol = self.spec.phases[-1].protocol
+        if not isinstance(protocol, Supervised):
+            return False
+        nodes = self.spec.networks[protocol.network].nodes
+        return not any(isinstance(node.layer, _UNLIKE_CLASSIFIERS) for node in nodes)
+
+    @property
+    def demand(self) -> Demand:
+        """What it asks of its devices."""
+        return demand_of(
+            self.spec,
+            global_batch_size=self.global_batch_size,
+            value_bytes=PRECISIONS[self.precision].value_bytes,
+        )
+
+    @property
+    def demand_of_each(self) -> Demand:
+        """What it asks of each replica."""
+        whole = self.demand
+        return replace(
+            whole, flops=whole.flops / self.replicas, value_bytes=whole.value_bytes / self.replicas
+        )
+
+    @property
+    def replicas(self) -> int:
+        """Of all workers together."""
+        return self.num_workers * self.device.replicas
+
+    @property
+    def roofline(self) -> Roofline:
+        """Its bound."""
+        return roofline_of(self.demand, self.device, precision=self.precision, count=self.num_workers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """What is known of a step before own measurements are looked at.
+
+    Attributes:
+        step: its time, or why others tell nothing of it.
+        seconds: its sum of parts, for own measurements to correct; None: there is nothing to correct.
+        peers: equal for steps of which measurements correct each other's sums.
+        device, workload: deviations of logarithms from those sums, as in `Prior`.
+        source: whose coefficients the sum has.
+    """
+
+    step: Estimate | Refusal
+    seconds: float | None
+    peers: Hashable
+    device: float
+    workload: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What others tell of a step.
+
+    Attributes:
+        model: whose coefficients its sum of parts has.
+        learned: of the logarithm of the step over that sum.
+        factor: of the interval to both sides.
+        unlike: why that is too little for an estimate; None: it is enough.
+    """
+
+    model: Analytic
+    learned: Learned
+    factor: float
+    source: str
+    unlike: str | None = None
+
+
+def basis_of(asked: Asked, models: DefaultModels) -> Basis:
+    """Of any step: as fitted, else as rates of few networks tell, else a sum of parts and no estimate."""
+    known = _known(asked, models)
+    beyond = known.model.beyond(asked.demand_of_each) if asked.is_image_classifier else None
+    parts = None if beyond else sum_of_parts(asked, known.model)
+    seconds = None if parts is None else math.exp(known.learned.mean) * parts
+    refusal = _unlike(asked, known.unlike, seconds) if known.unlike else beyond
+    return Basis(
+        step=refusal or _step(asked, seconds, known),
+        seconds=seconds,
+        peers=(
+            asked.device.name,
+            asked.precision,
+            asked.num_workers,
+            "" if asked.is_image_classifier else asked.spec.name,
+        ),
+        device=known.learned.of_mean,
+        workload=known.learned.of_one,
+        source=known.source,
+    )
+
+
+def sum_of_parts(asked: Asked, model: Analytic) -> float | None:
+    """With the exchange of the gradients on top; None where a peak is unknown."""
+    peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
+    exchange = asked.roofline.exchange_seconds
+    if peaks is None or exchange is None:
+        return None
+    flops, memory = peaks.flops_per_second, peaks.memory_bytes_per_second
+    if flops is None or memory is None:
+        return None
+    demand = asked.demand
+    whole = replace(demand, weight_bytes=asked.replicas * demand.weight_bytes)
+    return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
+
+
+def _known(asked: Asked, models: DefaultModels) -> _Known:
+    """Of a fit, else of rates, else of nothing alike."""
+    prior = models.prior
+    unlike = _why_unlike(asked, models)
+    if unlike is None:
+        fitted = models.devices.get(asked.device.name)
+        model = fitted or models.any_gpu
+        workload = math.log(fitted.factor) / prior.quantile if fitted else prior.workload
+        learned = Learned(mean=0.0, of_mean=prior.device, of_one=workload)
+        return _Known(model=model, learned=learned, factor=model.factor, source=model.source)
+    rated = _rated(asked, models) if asked.is_image_classifier else None
+    if rated:
+        factor = math.exp(prior.quantile * rated.learned.deviation)
+        return _Known(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
+    return _Known(
+        model=models.any_gpu,
+        learned=Learned(mean=0.0, of_mean=math.inf, of_one=_UNLIKE * prior.workload),
+        factor=math.inf,
+        source="rough, for others measured nothing alike",
+        unlike=unlike,
+    )
+
+
+def _why_unlike(asked: Asked, models: DefaultModels) -> str | None:
+    """Why the fits say nothing about such a step; None: they may."""
+    if asked.device.kind == "cpu":
+        return "no CPU was measured"
+    if not asked.is_image_classifier:
+        return "only image classifiers were measured"
+    if asked.device.kind != "gpu" or asked.precision != models.precision:
+        return f"no {asked.device.kind.upper()} was measured in {asked.precision}"
+    if asked.replicas > 1:
+        return f"measured on one device, not {asked.replicas}"
+    return None
+
+
+def _unlike(asked: Asked, reason: str, seconds: float | None) -> Refusal:
+    """With what to measure: where there is no sum of parts to correct, the very step."""
+    if seconds is None:
+        return Refusal(reason=reason, to_measure="this point")
+    network = "an image classifier" if asked.is_image_classifier else "this workload"
+    workers = f" with {asked.num_workers} workers" if asked.num_workers > 1 else ""
+    return Refusal(reason=reason, to_measure=f"{network} there in {asked.precision}{workers}")
+
+
+def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
+    """What published rates tell of such steps; None: there are none.
+
+    Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
+    """
+    peaks = asked.device.peak_flops_per_second
+    as_fast = {asked.precision, *(each for each, peak in peaks.items() if peak == peaks.get(asked.precision))}
+    return rated_of(
+        (each for each in models.rated if each.kind == asked.device.kind and each.precision in as_fast),
+        device=asked.device.name,
+        between_devices=models.prior.device,
+        workload=_UNLIKE * models.prior.workload,
+    )
+
+
+def _step(asked: Asked, seconds: float | None, known: _Known) -> Estimate | Refusal:
+    if seconds is None:
+        return Refusal(
+            reason=f"the {asked.precision}, memory or link peak of {asked.device.name} is unknown",
+            to_measure="this point",
+        )
+    return around(seconds, factor=known.factor, source=known.source)

@@ -1,0 +1,127 @@
+"""Measurements of published networks -> what the workloads of the same name here ask of a device."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
+from orchestrator.predict.step_time.analytic import Measured, parts_of
+from orchestrator.predict.step_time.roofline import Demand, demand_of
+from workloads.registry import workload
+from workloads.shapes import UnsuitableInputError
+
+_WORKLOADS = {
+    "AlexNet": "alexnet",
+    "InceptionResNetV2": "inception_resnet_v2",
+    "InceptionV3": "inception_v3",
+    "LeNet5": "lenet5",
+    "MobileNetV2": "mobilenet_v2",
+    "ResNet18": "resnet18",
+    "ResNet34": "resnet34",
+    "ResNet50": "resnet50",
+    "VGG11": "vgg11",
+    "VGG13": "vgg13",
+    "VGG16": "vgg16",
+    "VGG19": "vgg19",
+}
+"""Published name -> the same network here. The published MNIST_CNN, CIFAR10_CNN and ResNetSmall are not."""
+
+_CLASSES = {32: 10, 64: 100, 128: 100, 224: 1000, 256: 1000}
+"""Image size -> classes in the published runs: their `data_generation/`."""
+
+_VALUE_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedDevice:
+    """What an instance of the published data holds.
+
+    Attributes:
+        name: of its file in conf/device; None where there is none.
+        flops_per_second, bytes_per_second: fp32 and memory peak, NVIDIA's datasheets.
+    """
+
+    name: str | None
+    gpu: str
+    flops_per_second: float
+    bytes_per_second: float
+
+
+PUBLISHED_DEVICES: Mapping[str, PublishedDevice] = {
+    "g3s.xlarge": PublishedDevice(name=None, gpu="M60", flops_per_second=4.825e12, bytes_per_second=1.6e11),
+    "g4dn.xlarge": PublishedDevice(name="t4", gpu="T4", flops_per_second=8.1e12, bytes_per_second=3.2e11),
+    "p2.xlarge": PublishedDevice(name=None, gpu="K80", flops_per_second=4.365e12, bytes_per_second=2.4e11),
+    "p3.2xlarge": PublishedDevice(name="v100", gpu="V100", flops_per_second=1.57e13, bytes_per_second=9.0e11),
+}
+
+
+def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
+    """The middle of the repeats of each workload on a published device, where the network is known here.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    known = _known(table)
+    if known.empty:
+        raise ConfigError(
+            f"{table.source}: none of the published devices {', '.join(PUBLISHED_DEVICES)} "
+            f"with one of the networks {', '.join(_WORKLOADS)}"
+        )
+    middle = known.groupby(["device", *WORKLOAD])["step_seconds"].median().reset_index()
+    for device, model, batch_size, image_size, seconds in middle.to_numpy():
+        demand = _demand(model, int(batch_size), int(image_size))
+        if demand is not None:
+            of_device = PUBLISHED_DEVICES[device]
+            parts = parts_of(
+                demand,
+                flops_per_second=of_device.flops_per_second,
+                bytes_per_second=of_device.bytes_per_second,
+            )
+            yield Measured(
+                device=device,
+                model=model,
+                image_size=int(image_size),
+                batch_size=int(batch_size),
+                demand=demand,
+                parts=tuple(parts.tolist()),
+                step_seconds=float(seconds),
+            )
+
+
+def repeat_deviation(table: LatencyTable) -> float:
+    """Of the logarithms of repeats of one workload on one device.
+
+    Raises:
+        ConfigError: nothing was repeated.
+    """
+    known = _known(table)
+    logs = np.log(known["step_seconds"])
+    repeats = logs.groupby([known[each] for each in ("device", *WORKLOAD)])
+    freedom = float((repeats.size() - 1).sum())
+    if not freedom:
+        raise ConfigError(
+            f"{table.source}: nothing was measured twice, so what repeats differ by is not known"
+        )
+    squares = float((repeats.var() * (repeats.size() - 1)).sum())
+    return math.sqrt(squares / freedom)
+
+
+def _known(table: LatencyTable) -> pd.DataFrame:
+    is_known = table.rows["model"].isin(_WORKLOADS) & table.rows["device"].isin(PUBLISHED_DEVICES)
+    return table.rows[is_known]
+
+
+@cache
+def _demand(model: str, batch_size: int, image_size: int) -> Demand | None:
+    """None where the network here takes no such images."""
+    knobs = {"image_size": image_size, "num_classes": _CLASSES.get(image_size, 10), "momentum": 0.0}
+    try:
+        spec = workload(_WORKLOADS[model], knobs)
+    except UnsuitableInputError:
+        return None
+    return demand_of(spec, global_batch_size=batch_size, value_bytes=_VALUE_BYTES)

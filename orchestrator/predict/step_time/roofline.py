@@ -1,0 +1,91 @@
+"""(what a step asks for, a device) -> how long each of its units needs at least, at its maker's peaks.
+
+Williams, Waterman and Patterson 2009, "Roofline: an insightful visual performance model". It is a bound for
+direct algorithms without fusion: Winograd's convolutions were seen to beat it (docs/prediction.md).
+"""
+
+from dataclasses import dataclass
+
+from orchestrator.core.device import Device
+from orchestrator.core.peaks import peaks_of
+from workloads.flops import train_step_flops
+from workloads.spec import WorkloadSpec
+from workloads.traffic import num_weights, train_step_bytes
+
+_WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Of one step, all replicas together.
+
+    Attributes:
+        flops: multiply-accumulates count as two; a clever algorithm (Winograd, FFT) needs fewer.
+        value_bytes: read and written of feature maps, if nothing is fused or cached.
+        weight_bytes: read and written of weights, gradients and the optimizer's slots, by one replica.
+        gradient_bytes: that the replicas have to sum up.
+        layers: of all networks that are trained.
+    """
+
+    flops: float
+    value_bytes: float
+    weight_bytes: float
+    gradient_bytes: float
+    layers: int
+
+
+def demand_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int) -> Demand:
+    """Count it.
+
+    Args:
+        value_bytes: of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
+    """
+    weights_alone = train_step_bytes(spec, 0, value_bytes=value_bytes)
+    trained = [spec.networks[name] for name in spec.phases[-1].optimizers]
+    return Demand(
+        flops=train_step_flops(spec, global_batch_size),
+        value_bytes=train_step_bytes(spec, global_batch_size, value_bytes=value_bytes) - weights_alone,
+        weight_bytes=weights_alone,
+        gradient_bytes=float(_WEIGHT_BYTES * sum(num_weights(each) for each in trained)),
+        layers=sum(len(each.nodes) for each in trained),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline:
+    """Seconds of one step; None where a peak is unknown.
+
+    Attributes:
+        compute_seconds: floating-point operations at the devices' peak in this precision.
+        memory_seconds: traffic at the peak of the devices' memory.
+        exchange_seconds: sum of the gradients over all replicas, each of which sends and receives
+            2 (n - 1) / n of them (Patarasuk and Yuan 2009); 0 for one replica.
+    """
+
+    compute_seconds: float | None
+    memory_seconds: float | None
+    exchange_seconds: float | None
+
+    @property
+    def bound_seconds(self) -> float | None:
+        """The longest of the three, for they may overlap; None if one is unknown."""
+        parts = (self.compute_seconds, self.memory_seconds, self.exchange_seconds)
+        known = [each for each in parts if each is not None]
+        return max(known) if len(known) == len(parts) else None
+
+
+def roofline_of(demand: Demand, device: Device, *, precision: str, count: int) -> Roofline:
+    """Of `count` such devices that share a global batch; of a host's own processor nothing is published."""
+    peaks = peaks_of(device, precision, count=count)
+    replicas = count * device.replicas
+    traffic = demand.value_bytes + demand.weight_bytes * replicas
+    exchanged = 2 * (replicas - 1) / replicas * demand.gradient_bytes
+    return Roofline(
+        compute_seconds=_seconds(demand.flops, peaks.flops_per_second if peaks else None),
+        memory_seconds=_seconds(traffic, peaks.memory_bytes_per_second if peaks else None),
+        exchange_seconds=0.0 if replicas == 1 else _seconds(exchanged, device.link_bytes_per_second),
+    )
+
+
+def _seconds(amount: float, per_second: float | None) -> float | None:
+    return None if per_second is None else amount / per_second

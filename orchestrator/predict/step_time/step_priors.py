@@ -1,0 +1,84 @@
+"""(predicted steps, fitted models) -> priors of step times, and the model of their errors. Pure."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from orchestrator.core.estimate import ErrorModel, Estimate, Refusal, StepPrior
+from orchestrator.core.placement import Plan
+from orchestrator.core.trial_spec import TrialSpec, trial_id
+from orchestrator.predict.step_time.bundled_models import DefaultModels
+from orchestrator.predict.step_time.error_model import Prior
+from orchestrator.predict.step_time.estimator import BasisOf, Corrected, corrector_of
+from orchestrator.predict.step_time.own_records import Own
+from orchestrator.predict.step_time.published_estimate import Basis
+from orchestrator.train.registry import trainers
+from workloads.registry import workload
+
+
+def error_model_of(models: DefaultModels) -> ErrorModel:
+    """Collect what the errors of predicted steps were in published measurements."""
+    return ErrorModel(correlation=models.kinship, repeat=models.prior.repeat, quantile=models.prior.quantile)
+
+
+def step_prior(step: Estimate | Refusal, basis: Basis, *, batch_size: int, prior: Prior) -> StepPrior | None:
+    """Split the error of a predicted step into that of its hardware and that of its network there.
+
+    Args:
+        step: as predicted without own records of the workload.
+
+    Returns:
+        None: nothing is predicted.
+    """
+    if isinstance(step, Refusal):
+        return None
+    deviation = math.log(step.high / step.likely) / prior.quantile
+    network = min(deviation, basis.workload)
+    return StepPrior(
+        hardware=str(basis.peers),
+        batch_size=batch_size,
+        log_seconds=math.log(step.likely),
+        device=math.sqrt(deviation**2 - network**2),
+        network=network,
+    )
+
+
+def step_priors_of(
+    plan: Plan, basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior
+) -> Mapping[str, StepPrior]:
+    """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
+
+    Trainings in phases have none: the step of the last phase tells nothing about the others.
+    """
+    known = tuple(own)
+    training = {name for name, info in trainers().items() if info.trains}
+
+    @cache
+    def corrected_without(name: str) -> Corrected:
+        return corrector_of(basis_of_trial, [one for one in known if one.trial.workload != name], prior)
+
+    priors: dict[str, StepPrior] = {}
+    for trial in _asked(plan):
+        if trial.trainer not in training or trial.other_devices or _num_phases(trial) > 1:
+            continue
+        basis = basis_of_trial(trial)
+        found = step_prior(
+            corrected_without(trial.workload)(basis, None),
+            basis,
+            batch_size=trial.global_batch_size,
+            prior=prior,
+        )
+        if found is not None:
+            priors[trial_id(trial)] = found
+    return priors
+
+
+def _asked(plan: Plan) -> Sequence[TrialSpec]:
+    """Every setting once, as its first repeat."""
+    trials = (*(one.trial for one in plan.asked), *plan.absent)
+    return list({trial_id(first): first for first in (replace(one, repeat=0) for one in trials)}.values())
+
+
+def _num_phases(trial: TrialSpec) -> int:
+    return len(workload(trial.workload, trial.workload_options).phases)

@@ -1,0 +1,95 @@
+"""A tracker whose work is done by a thread of its own: a slow server delays no trial."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+
+from orchestrator.core.result import TrialRecord
+from orchestrator.record.tracking.tracker import Kept, Tracker
+
+logger = logging.getLogger(__name__)
+
+_MOST_WAITING = 1000  # records; the ledger has the others, and the next command sends them
+_PATIENCE_SECONDS = 120.0  # without a record or the end: first answers take a minute on a busy host
+_INTERRUPTED_SECONDS = 5.0
+
+
+class Mirror:
+    """A tracker (`base.Tracker`) that hands everything to another one, whose calls a thread makes.
+
+    Whoever tells it of a record goes on at once; `finish` waits for what is left, while there is progress.
+    """
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._waiting: SimpleQueue[Iterable[Kept] | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._files: Sequence[Path] = ()
+        self._is_interrupted = False
+        self._left = self._num_done = 0
+
+    @property
+    def missed(self) -> int:
+        """Records that the server could not be given so far, and that do not wait."""
+        return self._tracker.missed + self._left
+
+    @property
+    def sent(self) -> int:
+        """Records that the server was given."""
+        return self._tracker.sent
+
+    def begin(self, sweep: str) -> None:
+        """Open the sweep, soon."""
+        self._thread = Thread(target=self._work, args=(sweep,), daemon=True)
+        self._thread.start()
+
+    def sync(self, kept: Iterable[Kept]) -> None:
+        """Give the server the records that it lacks, soon."""
+        self._waiting.put(kept)
+
+    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        """Mirror one attempt of a trial, soon."""
+        if self._waiting.qsize() < _MOST_WAITING:
+            self._waiting.put([(record, metrics)])
+        else:
+            self._left += 1
+
+    def finish(self, files: Sequence[Path]) -> None:
+        """Close the sweep once nothing waits; an interrupted one at once. A server that is stuck is left."""
+        assert self._thread is not None, "it was begun"
+        self._is_interrupted = not files
+        self._files = files
+        self._waiting.put(None)
+        self._wait_for(self._thread, seconds=_PATIENCE_SECONDS if files else _INTERRUPTED_SECONDS)
+        if self._thread.is_alive() or self._left:
+            logger.warning(
+                "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
+            )
+
+    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
+        """Put a report in the place of the sweep's former one, now."""
+        self._tracker.attach(files, sweep=sweep)
+
+    def _work(self, sweep: str) -> None:
+        self._tracker.begin(sweep)
+        while (waiting := self._waiting.get()) is not None:
+            for record, metrics in waiting:
+                if self._is_interrupted:
+                    break
+                self._tracker.keep(record, metrics)
+                self._num_done += 1
+        self._tracker.finish(self._files)
+
+    def _wait_for(self, thread: Thread, *, seconds: float) -> None:
+        """Until it ends, or has done nothing for so long."""
+        before = self._progress()
+        thread.join(seconds)
+        while thread.is_alive() and before != (now := self._progress()):
+            logger.warning("the tracking server is behind; Ctrl-C leaves what waits for it to `sync`")
+            before = now
+            thread.join(seconds)
+
+    def _progress(self) -> tuple[int, int]:
+        return self._num_done, self._tracker.sent

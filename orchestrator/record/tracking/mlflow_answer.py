@@ -1,0 +1,86 @@
+"""Whether a tracking server answers, asked before there is anything to send. Needs no MLflow."""
+
+import sqlite3
+import ssl
+import urllib.error
+import urllib.request
+from contextlib import closing
+from http.client import HTTPException, InvalidURL
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.record.timeout import within
+from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of, without_secrets
+
+_SECONDS = 3
+
+
+def silence_of(uri: str) -> str | None:
+    """Why the server or database does not answer now; None where it does. Takes three seconds at most.
+
+    Raises:
+        ConfigError: it never can: it is no database, or no address of a server.
+        RecordError: another kind of URI.
+    """
+    try:
+        place = absolute(uri)
+        database = database_of(place)
+        return _silence_of_file(database, uri) if database else _silence_of_server(place)
+    except (OSError, HTTPException) as error:
+        return _cause_of(error)
+    except (ValueError, RuntimeError) as error:  # a null byte, a loop of links, a bracket without its other
+        raise _refusal(uri, f"is not understood: {error}") from error
+
+
+def _silence_of_file(path: Path, uri: str) -> str | None:
+    if not path.exists():
+        above = next(each for each in path.parents if each.exists())
+        if not above.is_dir():
+            raise _refusal(uri, f"is no database: {str(above)!r} is no folder")
+        return None
+    if not path.is_file():
+        raise _refusal(uri, "is no database: it is no file")
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_SECONDS)) as connection:
+            connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.OperationalError as error:  # it is locked, or somebody else's
+        return str(error)
+    except sqlite3.DatabaseError as error:
+        raise _refusal(uri, "is no database") from error
+    return None
+
+
+def _silence_of_server(uri: str) -> str | None:
+    address = urlsplit(uri)
+    try:
+        port = address.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise _refusal(uri, "has no such port as a server can have: 1 to 65535")
+    if not address.hostname:
+        raise _refusal(uri, "names no host")
+    request = urllib.request.Request(f"{without_secrets(uri).rstrip('/')}/health")  # noqa: S310  http or https
+    try:
+        within(_SECONDS, lambda: urllib.request.urlopen(request, timeout=_SECONDS).close())  # noqa: S310
+    except TimeoutError:
+        return f"no answer within {_SECONDS} s"
+    except InvalidURL as error:
+        raise _refusal(uri, f"is not understood: {error}") from error
+    except urllib.error.HTTPError as answer:  # it wants a password, or has no such page: it is there
+        answer.close()
+        return None
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, ssl.SSLError):  # MLflow may have been told to trust it
+            return None
+        raise error.reason if isinstance(error.reason, OSError) else error from error
+    return None
+
+
+def _cause_of(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or f"{type(error).__name__}: {error}"
+
+
+def _refusal(uri: str, cause: str) -> ConfigError:
+    return ConfigError(f"tracking.uri={without_secrets(uri)} {cause}; {POSSIBLE}")

@@ -1,0 +1,99 @@
+"""A sweep out of MLflow: its records and its plan, for who has neither its ledger nor its machine."""
+
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.core.codec import from_json
+from orchestrator.core.errors import OrchestratorError, RecordError
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord
+from orchestrator.record.tracking.mlflow_client import (
+    absolute,
+    cause_of,
+    client_of,
+    database_of,
+    load,
+    without_secrets,
+)
+from orchestrator.record.tracking.mlflow_run import RECORD_NAME
+from orchestrator.record.tracking.tracker import PLAN_NAME
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+_DOWNLOADS = 8  # at a time: each waits for a file or an answer
+
+
+def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
+    """The records of every attempt, the oldest first, and the plan that the sweep's last report told of.
+
+    Args:
+        uri: `sqlite:///<file>`, `http://…` or `https://…`; nothing is written to it.
+
+    Raises:
+        RecordError: MLflow cannot be read, does not know the sweep or has no plan of it, or a record of a
+            later version.
+    """
+    load()
+    where = absolute(uri)
+    database = database_of(where)
+    if database and not database.exists():
+        raise RecordError(f"there is no MLflow database at {str(database)!r}; give its place as tracking.uri")
+    with _told(where):
+        client = client_of(where)
+        children, parent = _runs_of(client, sweep, where=without_secrets(where))
+        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(_DOWNLOADS) as pool:
+            texts = list(pool.map(lambda run: _text_of(client, run, RECORD_NAME, Path(folder)), children))
+            plan = _plan_of(client, parent, sweep, Path(folder), where=without_secrets(where))
+    return tuple(from_json(TrialRecord, text) for text in texts), plan
+
+
+def _runs_of(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["Run"], "Run"]:
+    experiment = client.get_experiment_by_name(sweep)
+    runs = list(_search(client, experiment.experiment_id)) if experiment else []
+    parents = [run for run in runs if run.data.tags.get("role") == "sweep"]
+    if not parents:
+        raise RecordError(f"MLflow at {where} has no sweep {sweep!r}")
+    parent_id = parents[0].info.run_id
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent_id]
+    return [run for run in children if run.info.status in ("FINISHED", "FAILED")], parents[0]
+
+
+def _search(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
+    token: str | None = None
+    while token != "":
+        page = client.search_runs(
+            [experiment_id], order_by=["attributes.start_time ASC"], page_token=token, max_results=1000
+        )
+        yield from page
+        token = page.token or ""
+
+
+def _plan_of(client: "MlflowClient", parent: "Run", sweep: str, folder: Path, *, where: str) -> Plan:
+    if not any(each.path == PLAN_NAME for each in client.list_artifacts(parent.info.run_id)):
+        raise RecordError(
+            f"MLflow at {where} has no {PLAN_NAME} of sweep {sweep!r}; report it once where its ledger is"
+        )
+    return from_json(Plan, _text_of(client, parent, PLAN_NAME, folder))
+
+
+def _text_of(client: "MlflowClient", run: "Run", name: str, folder: Path) -> str:
+    place = folder / str(run.info.run_id)
+    place.mkdir()
+    return Path(client.download_artifacts(run.info.run_id, name, str(place))).read_text(encoding="utf-8")
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """One line of whatever goes wrong in MLflow."""
+    try:
+        yield
+    except OrchestratorError:
+        raise
+    except Exception as error:  # its own, SQLAlchemy's, Alembic's and requests' errors
+        raise RecordError(f"MLflow at {without_secrets(where)} cannot be read: {cause_of(error)}") from error

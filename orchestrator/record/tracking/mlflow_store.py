@@ -1,0 +1,251 @@
+"""Mirrors a sweep in MLflow: one parent run per sweep, one child run per attempt of a trial."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.core.codec import to_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.result import TrialRecord
+from orchestrator.record.tracking.mlflow_client import absolute, cause_of, client_of, load, without_secrets
+from orchestrator.record.tracking.mlflow_run import (
+    NOTE_TAG,
+    RECORD_NAME,
+    RunKey,
+    key_of,
+    milliseconds_of,
+    name_of,
+    note_of,
+    params_of,
+    points_of,
+    tags_of,
+)
+from orchestrator.record.tracking.tracker import MARKDOWN_NAME, Kept
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+logger = logging.getLogger(__name__)
+
+_METRICS_PER_CALL = 900  # MLflow refuses more than 1000 metrics, params and tags in one call
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sweep:
+    """What the server holds of a sweep.
+
+    Attributes:
+        parent_id: of the sweep's own run.
+        whole: attempts whose runs are written to their ends.
+        torn: runs that are not: their driver was killed while it wrote, or never heard that they were made.
+    """
+
+    experiment_id: str
+    parent_id: str
+    whole: set[RunKey] = field(default_factory=set)
+    torn: dict[RunKey, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+
+class MlflowStore:
+    """A tracker (`base.Tracker`) that writes to an MLflow database file or server.
+
+    After a call that failed nothing more is tried until `finish`: a server that does not answer costs two
+    time-outs, not one for each trial.
+
+    Args:
+        uri: `sqlite:///<file>`, `http://…` or `https://…`.
+
+    Raises:
+        RecordError: another kind of URI, or MLflow is not installed.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._uri = absolute(uri)
+        load()
+        self._name = ""
+        self._sweep: _Sweep | None = None
+        self._is_down = False
+        self._is_told = False
+        self._missed: list[Kept] = []
+        self.sent = 0
+
+    @property
+    def missed(self) -> int:
+        """Records that the server could not be given so far."""
+        return len(self._missed)
+
+    @cached_property
+    def _client(self) -> "MlflowClient":
+        return client_of(self._uri)
+
+    def begin(self, sweep: str) -> None:
+        """Open the sweep's experiment and its parent run, which is RUNNING from here to `finish`."""
+        self._name = sweep
+        with self._survivable():
+            self._opened()
+
+    def sync(self, kept: Iterable[Kept]) -> None:
+        """Write the runs that the server lacks."""
+        for record, metrics in kept:
+            self.keep(record, metrics)
+
+    def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        """Write one attempt as a run of its own, unless the server has it."""
+        if not self._is_down:
+            with self._survivable():
+                self._write_once(record, metrics)
+                return
+        self._missed.append((record, metrics))
+
+    def finish(self, files: Sequence[Path]) -> None:
+        """Send again what was missed, attach the report and end the parent run; KILLED without a report."""
+        self._is_down = False
+        missed, self._missed = self._missed, []
+        self.sync(missed)
+        if not self._is_down:
+            with self._survivable():
+                self._close(files)
+        if self._missed:
+            logger.warning(
+                "%d records are not in MLflow at %s; the next run of the sweep sends them",
+                self.missed,
+                without_secrets(self._uri),
+            )
+
+    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
+        """Attach a report to the sweep's parent run, made and ended here if there is none yet."""
+        with self._survivable():
+            experiment_id = self._experiment_of(sweep)
+            run_id = self._parent_in(experiment_id)
+            if run_id is None:
+                run_id = self._new_parent(experiment_id, sweep)
+                self._client.set_terminated(run_id)
+            self._log(run_id, files)
+
+    def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        sweep, key = self._opened(), key_of(record)
+        for run_id in sweep.torn.pop(key, ()):
+            self._discard(run_id)
+        if key in sweep.whole:
+            return
+        run_id = self._create(record, sweep)
+        try:
+            self._fill(run_id, record, metrics)
+        except BaseException:
+            self._discard(run_id)
+            raise
+        sweep.whole.add(key)
+        self.sent += 1
+
+    def _create(self, record: TrialRecord, sweep: _Sweep) -> str:
+        run = self._client.create_run(
+            sweep.experiment_id,
+            start_time=milliseconds_of(record.started_at),
+            tags={"mlflow.parentRunId": sweep.parent_id, **tags_of(record)},
+            run_name=name_of(record),
+        )
+        return str(run.info.run_id)
+
+    def _fill(self, run_id: str, record: TrialRecord, metrics: Mapping[str, float]) -> None:
+        from mlflow.entities import Metric, Param
+
+        points = [Metric(*point) for point in points_of(record, metrics)]
+        params = [Param(name, value) for name, value in params_of(record).items()]
+        self._client.log_batch(run_id, metrics=points[:_METRICS_PER_CALL], params=params)
+        for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
+            self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
+        self._client.log_text(run_id, to_json(record), RECORD_NAME)
+        status = "FAILED" if record.failure else "FINISHED"
+        self._client.set_terminated(run_id, status=status, end_time=milliseconds_of(record.ended_at))
+
+    def _discard(self, run_id: str) -> None:
+        self._client.set_terminated(run_id, status="KILLED")  # a deleted run keeps its status
+        self._client.delete_run(run_id)
+
+    def _close(self, files: Sequence[Path]) -> None:
+        parent_id = self._opened().parent_id
+        self._log(parent_id, files)
+        self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
+
+    def _log(self, run_id: str, files: Sequence[Path]) -> None:
+        for each in files:
+            self._client.log_artifact(run_id, str(each))
+            if each.name == MARKDOWN_NAME:
+                self._client.set_tag(run_id, NOTE_TAG, note_of(each.read_text(encoding="utf-8")))
+
+    def _opened(self) -> _Sweep:
+        """The sweep on the server, found or made at the first call."""
+        if self._sweep is None:
+            experiment_id = self._experiment_of(self._name)
+            parent_id = self._running_parent_in(experiment_id)
+            sweep = _Sweep(experiment_id=experiment_id, parent_id=parent_id)
+            for run in self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'"):
+                if run.info.status == "RUNNING":
+                    sweep.torn[_key_of_run(run)].append(str(run.info.run_id))
+                else:
+                    sweep.whole.add(_key_of_run(run))
+            self._sweep = sweep
+        return self._sweep
+
+    def _experiment_of(self, name: str) -> str:
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment is None:
+            return str(self._client.create_experiment(name))
+        if experiment.lifecycle_stage == "deleted":  # its name cannot be given to another one
+            self._client.restore_experiment(experiment.experiment_id)
+        return str(experiment.experiment_id)
+
+    def _running_parent_in(self, experiment_id: str) -> str:
+        """The sweep's run, RUNNING."""
+        run_id = self._parent_in(experiment_id)
+        if run_id is None:
+            return self._new_parent(experiment_id, self._name)
+        self._client.update_run(run_id, status="RUNNING")
+        return run_id
+
+    def _parent_in(self, experiment_id: str) -> str | None:
+        """The sweep's run as it is, if it has one."""
+        run_ids = [str(run.info.run_id) for run in self._search(experiment_id, "tags.role = 'sweep'")]
+        for other in run_ids[1:]:  # made twice, by one that never heard of the first
+            self._discard(other)
+        return run_ids[0] if run_ids else None
+
+    def _new_parent(self, experiment_id: str, sweep: str) -> str:
+        self._client.create_run(experiment_id, tags={"role": "sweep"}, run_name=sweep)
+        run_id = self._parent_in(experiment_id)
+        if run_id is None:
+            raise RecordError("a run that was made is not there")
+        return run_id
+
+    def _search(self, experiment_id: str, condition: str) -> "Iterator[Run]":
+        """Runs that are not deleted, the oldest first."""
+        token: str | None = None
+        while token != "":
+            page = self._client.search_runs(
+                [experiment_id], condition, order_by=["attributes.start_time ASC"], page_token=token
+            )
+            yield from page
+            token = page.token or ""
+
+    @contextmanager
+    def _survivable(self) -> Iterator[None]:
+        """Swallow and tell whatever goes wrong in MLflow: a copy must never stop a sweep."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  it raises its own, SQLAlchemy's, Alembic's and requests' errors
+            # A refusal concerns one record; anything else will concern the next one as well.
+            self._is_down = getattr(error, "error_code", None) != "INVALID_PARAMETER_VALUE"
+            if not self._is_told:
+                logger.warning("MLflow at %s failed: %s", without_secrets(self._uri), cause_of(error))
+            self._is_told = True
+
+
+def _key_of_run(run: "Run") -> RunKey:
+    tags = run.data.tags
+    return tags.get("trial_id", ""), tags.get("attempt", ""), run.info.start_time

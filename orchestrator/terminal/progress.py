@@ -1,0 +1,82 @@
+"""How far a sweep has come, and how long it still takes. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.result import TrialRecord
+
+
+class Progress:
+    """Counts what waits, runs and has ended."""
+
+    def __init__(self, placements: Sequence[Placement]) -> None:
+        self._left = {placement.trial_id: placement for placement in placements}
+        self._total = len(placements)
+        self._ended: dict[str, str] = {}
+        self._took: list[tuple[Placement, float]] = []
+        self.running: dict[str, Attempt] = {}
+
+    def start(self, attempt: Attempt) -> None:
+        """An attempt runs; its trial may have failed before."""
+        self.running[attempt.placement.trial_id] = attempt
+        self._left.setdefault(attempt.placement.trial_id, attempt.placement)
+        self._ended.pop(attempt.placement.trial_id, None)
+
+    def withdraw(self, attempt: Attempt) -> None:
+        """An attempt was never begun."""
+        self.running.pop(attempt.placement.trial_id)
+
+    def end(self, record: TrialRecord) -> None:
+        """An attempt has ended."""
+        self.running.pop(record.trial_id)
+        self._left.pop(record.trial_id)
+        self._ended[record.trial_id] = state_of(record)
+        self._took.append((record.placement, record.ended_at - record.started_at))
+
+    def line(self) -> str:
+        """`7 of 20 done: 6 measured, 1 failed; about 40 s left`."""
+        counts = Counter(self._ended.values())
+        told = ", ".join(
+            f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
+        )
+        left = left_in_words(self._left.values(), self._took)
+        return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{left}"
+
+    def seconds_left(self) -> float | None:
+        """As the function of that name."""
+        return seconds_left(self._left.values(), self._took)
+
+
+def left_in_words(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> str:
+    """`; about 40 s left`, or nothing where that is not known."""
+    seconds = seconds_left(left, took)
+    return f"; about {_duration(seconds)} left" if seconds and seconds >= 1 else ""
+
+
+def seconds_left(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> float | None:
+    """What is left, one after the other, at the mean seconds of what has ended; None before that.
+
+    A trial takes as long as those of its trainer, and where none has ended as long as any.
+    """
+    by_kind: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for placement, seconds in took:
+        by_kind[_kind_of(placement)].append(seconds)
+    every = [each for some in by_kind.values() for each in some]
+    if not every:
+        return None
+    return sum(fmean(by_kind.get(_kind_of(each)) or every) for each in left)
+
+
+def _kind_of(placement: Placement) -> tuple[str, str]:
+    return placement.provenance, placement.trial.trainer
+
+
+def state_of(record: TrialRecord) -> str:
+    """`measured`, `rehearsed` or `failed`."""
+    return "failed" if record.failure else record.provenance
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

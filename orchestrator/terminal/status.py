@@ -1,0 +1,64 @@
+"""How far a sweep has come that another process may be running."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Console
+
+from orchestrator.analysis.measurements.setting import names_in
+from orchestrator.analysis.table import Column, Table
+from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_state import UNDER_WAY, Step, latest_steps
+from orchestrator.terminal.printing import print_table, say, totals_of
+from orchestrator.terminal.progress import left_in_words
+
+
+def print_status(
+    console: Console, plan: Plan, records: Sequence[TrialRecord], steps: Iterable[Step], *, holder: str | None
+) -> None:
+    """Who runs it, what is under way, and what is left.
+
+    Args:
+        plan: from the records as they are now.
+        records: of the sweep.
+        steps: its journal.
+        holder: who runs it; None: nobody.
+    """
+    found = list(_under_way(plan, steps))
+    if found:
+        print_table(console, _table(plan, found, is_run=holder is not None))
+    took = [(each.placement, each.ended_at - each.started_at) for each in records if each.reused_from is None]
+    left = left_in_words(plan.placements, took) if holder else ""
+    say(console, f"{totals_of(plan)}{left}")
+    say(console, f"run by {holder}" if holder else "not being run here")
+
+
+def _under_way(plan: Plan, steps: Iterable[Step]) -> Iterator[tuple[Placement, Step]]:
+    """The trials without an answer whose latest attempt has begun, and has not ended."""
+    at = latest_steps(steps)
+    for placement in plan.placements:
+        step = at.get(placement.trial_id)
+        if step and step.stage in UNDER_WAY:
+            yield placement, step
+
+
+def _table(plan: Plan, found: Iterable[tuple[Placement, Step]], *, is_run: bool) -> Table:
+    name_of = names_in(plan)
+    rows = sorted(
+        (
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(step.at)),
+            step.stage,
+            name_of(each.trial),
+            step.attempt,
+        )
+        for each, step in found
+    )
+    return Table(
+        title=f"Under way of {plan.sweep}" if is_run else f"Under way of {plan.sweep} when its driver ended",
+        note=""
+        if is_run
+        else "The same command begins them again, from their checkpoints where they have any.",
+        columns=tuple(Column(header=header) for header in ("since", "stage", "trial", "attempt")),
+        rows=tuple((since, stage, name, str(attempt)) for since, stage, name, attempt in rows),
+    )

@@ -1,0 +1,100 @@
+"""A table that fits a terminal: prose is folded, a number never, and what has no room is left out. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from orchestrator.analysis.table import Table
+
+GAP = 2  # blanks between two columns
+_LONGEST_WORD = 24  # a longer word of prose is broken, and where there is no room for that one of
+_LEAST_PROSE = 12
+
+
+def fitted(table: Table, *, width: int) -> Table:
+    """The table in `width` characters; its note names the columns of numbers that had no room.
+
+    Where it is too wide, intervals go below what they belong to, and words on them below those; where that is
+    not enough, columns of numbers go: details before others, and of equals the last one first.
+    """
+    if _least_width(table) <= width:
+        return table
+    slim = _with_intervals_below(table)
+    kept = list(range(len(table.columns)))
+    for index in _in_order_of_leaving(table):
+        if _least_width(_only(slim, kept)) <= width:
+            break
+        kept.remove(index)
+    left_out = [column.header for index, column in enumerate(table.columns) if index not in kept]
+    note = f"{table.note} Left out for want of width: {', '.join(left_out)}." if left_out else table.note
+    return replace(_only(slim, kept), note=note.strip())
+
+
+def _in_order_of_leaving(table: Table) -> list[int]:
+    numbers = [index for index, column in enumerate(table.columns) if column.is_number]
+    return sorted(numbers, key=lambda index: (not table.columns[index].is_detail, -index))
+
+
+def widths_of(table: Table, *, width: int) -> tuple[int, ...]:
+    """Characters of each column: numbers have what they need, and prose shares what they leave."""
+    whole = [max(map(_length, texts)) for _, texts in _columns(table)]
+    longest = _LONGEST_WORD if _least_width(table, longest_word=_LONGEST_WORD) <= width else _LEAST_PROSE
+    widths = _least_widths(table, longest_word=longest)
+    room = width - sum(widths) - GAP * (len(widths) - 1)
+    by_want = sorted(range(len(widths)), key=lambda index: whole[index] - widths[index])
+    for others, index in zip(reversed(range(len(widths))), by_want, strict=True):
+        more = max(0, min(whole[index] - widths[index], room // (others + 1)))
+        widths[index] += more
+        room -= more
+    return tuple(widths)
+
+
+def _least_width(table: Table, *, longest_word: int = _LEAST_PROSE) -> int:
+    widths = _least_widths(table, longest_word=longest_word)
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _least_widths(table: Table, *, longest_word: int) -> list[int]:
+    return [
+        max(map(_length, texts)) if is_number else min(max(map(_longest_word, texts)), longest_word)
+        for is_number, texts in _columns(table)
+    ]
+
+
+def _columns(table: Table) -> Iterator[tuple[bool, tuple[str, ...]]]:
+    """Whether it holds numbers, and its texts from the header down, of each column."""
+    for column, *cells in zip(table.columns, *table.rows, strict=True):
+        yield column.is_number, (column.header, *cells)
+
+
+def _length(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _with_intervals_below(table: Table) -> Table:
+    numbers = [column.is_number for column in table.columns]
+    return replace(
+        table,
+        columns=tuple(
+            replace(column, header=column.header.replace(" ", "\n")) if column.is_number else column
+            for column in table.columns
+        ),
+        rows=tuple(
+            tuple(
+                cell.replace(" [", "\n[").replace("] ", "]\n") if is_number else cell
+                for cell, is_number in zip(row, numbers, strict=True)
+            )
+            for row in table.rows
+        ),
+    )
+
+
+def _only(table: Table, indices: Sequence[int]) -> Table:
+    return replace(
+        table,
+        columns=tuple(table.columns[index] for index in indices),
+        rows=tuple(tuple(row[index] for index in indices) for row in table.rows),
+    )

@@ -1,0 +1,64 @@
+"""Has a training leave checkpoints: one now and then, and a last one when a process is told to leave."""
+
+from collections.abc import Callable
+
+from orchestrator.core.errors import TrialError
+from orchestrator.train.checkpoints.format import Progress
+
+
+class Keeper:
+    """Looks between timed parts whether a checkpoint is due, with a clock that training does not share.
+
+    Args:
+        every_seconds: from one checkpoint to the next; the first one is due so long after the training began.
+        last_step: after it there is none, for what is left would be too few steps to time.
+        write: make a checkpoint; called on every rank, with an idle device.
+        is_told_to_leave: whether this process is. One that is makes all ranks leave, at the same step.
+        decides: whether this rank says when a checkpoint is due.
+        meet: wait for all ranks, and learn whether every one of them said True.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        every_seconds: float,
+        last_step: int,
+        write: Callable[[Progress], None],
+        is_told_to_leave: Callable[[], bool],
+        decides: bool,
+        meet: Callable[[bool], bool],
+        clock: Callable[[], float],
+    ) -> None:
+        self.seconds = 0.0
+        self.num_written = 0
+        self._every_seconds = every_seconds
+        self._last_step = last_step
+        self._write = write
+        self._is_told_to_leave = is_told_to_leave
+        self._decides = decides
+        self._meet = meet
+        self._clock = clock
+        self._since = clock()
+
+    def look(self, step: int, progress_of: Callable[[], Progress]) -> None:
+        """Make a checkpoint if one is due. Raises TrialError, `preempted`, if a rank is told to leave."""
+        start = self._clock()
+        leaves = self._is_told_to_leave()
+        if not self._meet(not (leaves or self._is_due(step))):
+            all_stay = self._meet(not leaves)
+            self._keep(step, progress_of)
+            if not all_stay:
+                raise TrialError("preempted", f"told to leave (SIGTERM) after step {step}")
+        self.seconds += self._clock() - start
+
+    def _is_due(self, step: int) -> bool:
+        late = self._clock() - self._since >= self._every_seconds
+        return self._decides and late and step <= self._last_step
+
+    def _keep(self, step: int, progress_of: Callable[[], Progress]) -> None:
+        if step <= self._last_step:
+            self._write(progress_of())
+            self.num_written += 1
+            self._since = self._clock()
+        self._meet(True)  # the answer comes when the supervisor has the checkpoint

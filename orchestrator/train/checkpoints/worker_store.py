@@ -1,0 +1,95 @@
+"""A worker's side of its trial's checkpoints: which one it goes on from, and how it makes the next."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from time import perf_counter
+
+from orchestrator.core.errors import RecordError
+from orchestrator.core.trial_spec import trial_id
+from orchestrator.train.checkpoints import format as checkpoint
+from orchestrator.train.checkpoints.format import Checkpoint, Progress
+from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.process.channel import Channel
+from orchestrator.train.process.signals import Leaving
+from orchestrator.train.trainer import Keeping, Trainer, WorkerJob
+
+logger = logging.getLogger(__name__)
+
+
+class WorkerCheckpoints:
+    """Of one rank.
+
+    Args:
+        packages: the framework's, with their versions.
+        meet: wait for all ranks, and learn whether every one of them said True.
+
+    Attributes:
+        notes: which checkpoints were refused or could not be written, and why.
+    """
+
+    def __init__(
+        self,
+        job: WorkerJob,
+        channel: Channel,
+        *,
+        packages: Mapping[str, str],
+        meet: Callable[[bool], bool],
+    ) -> None:
+        self.notes: list[str] = []
+        self._job = job
+        self._channel = channel
+        self._packages = packages
+        self._meet = meet
+
+    def newest(self) -> Checkpoint | None:
+        """The newest that the trial can go on from: the same on every rank, for all read the same files."""
+        for folder in self._job.keeping.found if self._job.keeping else ():
+            try:
+                return checkpoint.read(
+                    Path(folder), trial_id=trial_id(self._job.trial), packages=self._packages
+                )
+            except RecordError as error:
+                self._note(str(error))
+        return None
+
+    @contextlib.contextmanager
+    def keeper(self, trainer: Trainer, *, last_step: int) -> Iterator[Keeper | None]:
+        """Who has them made, if the trial makes any; within it a notice to leave is heeded."""
+        keeping = self._job.keeping
+        if keeping is None:
+            yield None
+            return
+        with Leaving(keeping.grace_seconds) as leaving:
+            yield Keeper(
+                every_seconds=keeping.every_seconds,
+                last_step=last_step,
+                write=lambda progress: self._write(progress, keeping, trainer=trainer),
+                is_told_to_leave=leaving.is_told,
+                decides=self._job.rank == 0,
+                meet=self._meet,
+                clock=perf_counter,
+            )
+
+    def _write(self, progress: Progress, keeping: Keeping, *, trainer: Trainer) -> None:
+        """Every rank gives its state; rank 0, whose state is that of all, writes it and says where it is."""
+        arrays = trainer.checkpoint()
+        if self._job.rank > 0:
+            return
+        try:
+            folder = checkpoint.write(
+                Path(keeping.folder),
+                arrays,
+                trial_id=trial_id(self._job.trial),
+                packages=self._packages,
+                progress=progress,
+            )
+        except OSError as error:
+            self._note(f"the checkpoint of step {progress.step} could not be written: {error}")
+        else:
+            self._channel.send({"event": "checkpoint", "folder": str(folder)})
+
+    def _note(self, line: str) -> None:
+        logger.warning("%s", line)
+        self.notes.append(line)

@@ -1,0 +1,177 @@
+"""Joules that counters of this host have counted. What has no counter is absent, and nothing is estimated."""
+
+import ctypes
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from orchestrator.core.device import DeviceKind
+from orchestrator.core.host_usage import GpuUse
+from orchestrator.train.trainer import EnergyCounter
+
+LIBRARY = "libnvidia-ml.so.1"
+
+
+class NvmlError(OSError):
+    """The driver does not answer, or not for this GPU."""
+
+
+class _Gpus:
+    """Some GPUs of this host."""
+
+    def __init__(self, ids: Sequence[str], *, library: str = LIBRARY) -> None:
+        """Find the GPUs.
+
+        Args:
+            ids: UUIDs as in CUDA_VISIBLE_DEVICES. A number names a GPU only where there is no other: CUDA and
+                the driver count in different orders.
+
+        Raises:
+            NvmlError: there is no driver, or one of the GPUs cannot be told.
+        """
+        try:
+            self._nvml = ctypes.CDLL(library)
+        except OSError as error:
+            raise NvmlError(str(error)) from error
+        self._call("nvmlInit_v2")
+        self._handles = [self._handle_of(each) for each in ids]
+
+    def _handle_of(self, name: str) -> ctypes.c_void_p:
+        handle = ctypes.c_void_p()
+        if not name.isdecimal():
+            self._call("nvmlDeviceGetHandleByUUID", name.encode(), ctypes.byref(handle))
+            return handle
+        count = ctypes.c_uint()
+        self._call("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        if count.value != 1:
+            raise NvmlError(f"GPU {name} of {count.value} is not told by its UUID")
+        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(0), ctypes.byref(handle))
+        return handle
+
+    def _call(self, function: str, *arguments: object) -> None:
+        try:
+            code = getattr(self._nvml, function)(*arguments)
+        except AttributeError as error:
+            raise NvmlError(f"the driver has no {function}") from error
+        if code:
+            raise NvmlError(f"{function} answers {code}")
+
+
+class GpuEnergy(_Gpus):
+    """Their counters of energy. Raises NvmlError for a GPU that has none."""
+
+    def __init__(self, ids: Sequence[str], *, library: str = LIBRARY) -> None:
+        super().__init__(ids, library=library)
+        self.joules()
+
+    def joules(self) -> float:
+        """Of all of them together since the driver was loaded. Raises NvmlError."""
+        return sum(self._joules_of(handle) for handle in self._handles)
+
+    def _joules_of(self, handle: ctypes.c_void_p) -> float:
+        millijoules = ctypes.c_ulonglong()
+        self._call("nvmlDeviceGetTotalEnergyConsumption", handle, ctypes.byref(millijoules))
+        return millijoules.value * 1e-3
+
+
+class GpuLoad(_Gpus):
+    """How busy they are, and how full."""
+
+    def now(self) -> tuple[GpuUse, ...]:
+        """Of each of them. Raises NvmlError."""
+        return tuple(self._use_of(handle) for handle in self._handles)
+
+    def _use_of(self, handle: ctypes.c_void_p) -> GpuUse:
+        percent, memory = (ctypes.c_uint * 2)(), (ctypes.c_ulonglong * 3)()
+        self._call("nvmlDeviceGetUtilizationRates", handle, percent)  # of the GPU, of its memory's bus
+        self._call("nvmlDeviceGetMemoryInfo", handle, memory)  # total, free, used
+        return GpuUse(busy_fraction=percent[0] / 100, memory_bytes=memory[2], memory_total_bytes=memory[0])
+
+
+ROOT = Path("/sys/class/powercap")
+_COUNTED = ("package", "dram")
+"""Domains that count no other one's joules: cores and graphics are in their package, and `psys` holds all."""
+
+
+class HostEnergy:
+    """The counters of all packages of a host, and of memory that is in none."""
+
+    def __init__(self, root: Path = ROOT) -> None:
+        """Find them. Raises OSError if there are none, or one cannot be read: a part is not the whole."""
+        folders = [each for each in sorted(root.glob("intel-rapl:*")) if _name_of(each).startswith(_COUNTED)]
+        if not folders:
+            raise FileNotFoundError(f"no counter of a processor's energy in {root}")
+        self._counters = [each / "energy_uj" for each in folders]
+        self._ranges = [_number_in(each / "max_energy_range_uj") for each in folders]
+        self._last = [_number_in(each) for each in self._counters]
+        self._microjoules = 0
+
+    def joules(self) -> float:
+        """Of all of them since this was made, if no counter began again twice between two calls.
+
+        Raises OSError.
+        """
+        now = [_number_in(each) for each in self._counters]
+        for before, after, span in zip(self._last, now, self._ranges, strict=True):
+            self._microjoules += after - before if after >= before else after + span - before
+        self._last = now
+        return self._microjoules * 1e-6
+
+
+def _name_of(folder: Path) -> str:
+    return (folder / "name").read_text().strip()
+
+
+def _number_in(file: Path) -> int:
+    text = file.read_text().strip()
+    if not text.isdecimal():
+        raise OSError(f"{file} holds {text!r}; it must hold a number")
+    return int(text)
+
+
+Joules = Mapping[str, float]
+"""`accelerator`: of all accelerators of the trial. `host`: of all processors of the host and of their memory,
+whoever used them."""
+
+Meter = Callable[[], Joules]
+"""What each counter shows now; only a difference means anything."""
+
+
+def no_meter() -> Joules:
+    """Of a rank that leaves it to another one of its host."""
+    return {}
+
+
+def meter_of(
+    kind: DeviceKind,
+    *,
+    counters: Collection[EnergyCounter] = get_args(EnergyCounter),
+    root: Path = ROOT,
+    library: str = LIBRARY,
+) -> Meter:
+    """A meter of this host and of the accelerators that CUDA_VISIBLE_DEVICES names."""
+    gpus = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
+    found: dict[str, Callable[[], float]] = {}
+    if "host" in counters:
+        with suppress(OSError):
+            found["host"] = HostEnergy(root).joules
+    if "accelerator" in counters and kind == "gpu" and gpus:
+        with suppress(OSError):
+            found["accelerator"] = GpuEnergy(gpus, library=library).joules
+    return partial(_read, found)
+
+
+def used_between(before: Joules, after: Joules) -> Joules:
+    """Of what was counted at both times."""
+    return {name: after[name] - before[name] for name in before if name in after}
+
+
+def _read(counters: Mapping[str, Callable[[], float]]) -> Joules:
+    found: dict[str, float] = {}
+    for name, counter in counters.items():
+        with suppress(OSError):
+            found[name] = counter()
+    return found

@@ -1,0 +1,335 @@
+"""The timed loop: one for all frameworks, and the only place that holds a clock."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate, count, islice
+
+from orchestrator.core.errors import TrialError
+from orchestrator.core.interval import median_interval
+from orchestrator.core.target import Pursuit
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.checkpoints.format import Checkpoint, Progress
+from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.measurement.counters import Joules, Meter, used_between
+from orchestrator.train.measurement.target import Pursuer
+from orchestrator.train.trainer import Trainer
+from workloads.spec import Phase, phase_steps
+
+Clock = Callable[[], float]
+LossCurve = tuple[tuple[int, float], ...]
+Meet = Callable[[bool], bool]
+"""Wait for all ranks, and learn whether every one of them said True."""
+
+REHEARSAL = TimingSpec(warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1)
+"""Two steps of the code path: the first, and one after it."""
+
+_EXCHANGE_PAIRS = 5
+_MAX_LOSS_READINGS = 50  # after the timed part: each one makes the device idle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopTimes:
+    """What one rank measured; the fields are those of `core.result.TrainResult`."""
+
+    first_step_seconds: float
+    warmup_steps: int
+    warmup_seconds: float
+    block_seconds: tuple[float, ...]
+    reading_seconds: tuple[tuple[float, float], ...]
+    stopped_because: str
+    compile_counts: tuple[int, int] | None
+    steps: int
+    training_seconds: float
+    phase_seconds: Mapping[str, float]
+    losses: LossCurve
+    network_losses: Mapping[str, LossCurve]
+    cpu_seconds: float
+    load_average: tuple[float, float]
+    energy_joules: Joules
+    pursuit: Pursuit | None = None
+    resumed_from_step: int = 0
+    resumed_seconds: float = 0.0
+    checkpoint_seconds: float = 0.0
+
+
+def run(
+    trainer: Trainer,
+    phases: Sequence[Phase],
+    timing: TimingSpec,
+    *,
+    steps: int,
+    meet: Meet,
+    clock: Clock,
+    meter: Meter,
+    pursuer: Pursuer | None = None,
+    keeper: Keeper | None = None,
+    resumed: Checkpoint | None = None,
+) -> LoopTimes:
+    """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
+    the timed blocks, and the rest.
+
+    From a checkpoint it takes those that are left, and times the first, the warm-up and blocks of them.
+
+    Args:
+        pursuer: looks at the quality between the timed parts of the last phase, from the end of the warm-up
+            on. Once it has found its target the training ends, or when the least number of blocks is timed.
+        keeper: makes checkpoints between all timed parts but the first step and those of the warm-up.
+        resumed: the checkpoint that an earlier attempt left.
+
+    Raises:
+        TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
+            told to leave, and has left a checkpoint.
+    """
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, keeper=keeper, resumed=resumed)
+    *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
+    for phase, last in early:
+        loop.begin(phase)
+        _take_until(loop, timing, last)
+    loop.begin(timed_phase)
+    first_step_seconds = loop.seconds_for(1)
+    loop.read_losses()
+    warmup_steps, warmup_seconds = _warm_up(loop, timing)
+    loop.pursue(pursuer)  # its first look compiles what evaluating needs, before compilations count
+    compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
+    joules, num_written = meter(), loop.num_written
+    blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
+    joules_after = meter() if loop.num_written == num_written else {}  # a checkpoint takes energy too
+    compiled_after, cpu_after, load_after = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
+    _take_until(loop, timing, steps)
+    return LoopTimes(
+        first_step_seconds=first_step_seconds,
+        warmup_steps=warmup_steps,
+        warmup_seconds=warmup_seconds,
+        block_seconds=blocks,
+        reading_seconds=tuple(loop.reading_seconds),
+        stopped_because=stopped_because,
+        compile_counts=None if compiled is None or compiled_after is None else (compiled, compiled_after),
+        steps=loop.taken,
+        training_seconds=loop.training_seconds(),
+        phase_seconds=loop.phase_seconds,
+        losses=loop.total_losses(),
+        network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
+        cpu_seconds=cpu_after - cpu,
+        load_average=(load, load_after),
+        energy_joules=used_between(joules, joules_after),
+        pursuit=None if pursuer is None else pursuer.pursuit(),
+        resumed_from_step=resumed.progress.step if resumed else 0,
+        resumed_seconds=loop.resumed_seconds,
+        checkpoint_seconds=loop.checkpoint_seconds,
+    )
+
+
+def compare_exchange(
+    trainer: Trainer, timing: TimingSpec, *, taken: int, meet: Meet, clock: Clock
+) -> tuple[tuple[float, float], ...]:
+    """Seconds of pairs of blocks: with the sum of the gradients over the processes, and without it.
+
+    To be called on every rank when all else is done, for it spoils the weights. No pair where the trainer
+    cannot leave the sum out.
+
+    Args:
+        taken: steps taken so far.
+    """
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, taken=taken)
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) <= _EXCHANGE_PAIRS and (apart := trainer.without_exchange()) is not None:
+        together = loop.seconds_for(timing.steps_per_block)
+        with apart:
+            pairs.append((together, loop.seconds_for(timing.steps_per_block)))
+    return tuple(pairs[1:])  # the first one follows an evaluation
+
+
+@dataclass(slots=True, kw_only=True)
+class _Loop:
+    """Steps taken one after the other, each batch of them between two idle devices."""
+
+    trainer: Trainer
+    meet: Meet
+    clock: Clock
+    began: float = field(init=False)
+    pursuer: Pursuer | None = None
+    keeper: Keeper | None = None
+    resumed: Checkpoint | None = None
+    restore_seconds: float = 0.0
+    taken: int = 0
+    cpu_seconds: float = 0.0
+    phase: str = ""
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    reading_seconds: list[tuple[float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+        if self.resumed:
+            self.taken = self.resumed.progress.step
+            self.curves = {name: list(curve) for name, curve in self.resumed.progress.network_losses.items()}
+
+    def begin(self, phase: Phase) -> None:
+        """Take the next steps in this phase, from the checkpoint if it was made in it."""
+        self.phase = phase.name
+        self.trainer.begin(phase)
+        if self.resumed and self.resumed.progress.phase == phase.name:
+            start = self.clock()
+            self.trainer.restore(self.resumed.arrays)
+            self.trainer.synchronize()
+            self.restore_seconds = self.clock() - start
+
+    def seconds_for(self, num_steps: int) -> float:
+        """Seconds from idle device to idle device for the next `num_steps` steps, all of one division."""
+        self.trainer.rebalance()
+        self.meet(True)
+        self.trainer.synchronize()
+        cpu = time.process_time()
+        start = self.clock()
+        for index in islice(count(self.taken), num_steps):
+            self.trainer.step(index)
+        self.trainer.synchronize()
+        seconds = self.clock() - start
+        self.cpu_seconds += time.process_time() - cpu
+        self.taken += num_steps
+        self.phase_seconds[self.phase] = self.phase_seconds.get(self.phase, 0.0) + seconds
+        return seconds
+
+    def take_to(self, last: int, *, at_most: int) -> None:
+        """Take the steps to `last`, untimed: where checkpoints are made, so many at a time at most."""
+        while self.taken < last:
+            left = last - self.taken
+            self.seconds_for(min(left, at_most) if self.keeper else left)
+            self.keep_when_due()
+
+    @property
+    def resumed_seconds(self) -> float:
+        """Of the training that an earlier attempt did."""
+        return self.resumed.progress.training_seconds if self.resumed else 0.0
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """For all about checkpoints so far, which no training time contains."""
+        return self.restore_seconds + (self.keeper.seconds if self.keeper else 0.0)
+
+    @property
+    def num_written(self) -> int:
+        """Checkpoints that were made so far."""
+        return self.keeper.num_written if self.keeper else 0
+
+    def training_seconds(self) -> float:
+        """Since the first step of this attempt began, evaluations and checkpoints left out."""
+        evaluating = self.pursuer.seconds if self.pursuer else 0.0
+        return self.clock() - self.began - evaluating - self.checkpoint_seconds
+
+    def keep_when_due(self) -> None:
+        """Make a checkpoint if it is time to. Never call it inside a timed part."""
+        if self.keeper:
+            seconds = self.resumed_seconds + self.training_seconds()
+            self.keeper.look(self.taken, partial(self._progress, seconds))
+
+    def _progress(self, training_seconds: float) -> Progress:
+        return Progress(
+            step=self.taken,
+            phase=self.phase,
+            samples=self.trainer.samples,
+            training_seconds=training_seconds,
+            network_losses={name: tuple(curve) for name, curve in self.curves.items()},
+            evaluations=self.pursuer.curve if self.pursuer else (),
+        )
+
+    def pursue(self, pursuer: Pursuer | None) -> None:
+        """Look at the quality at once, and from here on when it is due."""
+        self.pursuer = pursuer
+        if pursuer:
+            self._look(pursuer)
+
+    def is_over(self) -> bool:
+        """Whether there was a target and it is reached."""
+        return self.pursuer is not None and self.pursuer.is_over
+
+    def next_stop(self, last: int) -> int:
+        """The step after which something else than training is due; `last` at the latest."""
+        return min(last, self.pursuer.next_look()) if self.pursuer else last
+
+    def look_when_due(self, last: int) -> None:
+        """Look at the quality if it is time to, and after step `last`. Never call it inside a timed part."""
+        if self.pursuer and not self.pursuer.is_over and self.taken >= self.next_stop(last):
+            self._look(self.pursuer)
+
+    def _look(self, pursuer: Pursuer) -> None:
+        pursuer.look(self.taken, training_seconds=self.resumed_seconds + self.training_seconds())
+
+    def read_losses(self) -> None:
+        """Keep the last step's losses. Waits for the device: never call it inside a timed part."""
+        losses = self.trainer.losses()
+        for network, loss in losses.items():
+            self.curves.setdefault(network, []).append((self.taken, loss))
+        total = sum(losses.values())
+        if not math.isfinite(total):
+            raise TrialError("diverged", f"the loss is {total} after step {self.taken}")
+
+    def read_losses_twice(self) -> None:
+        """Keep how long two readings take: the first one waits for what `synchronize` did not wait for."""
+        begin = self.clock()
+        self.read_losses()
+        middle = self.clock()
+        self.trainer.losses()
+        self.reading_seconds.append((middle - begin, self.clock() - middle))
+
+    def total_losses(self) -> LossCurve:
+        """The sum over the networks at each step that was read."""
+        totals: dict[int, float] = {}
+        for curve in self.curves.values():
+            for step, loss in curve:
+                totals[step] = totals.get(step, 0.0) + loss
+        return tuple(sorted(totals.items()))
+
+
+def _phases_left(phases: Sequence[Phase], steps: int, *, taken: int) -> list[tuple[Phase, int]]:
+    """Each phase and its last step, without those that ended before step `taken`."""
+    parts = zip(phases, accumulate(phase_steps(phases, steps)), strict=True)
+    return [(phase, last) for phase, last in parts if last >= taken]
+
+
+def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
+    """Step until the compile counters of all ranks stand still: (steps, seconds)."""
+    seconds, steps, settled = 0.0, 0, False
+    while steps < timing.warmup_steps or (not settled and steps < timing.max_warmup_steps):
+        before = loop.trainer.compile_count()
+        seconds += loop.seconds_for(1)
+        steps += 1
+        settled = loop.meet(loop.trainer.compile_count() == before)
+    return steps, seconds
+
+
+def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[float, ...], str]:
+    """Time blocks until the interval of every rank's median is tight, or nothing is left: (seconds, why).
+
+    A target that is reached ends it too, but the least number of blocks is timed.
+    """
+    blocks: list[float] = []
+    while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
+        blocks.append(loop.seconds_for(timing.steps_per_block))
+        loop.read_losses_twice()
+        loop.look_when_due(steps)
+        loop.keep_when_due()
+        if loop.meet(_is_tight(blocks, timing)):
+            return tuple(blocks), "interval"
+        if loop.is_over() and len(blocks) >= timing.min_blocks:
+            return tuple(blocks), "target"
+    return tuple(blocks), "max_blocks" if len(blocks) == timing.max_blocks else "steps"
+
+
+def _is_tight(blocks: list[float], timing: TimingSpec) -> bool:
+    if len(blocks) < timing.min_blocks:
+        return False
+    return median_interval(blocks).half_width_fraction <= timing.interval_fraction
+
+
+def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
+    """Untimed, to step `last` or to the end of the pursuit."""
+    stride = max(timing.steps_per_block, math.ceil((last - loop.taken) / _MAX_LOSS_READINGS))
+    while loop.taken < last and not loop.is_over():
+        loop.take_to(min(loop.taken + stride, loop.next_stop(last)), at_most=timing.steps_per_block)
+        loop.read_losses()
+        loop.look_when_due(last)

@@ -1,0 +1,146 @@
+"""The contract between the timed loop and a framework's trainer, and what a worker process is told."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from orchestrator.core.device import DeviceKind
+from orchestrator.core.result import DeviceFacts
+from orchestrator.core.trial_spec import TrialSpec
+from workloads.data.batches import Batches
+from workloads.origins import Origin
+from workloads.spec import Phase, WorkloadSpec
+
+EnergyCounter = Literal["host", "accelerator"]
+"""Of the processors of a host and their memory, or of all accelerators that a process sees."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """Where and how often a trial leaves checkpoints, and those that an earlier attempt has left.
+
+    Attributes:
+        folder: on this host, for new ones; the supervisor takes them from there.
+        every_seconds: from one to the next.
+        grace_seconds: from the notice to leave to the end.
+        found: their folders on this host, the newest first.
+    """
+
+    folder: str
+    every_seconds: float
+    grace_seconds: float
+    found: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerJob:
+    """What a supervisor sends to one worker process of a trial; all of it travels as JSON.
+
+    Attributes:
+        kind: the kind of device that really runs the trial; `cpu` in a rehearsal.
+        precision: what is really set; differs from the trial's only in a rehearsal.
+        rehearsal: take two steps and evaluate one batch instead of the whole protocol.
+        rank, world_size: this process among the trial's worker processes.
+        replicas: data-parallel replicas of the whole trial; a process holds replicas / world_size of them.
+        threads: intra-op threads of this process.
+        data_path: the data set's file on this host.
+        addresses: `host:port` of each rank, for the framework's own rendezvous.
+        variables: environment variables, set before the framework is used.
+        origin: where the workload is imported from; None looks for it.
+        keeping: of checkpoints; None neither makes nor reads any.
+        mixes_kinds: whether other ranks run on another kind of device.
+        counters: of energy, that this process reads, for other ranks too.
+    """
+
+    trial: TrialSpec
+    kind: DeviceKind
+    precision: str
+    rehearsal: bool
+    rank: int
+    world_size: int
+    replicas: int
+    threads: int
+    data_path: str
+    addresses: tuple[str, ...]
+    variables: Mapping[str, str]
+    origin: Origin | None = None
+    keeping: Keeping | None = None
+    mixes_kinds: bool = False
+    counters: tuple[EnergyCounter, ...] = ()
+
+
+class Trainer(Protocol):
+    """One framework's parallel training. It times no step: one loop holds the clock for all.
+
+    A network's loss in a step is the mean over the global batch, and its gradient that of the mean, so that
+    N workers on a global batch give the weights of one worker on it.
+    """
+
+    samples: int
+    """Samples that this process trained on so far, counted from the batches really fed to it.
+
+    Where it went on from a checkpoint, on top of those that the checkpoint knows of.
+    """
+
+    def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
+        """Rendezvous, networks, and this process's training batches on the device, if they are staged."""
+
+    def begin(self, phase: Phase) -> None:
+        """Train what this phase trains from here on, with optimizers that have seen nothing yet."""
+
+    def rebalance(self) -> None:
+        """Have the ranks share the work out anew, if the last steps ask for it.
+
+        To be called on every rank before a timed part, with an idle device: a timed part has one division.
+        """
+
+    def step(self, index: int) -> None:
+        """Take optimizer step `index` on its training batch; may return before the device has finished."""
+
+    def synchronize(self) -> None:
+        """Return when the device has finished everything asked of it."""
+
+    def losses(self) -> Mapping[str, float]:
+        """Loss of each trained network in the last step, over the global batch; waits for the device."""
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """Within it, steps leave out the sum of the gradients over the processes, and nothing else.
+
+        None where that cannot be left out, or is not there. Afterwards the weights are of no use.
+        """
+
+    def compile_count(self) -> int | None:
+        """Compilations so far; None where nothing is compiled."""
+
+    def evaluate(self, limit: int | None) -> Mapping[str, float]:
+        """Quality on held-out data, on its first `limit` samples or on all; the same on every rank."""
+
+    def device_facts(self) -> DeviceFacts:
+        """What this process really ran on and in which precision, asked of the framework."""
+
+    def product_of(self, size: int) -> Callable[[], Any] | None:
+        """Make ready to multiply two matrices [size, size] as a step multiplies: same dtype, all threads.
+
+        A call begins the product and returns it; `synchronize` waits for it while it is held. None where a
+        trainer computes nothing.
+        """
+
+    def state(self) -> Mapping[str, Any]:
+        """Trained parameters as numpy arrays by canonical name (`workloads/initial.py`).
+
+        To be called on every rank. Rank 0's are whole; another one may give what it holds of them.
+        """
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """All that a further identical step needs, as numpy arrays by name; rank 0's is that of all ranks.
+
+        Batches and noise are functions of seed and step, so that the step and the phase are not in it. To be
+        called on every rank, with an idle device.
+        """
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what `checkpoint` gave in the phase that has just begun, in another process or here."""
+
+    def close(self) -> None:
+        """Leave the process group; ranks may leave in any order."""

@@ -1,0 +1,183 @@
+"""Networks whose convolutions are split over ranks: which arrays are shared out, and how they grow whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution
+from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
+from orchestrator.train.trainers.kernel_split.shares import Part, parts_of
+from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from workloads.layers import Shape
+from workloads.network import INPUT
+from workloads.shapes import input_shapes_of
+from workloads.with_torch.batch_norm import GlobalBatchNorm
+from workloads.with_torch.layers import Weights
+from workloads.with_torch.training import Networks
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A convolution among the nodes of a network.
+
+    Attributes:
+        inputs: shape of its input without the batch axis.
+        reads_samples: nothing below it learns.
+    """
+
+    network: str
+    node: int
+    whole: nn.Conv2d
+    inputs: Shape
+    reads_samples: bool
+
+    @property
+    def name(self) -> str:
+        """As records call it, and as its weights begin."""
+        return f"{self.network}.{self.node}"
+
+    @property
+    def shape(self) -> str:
+        """All that its speed depends on, but the device."""
+        return f"{self.whole} of {'samples' if self.reads_samples else 'maps'} {self.inputs}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """The axis of an array along which kernels lie, and the layer that they are of."""
+
+    axis: int
+    layer: SplitConvolution
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """Of each rank."""
+        return self.layer.parts
+
+
+def places_of(networks: Networks) -> list[Place]:
+    """The convolutions that can be split."""
+    return [
+        Place(
+            network=name,
+            node=index,
+            whole=module,
+            inputs=inputs,
+            reads_samples=len(networks) == 1 and network.spec.nodes[index].inputs == (INPUT,),
+        )
+        for name, network in networks.named()
+        for index, (module, inputs) in enumerate(
+            zip(network.nodes, input_shapes_of(network.spec), strict=True)
+        )
+        if isinstance(module, nn.Conv2d)
+    ]
+
+
+def divided(places: Sequence[Place], speeds: Sequence[Sequence[float]]) -> list[tuple[Part, ...]]:
+    """[place][rank] both."""
+    return [
+        parts_of(
+            place.whole.out_channels,
+            channels=place.whole.in_channels,
+            groups=place.whole.groups,
+            speeds=each,
+        )
+        for place, each in zip(places, speeds, strict=True)
+    ]
+
+
+class SplitNetworks:
+    """One rank's end of networks that it splits in place.
+
+    Args:
+        parts: [place][rank].
+
+    Attributes:
+        layers: in the order of `places`.
+    """
+
+    def __init__(
+        self,
+        networks: Networks,
+        places: Sequence[Place],
+        parts: Sequence[Sequence[Part]],
+        *,
+        rank: int,
+        wire: Wire,
+        watch: StepWatch,
+    ) -> None:
+        self._rank = rank
+        self._wire = wire
+        self.layers = [
+            SplitConvolution(place.whole, number=number, parts=of_ranks, rank=rank, wire=wire, watch=watch)
+            for number, (place, of_ranks) in enumerate(zip(places, parts, strict=True))
+        ]
+        built = dict(networks.named())
+        self._axes: dict[str, _Axis] = {}
+        for place, layer in zip(places, self.layers, strict=True):
+            built[place.network].nodes[place.node] = layer
+            self._axes |= _axes_of(place, layer, built[place.network].weights(place.node))
+        for module in networks.modules():
+            if isinstance(module, GlobalBatchNorm):
+                module.has_whole_batch = True
+
+    def parameters(self) -> set[nn.Parameter]:
+        """Of this rank's parts of the convolutions."""
+        return {parameter for layer in self.layers for parameter in layer.parameters()}
+
+    def gathered(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+        """On the master, arrays of all kernels; on another rank, what this one holds of them.
+
+        To be called on every rank, with arrays of the same names as far as they are shared out.
+        """
+        shared = dict(self._shared(arrays))
+        if self._rank != MASTER:
+            held = {name: arrays[name] for name in shared if arrays[name].size}
+            for array in held.values():
+                self._wire.send(torch.from_numpy(array).to(self._wire.device), MASTER)
+            self._wire.settle()
+            return held
+        whole = {name: [arrays[name]] for name in shared}
+        for rank in range(1, self._wire.world_size):
+            for name, axis in shared.items():
+                if axis.parts[rank].kernels:
+                    whole[name].append(self._received(arrays[name], axis, rank))
+        return {**arrays, **{name: np.concatenate(each, shared[name].axis) for name, each in whole.items()}}
+
+    def cut(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+        """What this rank holds of whole arrays; those that are not shared out stay as they are."""
+        held = dict(arrays)
+        for name, axis in self._shared(arrays):
+            kernels = axis.parts[self._rank].kernels
+            held[name] = arrays[name].take(kernels, axis.axis)
+        return held
+
+    def _shared(self, arrays: Arrays) -> Iterator[tuple[str, _Axis]]:
+        """Those of kernels by their names, weights and slots; no slot that counts."""
+        for name in sorted(arrays):
+            of = name.rpartition(".")[0] if name.startswith("slot.") else name.removeprefix("weight.")
+            if of in self._axes and arrays[name].ndim:
+                yield name, self._axes[of]
+
+    def _received(self, own: npt.NDArray[Any], axis: _Axis, rank: int) -> npt.NDArray[Any]:
+        shape = list(own.shape)
+        shape[axis.axis] = len(axis.parts[rank].kernels)
+        dtype = torch.from_numpy(own).dtype
+        like = torch.empty(shape, dtype=dtype, device=self._wire.device)
+        return self._wire.receive(like, rank).cpu().numpy()
+
+
+def _axes_of(place: Place, layer: SplitConvolution, weights: Weights) -> dict[str, _Axis]:
+    """Of its weights by canonical name, and of what an optimizer keeps of each."""
+    canonical = {
+        f"{place.name}.{name}": weight.axes.index(0) if weight.axes else 0 for name, weight in weights.items()
+    }
+    slots = {f"slot.{place.network}.nodes.{place.node}.{name}": 0 for name, _ in layer.named_parameters()}
+    return {name: _Axis(axis=axis, layer=layer) for name, axis in (canonical | slots).items()}

@@ -1,0 +1,189 @@
+"""Data-parallel training with PyTorch's DistributedDataParallel: one process per replica."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._dynamo.utils import counters
+from torch.nn.parallel import DistributedDataParallel
+
+from orchestrator.core.result import DeviceFacts
+from orchestrator.train.measurement.evaluation import Outputs, quality_of
+from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.torch_process import (
+    FirstProduct,
+    autocast_of,
+    device_of,
+    drawing_states,
+    facts_of,
+    join,
+    keep_freed_memory,
+    leave,
+    listen,
+    num_staged,
+    product_of,
+    set_drawing_states,
+    set_float32_rounding,
+    tensors_of,
+)
+from orchestrator.train.trainers.torch_state import arrays_of, put_back, under
+from workloads.data.batches import Batches
+from workloads.spec import Phase, WorkloadSpec
+from workloads.with_torch.batch_norm import GlobalBatchNorm
+from workloads.with_torch.recurrent import fused_recurrent
+from workloads.with_torch.training import Losses, Networks, optimizer_of
+
+
+class TorchDdpTrainer:
+    """gloo between CPUs, nccl between GPUs, tpu_dist between TPU chips; one replica has no process group.
+
+    Run on CPUs; the path of GPUs follows the documentation and has not been run, nor has that of TPUs, which
+    follows the source of torch_tpu 0.2. There, operations outside `compile` are compiled too and not counted.
+    """
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
+        """Rendezvous, model in channels_last, and this rank's equal share of each batch."""
+        self.prepare(workload, job)
+        self.feed(batches, batches.share_of(job.rank, job.world_size))
+
+    def prepare(self, workload: WorkloadSpec, job: WorkerJob) -> None:
+        """All of `setup` that asks for no batch."""
+        listener = listen(job)
+        if job.trial.trainer_options.get("heap") == "kept":
+            keep_freed_memory()
+        precision = PRECISIONS[job.precision]
+        torch.set_num_threads(job.threads)
+        torch.manual_seed(job.trial.seed)
+        self._job = job
+        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
+        self._workload = workload
+        self._device = device_of(job)
+        set_float32_rounding(precision, self._device)
+        self._networks = Networks(workload, job.trial.seed)
+        self._networks.to(self._device)
+        self._first_product = FirstProduct(self._networks)
+        join(job, device=self._device, listener=listener)
+        self._autocast = autocast_of(precision, self._device)
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
+
+    def feed(self, batches: Batches, share: range) -> None:
+        """Train on this share of each batch from here on, while the other ranks train on the rest."""
+        self._batches, self._share = batches, share
+        # The ranks' gradients are averaged, as if the share of each were the mean one.
+        weight = len(share) * self._job.world_size / batches.global_batch_size
+        self._weight = torch.tensor(weight, device=self._device)
+        for module in self._networks.modules():
+            if isinstance(module, GlobalBatchNorm):
+                module.share_weight = weight
+        self._staged = [self._batch(i) for i in range(num_staged(batches, self._job))]
+
+    def begin(self, phase: Phase) -> None:
+        """Free the weights that the phase trains, and let the ranks sum their gradients."""
+        trained = self._networks.train_in(phase)
+        losses = Losses(self._networks, phase)
+        if self._is_compiled:
+            losses.compile(dynamic=False)
+        # Moving statistics are of the global batch already, and the same on every rank.
+        is_alone = self._job.world_size == 1
+        self._replica = losses if is_alone else DistributedDataParallel(losses, broadcast_buffers=False)
+        self._optimizers = [
+            optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()
+        ]
+
+    def rebalance(self) -> None:
+        """Each replica keeps its share."""
+
+    def step(self, index: int) -> None:
+        """Forward, backward with the gradients' mean over all samples of all ranks, update."""
+        batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
+        with self._autocast:
+            losses = self._replica(batch)
+        for optimizer in self._optimizers:
+            optimizer.zero_grad()
+        torch.autograd.backward(self._scaler.scale([*losses.values()]), [self._weight] * len(losses))
+        for optimizer in self._optimizers:
+            self._scaler.step(optimizer)
+        self._scaler.update()
+        self._losses = {name: loss.detach() for name, loss in losses.items()}
+        self.samples += len(batch["x"])
+
+    def synchronize(self) -> None:
+        """Wait for the accelerator; a CPU has always finished."""
+        if self._device.type != "cpu":
+            torch.accelerator.synchronize()
+
+    def losses(self) -> Mapping[str, float]:
+        """Mean over the ranks of their shares' mean losses, by the sizes of the shares."""
+        losses = self._weight * torch.stack(list(self._losses.values()))
+        if self._job.world_size > 1:
+            dist.all_reduce(losses)
+        return dict(zip(self._losses, (losses / self._job.world_size).tolist(), strict=True))
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """DistributedDataParallel's own switch; that of the next block is another one."""
+        return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
+
+    def compile_count(self) -> int | None:
+        """Graphs that torch.compile has made, where it is asked for."""
+        if not self._is_compiled:
+            return None
+        return int(counters["stats"]["unique_graphs"])
+
+    def evaluate(self, limit: int | None) -> Mapping[str, float]:
+        """Each rank computes all of it, with weights that are the same on every rank."""
+        chunk = self._batches.global_batch_size // self._job.world_size
+        return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
+
+    def device_facts(self) -> DeviceFacts:
+        """Where the last losses lie, and in which dtype the first product of a step was."""
+        device = next(iter(self._losses.values())).device
+        return facts_of(device, str(self._first_product.dtype), fused_recurrent=self._fused_recurrent())
+
+    def product_of(self, size: int) -> Callable[[], Tensor]:
+        """In the dtype that autocast gives to products."""
+        return product_of(size, PRECISIONS[self._job.precision], self._device)
+
+    def state(self) -> Mapping[str, Any]:
+        """Parameters by canonical name."""
+        return self._networks.state()
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """Every rank has drawn as often as the others, so that the state of its draws is theirs."""
+        draws = {f"draws.{name}": state.numpy() for name, state in drawing_states(self._device).items()}
+        scaler = {f"scaler.{name}": np.array(value) for name, value in self._scaler.state_dict().items()}
+        return arrays_of(self._networks, self._optimizers) | draws | scaler
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """In place, for the replica and its reducer hold these very parameters."""
+        put_back(arrays, self._networks, self._optimizers)
+        set_drawing_states(under("draws.", arrays), self._device)
+        scaler = self._scaler.state_dict()
+        self._scaler.load_state_dict({name: arrays[f"scaler.{name}"].item() for name in scaler})
+
+    def close(self) -> None:
+        """Leave the process group, if there is one; what holds it lives until the process ends."""
+        leave(self)
+
+    def _fused_recurrent(self) -> bool | None:
+        with self._autocast:
+            return fused_recurrent(self._networks)
+
+    def _predict(self, samples: Any) -> Outputs:
+        network = self._networks[self._workload.quality.network].eval()
+        with torch.inference_mode(), self._autocast:
+            outputs: Tensor = network(torch.from_numpy(samples).to(self._device))
+        network.train()
+        return outputs.cpu().numpy()
+
+    def _batch(self, index: int) -> dict[str, Tensor]:
+        """This rank's part of batch `index`, on its device."""
+        part = self._batches.part(index, self._share)
+        return {name: array.to(self._device) for name, array in tensors_of(part).items()}

@@ -1,0 +1,158 @@
+"""Data parallelism over ranks of different speed, each with a share of the batch in proportion to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from orchestrator.core.result import DeviceFacts
+from orchestrator.core.work_share import BatchShare
+from orchestrator.train.measurement.calibration import mean_seconds_of
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.kernel_split.shares import shares_of
+from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
+from orchestrator.train.trainers.torch_process import tensors_of
+from workloads.data.batches import Batches
+from workloads.spec import WorkloadSpec
+from workloads.with_torch.batch_norm import GlobalBatchNorm
+from workloads.with_torch.training import Losses, Networks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What a rank's probe of a training took.
+
+    Attributes:
+        samples: that went forward and backward in one take.
+        seconds: of one take, the mean of many.
+    """
+
+    samples: int
+    seconds: float
+
+
+def probe_of(
+    workload: WorkloadSpec,
+    batch: Mapping[str, Tensor],
+    *,
+    autocast: torch.autocast,
+    meet: Callable[[], object],
+    synchronize: Callable[[], None],
+) -> Probe:
+    """Go forward and backward in the last phase, the one that is timed, again and again.
+
+    Networks of its own are used, and what is drawn on the way is put back: a training that follows is what it
+    would have been.
+
+    Args:
+        meet: waits for the other ranks.
+    """
+    device = batch["x"].device
+    devices = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(devices, device_type=device.type):
+        losses = _losses_of(workload, device)
+
+        def take() -> None:
+            losses.zero_grad()
+            with autocast:
+                found = losses(batch)
+            torch.autograd.backward([*found.values()])
+
+        meet()
+        return Probe(samples=len(batch["x"]), seconds=mean_seconds_of(take, synchronize))
+
+
+def _losses_of(workload: WorkloadSpec, device: torch.device) -> Losses:
+    """Of networks that wait for no other rank."""
+    networks = Networks(workload, 0)
+    networks.to(device)
+    for module in networks.modules():
+        if isinstance(module, GlobalBatchNorm):
+            module.has_whole_batch = True
+    networks.train_in(workload.phases[-1])
+    return Losses(networks, workload.phases[-1])
+
+
+def batch_shares_of(samples: int, speeds: Sequence[float]) -> tuple[range, ...]:
+    """Deal a batch out in proportion to speed by the largest remainder, one sample at least to each rank.
+
+    Raises:
+        ValueError: there are fewer samples than ranks.
+    """
+    if samples < len(speeds):
+        raise ValueError(f"global_batch_size={samples} is below {len(speeds)} workers; each needs a sample")
+    sizes = list(shares_of(samples, speeds))
+    for rank, size in enumerate(sizes):
+        if not size:
+            sizes[sizes.index(max(sizes))] -= 1
+            sizes[rank] = 1
+    return tuple(range(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True))
+
+
+_SAMPLES = "samples"
+
+
+class UnequalDdpTrainer(TorchDdpTrainer):
+    """`torch_ddp` with shares from a calibration in its set-up. Run on CPUs; never on GPUs.
+
+    A checkpoint is of no shares: whoever goes on from it calibrates anew.
+    """
+
+    def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
+        """Rendezvous, model, calibration, and this rank's share of each batch by it, or an even one."""
+        self.prepare(workload, job)
+        self._probe = self._calibrated(workload, batches)
+        speeds = self._of_all_ranks(1 / self._probe.seconds)
+        if job.trial.trainer_options.get("shares") == "even":
+            speeds = [1.0] * job.world_size
+        share = batch_shares_of(batches.global_batch_size, speeds)[job.rank]
+        batches.restart(share)
+        self.feed(batches, share)
+
+    def device_facts(self) -> DeviceFacts:
+        """And the share, with what it stands on."""
+        share = BatchShare(
+            samples=len(self._share),
+            of_samples=self._batches.global_batch_size,
+            probe_samples=self._probe.samples,
+            probe_seconds=self._probe.seconds,
+        )
+        return replace(super().device_facts(), batch_share=share)
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """Ranks draw as much as their shares need: all go on from what the first one draws from.
+
+        The samples of each rank are in it, for they cannot be told from the steps.
+        """
+        return {**super().checkpoint(), _SAMPLES: np.array(self._of_all_ranks(self.samples))}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Likewise, whatever the shares were."""
+        super().restore(arrays)
+        self.samples = int(arrays[_SAMPLES][self._job.rank])
+
+    def _calibrated(self, workload: WorkloadSpec, batches: Batches) -> Probe:
+        """Each rank with as many samples as an even share has, held out from training."""
+        samples = tensors_of(batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size)))
+        batch = {name: each.to(self._device) for name, each in samples.items()}
+        return probe_of(
+            workload,
+            batch,
+            autocast=self._autocast,
+            meet=lambda: self._of_all_ranks(0),
+            synchronize=self.synchronize,
+        )
+
+    def _of_all_ranks(self, number: float) -> list[float]:
+        """[rank]."""
+        own = torch.tensor([number], dtype=torch.float64, device=self._device)
+        found = [own] * self._job.world_size
+        if self._job.world_size > 1:
+            found = [torch.empty_like(own) for _ in found]
+            dist.all_gather(found, own)
+        return torch.cat(found).tolist()

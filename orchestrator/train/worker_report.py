@@ -1,0 +1,153 @@
+"""What each worker of a trial reports, and the one result that they make together."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.core.peaks import Calibration
+from orchestrator.core.result import DeviceFacts, TrainResult
+from orchestrator.core.target import Pursuit
+from orchestrator.train.measurement.calibration import PRODUCT_SIZE
+from orchestrator.train.measurement.loop import LoopTimes
+from orchestrator.train.trainer import EnergyCounter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerReport:
+    """One rank's raw measurements and facts.
+
+    Attributes:
+        versions: of its packages, and its telling variables.
+        checkpoint_notes: which checkpoints were refused, and why.
+        counters: of energy, that it was to read.
+    """
+
+    setup_seconds: float
+    times: LoopTimes
+    steps_per_block: int
+    samples: int
+    train_samples: int
+    quality: Mapping[str, float]
+    held_out_samples: int | None
+    evaluation_seconds: float
+    flops_per_step: float
+    bytes_per_step: float
+    data_wait_seconds: float
+    pipeline_samples_per_second: float | None
+    peak_host_bytes: int
+    exchange_seconds: tuple[tuple[float, float], ...]
+    product_seconds: tuple[float, ...]
+    unmoved: tuple[str, ...]
+    device: DeviceFacts
+    versions: Mapping[str, str]
+    checkpoint_notes: tuple[str, ...] = ()
+    counters: tuple[EnergyCounter, ...] = ()
+
+
+def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> TrainResult:
+    """Merge the reports of all ranks: samples add up, of times the slowest counts, the rest they share."""
+    first = reports[0]
+    times = [report.times for report in reports]
+    return TrainResult(
+        launch_seconds=launch_seconds,
+        setup_seconds=max(report.setup_seconds for report in reports),
+        first_step_seconds=max(each.first_step_seconds for each in times),
+        warmup_steps=first.times.warmup_steps,
+        warmup_seconds=max(each.warmup_seconds for each in times),
+        steps_per_block=first.steps_per_block,
+        block_seconds=tuple(each.block_seconds for each in times),
+        reading_seconds=tuple(each.reading_seconds for each in times),
+        stopped_because=first.times.stopped_because,
+        compile_counts=_most_compiled([each.compile_counts for each in times]),
+        steps=first.times.steps,
+        samples=sum(report.samples for report in reports),
+        train_samples=first.train_samples,
+        training_seconds=max(each.training_seconds for each in times),
+        phase_seconds=_slowest([each.phase_seconds for each in times]),
+        losses=first.times.losses,
+        network_losses=first.times.network_losses,
+        quality=first.quality,
+        held_out_samples=first.held_out_samples,
+        evaluation_seconds=max(report.evaluation_seconds for report in reports),
+        flops_per_step=first.flops_per_step,
+        bytes_per_step=first.bytes_per_step,
+        data_wait_seconds=max(report.data_wait_seconds for report in reports),
+        pipeline_samples_per_second=_sum_of([report.pipeline_samples_per_second for report in reports]),
+        cpu_seconds=tuple(each.cpu_seconds for each in times),
+        load_average=first.times.load_average,
+        peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
+        energy_joules=_joules_of(reports),
+        exchange_seconds=_exchange_of(reports),
+        unmoved=tuple(sorted({name for report in _telling_of_weights(reports) for name in report.unmoved})),
+        devices=tuple(report.device for report in reports),
+        calibration=_calibration_of(reports),
+        pursuit=_slowest_pursuit([each.pursuit for each in times]),
+        resumed_from_step=first.times.resumed_from_step,
+        resumed_seconds=first.times.resumed_seconds,
+        checkpoint_seconds=max(each.checkpoint_seconds for each in times),
+        checkpoint_notes=first.checkpoint_notes,
+    )
+
+
+def _telling_of_weights(reports: Sequence[WorkerReport]) -> Iterator[WorkerReport]:
+    """All but a rank that holds a single kernel, which may never learn. The first one has every weight."""
+    first, *others = reports
+    yield first
+    for each in others:
+        shares = each.device.kernel_shares
+        if not shares or sum(share.kernels for share in shares) > 1:
+            yield each
+
+
+def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:
+    """Counter -> the sum over all that were to read it; absent where one of them has none."""
+    readers: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    for report in reports:
+        for counter in report.counters:
+            readers[counter].append(report.times.energy_joules)
+    return {
+        counter: sum(each[counter] for each in read)
+        for counter, read in readers.items()
+        if all(counter in each for each in read)
+    }
+
+
+def _exchange_of(reports: Sequence[WorkerReport]) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """[rank][pair], or nothing where nothing was left out."""
+    return tuple(report.exchange_seconds for report in reports) if reports[0].exchange_seconds else ()
+
+
+def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
+    if not reports[0].product_seconds:
+        return None
+    return Calibration(size=PRODUCT_SIZE, seconds=tuple(report.product_seconds for report in reports))
+
+
+def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """The counts of the rank that compiled most while it was timed."""
+    known = [each for each in counts if each is not None]
+    return max(known, key=lambda each: each[1] - each[0]) if known else None
+
+
+def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: max(each[name] for each in seconds) for name in seconds[0]}
+
+
+def _slowest_pursuit(pursuits: Sequence[Pursuit | None]) -> Pursuit | None:
+    """Rank 0's qualities, which decided, with the times of the slowest rank."""
+    known = [each for each in pursuits if each is not None]
+    if not known:
+        return None
+    return replace(
+        known[0],
+        curve=tuple(
+            replace(ranks[0], training_seconds=max(each.training_seconds for each in ranks))
+            for ranks in zip(*(each.curve for each in known), strict=False)  # `agreement` compares lengths
+        ),
+        evaluation_seconds=max(each.evaluation_seconds for each in known),
+    )
+
+
+def _sum_of(rates: Sequence[float | None]) -> float | None:
+    known = [each for each in rates if each is not None]
+    return sum(known) if known else None
