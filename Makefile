@@ -44,7 +44,7 @@ smoke: $(ENVIRONMENTS)
 	$(VENV)/bin/python -m orchestrator +sweep=smoke
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
-TESTS := tests/learning tests/integration tests/contract tests/equivalence tests/commands tests/data tests/golden tests/prediction
+TESTS := tests/integration tests/contract tests/equivalence tests/cli tests/data tests/golden tests/prediction
 
 # The files are taken in this order, the longest first. A third process makes it no faster on two cores.
 test: $(ENVIRONMENTS) check
@@ -70,7 +70,7 @@ fuzz: $(VENV)/.installed
 
 # Strike a sweep at every step of its way, type the command again, and count what that cost; about a quarter of an hour.
 chaos: $(VENV)/.installed
-	$(VENV)/bin/python tests/chaos.py
+	$(VENV)/bin/python tools/chaos.py
 
 check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff format --check .
@@ -81,7 +81,7 @@ check: $(VENV)/.installed audit
 
 # Known vulnerabilities of the pinned versions, where a server of advisories can be asked.
 audit: $(VENV)/.installed
-	$(VENV)/bin/python tests/audit.py $(PINNED)
+	$(VENV)/bin/python tools/audit.py $(PINNED)
 
 # Write down the versions that are installed, of any build. Run the tests, then commit.
 constraints: $(VENV)/.installed
@@ -94,4 +94,4 @@ fix: $(VENV)/.installed
 
 # Run docs/notebook.ipynb, and keep what its cells show.
 notebook: $(ENVIRONMENTS)
-	$(VENV)/bin/python tests/notebook.py
+	$(VENV)/bin/python tools/run_notebook.py

@@ -1,4 +1,4 @@
-"""Puts the shared builders and the benchmarks on the path of every test; none has a time limit of its own.
+"""Put the helpers of the tests, the benchmarks and the tools on the import path; set up every test process.
 
 Test processes that run side by side have a core each. What was collected stays until the end, so the garbage
 collector does not look through it: a tenth of the unit tests' time.
@@ -12,7 +12,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmarks")]
+REPOSITORY = Path(__file__).parents[1]
+SUPPORT = (folder for folder in sorted((REPOSITORY / "tests/support").iterdir()) if folder.is_dir())
+sys.path[:0] = [str(folder) for folder in (*SUPPORT, REPOSITORY / "benchmarks", REPOSITORY / "tools")]
 
 hypothesis.settings.register_profile("any_host", deadline=None)
 hypothesis.settings.load_profile("any_host")

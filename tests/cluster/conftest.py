@@ -2,8 +2,8 @@
 
 import pytest
 from cluster_runs import POOL
-from own_cache import cache
-from processes import Family, family
+from process_tracking import Family, family
+from session_cache import cache
 from static_cluster import static_cluster
 
 __all__ = ["cache"]

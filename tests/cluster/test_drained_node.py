@@ -7,7 +7,7 @@ import psutil
 import pytest
 from cluster_runs import long_trial, run, told_of
 from noop_trials import Unwatched
-from processes import Family, heeds_sigterm
+from process_tracking import Family, heeds_sigterm
 from static_cluster import node_id_of, raylet_above
 
 from orchestrator.core.placement import Attempt

@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 import pytest
-from processes import Family
-from shell import ask, records_in, start
+from cli_process import ask, records_in, start
+from process_tracking import Family
 
 pytest.importorskip("ray", reason="Ray is not installed")
 

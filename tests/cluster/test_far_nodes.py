@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster_runs import POOL, one_process, run, told_of, two_workers
-from far_nodes import far_nodes, missing
+from namespaced_nodes import far_nodes, missing
 from noop_trials import Unwatched
-from own_workloads import SPEC, write
-from processes import family
+from process_tracking import family
 from trainer_runs import python_of
+from user_workload import SPEC, write
 
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines

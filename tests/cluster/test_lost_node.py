@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 from cluster_runs import LONG, Striker, long_trial, run, told_of
-from processes import Family
+from process_tracking import Family
 from static_cluster import raylet_above
 
 from orchestrator.core.settings import Checkpointing

@@ -7,7 +7,7 @@ import psutil
 import pytest
 from cluster_runs import LONG, Striker, run, told_of, two_workers
 from noop_trials import Unwatched
-from processes import Family
+from process_tracking import Family
 from static_cluster import node_id_of, raylet_above
 from trainer_runs import python_of
 

@@ -1,9 +1,9 @@
 """A trial over pools whose machines are not alike, on nodes of a real cluster."""
 
 import pytest
+from cluster_builders import FAST, SLOW, inventory, pool
 from cluster_runs import run, told_of
-from cluster_values import FAST, SLOW, inventory, pool
-from plan_values import environment, planned, point, splitting
+from plan_builders import environment, planned, point, splitting
 from static_cluster import static_cluster
 from trainer_runs import python_of
 from trials import Unwatched

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from repository import ROOT
 from web_server import Site, serving
 
 from workloads.data.batches import load
@@ -17,7 +18,6 @@ from workloads.data.need import DataNeed
 from workloads.data.published import Means
 from workloads.data.sources import DataRef, default_cache, prepare, resolve
 
-ROOT = Path(__file__).parents[2]
 SECONDS_OF_A_CHILD = 60
 
 

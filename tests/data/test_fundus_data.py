@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from photographs import aptos_folder
+from photo_files import aptos_folder
 from PIL import Image
 
 from workloads.data import fundus

@@ -7,7 +7,7 @@ from threading import Event
 import numpy as np
 import numpy.typing as npt
 import pytest
-from photographs import aptos_folder
+from photo_files import aptos_folder
 
 from workloads.data.batches import Batches, load
 from workloads.data.fundus import FUNDUS

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from photographs import aptos_folder, photograph
+from photo_files import aptos_folder, photograph
 from PIL import Image
 
 from workloads.data.augment import augmented

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from dealt_runs import DROPS, IN_FLOAT64, PHASES, SHARES, STEPS_IN_FLOAT64, TRAININGS, outcomes
 from trainer_runs import BATCH, STEPS
+from uneven_batch_runs import DROPS, IN_FLOAT64, PHASES, SHARES, STEPS_IN_FLOAT64, TRAININGS, outcomes
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts

@@ -6,11 +6,11 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from repository import CHILD_PYTHONPATH, ROOT
 from trainer_runs import COMPILED_SOON, python_of
 
 from workloads.flops import forward_flops
@@ -31,7 +31,6 @@ from workloads.with_torch import network as torch_network  # noqa: E402 (likewis
 from workloads.with_torch import recurrent as torch_recurrent  # noqa: E402 (likewise)
 from workloads.with_torch.training import Losses, Networks, optimizer_of  # noqa: E402 (likewise)
 
-ROOT = Path(__file__).parents[2]
 BATCH = 6
 VOCABULARY = 20
 STEPS = 9
@@ -244,8 +243,8 @@ def on_xla(*arguments: str) -> dict[str, Any]:
     if not python.exists():
         pytest.skip(f"{python} is absent; get it with: make xla")
     said = subprocess.run(
-        [python, ROOT / "tests/recurrent_on_xla.py", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **COMPILED_SOON},
+        [python, ROOT / "tests/support/runs/recurrent_on_xla.py", *arguments],
+        env={**os.environ, "PYTHONPATH": CHILD_PYTHONPATH, **COMPILED_SOON},
         check=True,
         timeout=120,
         stdout=subprocess.PIPE,

@@ -15,7 +15,7 @@ from workloads.spec import Phase, Sgd, WorkloadSpec
 torch = pytest.importorskip("torch")
 pytest.importorskip("tensorflow")
 
-from twins import (  # noqa: E402 (skipped above where a framework is missing)
+from framework_parity import (  # noqa: E402 (skipped above where a framework is missing)
     BATCH,
     NAMES,
     Twins,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
-from nasty import tried
+from hostile_values import tried
 
 _MOST_BYTES = 2**32
 

@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 
 import yaml
+from hostile_values import damaged, many, mutated, outcome, plain, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
-from launcher_files import catalogue, rendered
-from nasty import damaged, many, mutated, outcome, plain, texts
+from launcher_file_builders import catalogue, rendered
 
 from orchestrator.commands.cluster import _findings
 from orchestrator.config.cluster import price_list_of

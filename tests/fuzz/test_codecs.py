@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from builders import record
+from hostile_values import damaged, is_one_line, many, mutated, outcome, plain, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nasty import damaged, is_one_line, many, mutated, outcome, plain, texts
-from report_cases import plan_of, tpu_vs_gpu
+from report_builders import plan_of, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.metrics.definitions import metrics_of

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from hostile_values import damaged, many, outcome, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nasty import damaged, many, outcome, texts
 from PIL import Image
 
 from workloads.data import cifar10, fundus_folder, imdb, mnist, movie_sentences

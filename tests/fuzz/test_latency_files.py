@@ -6,10 +6,10 @@ import io
 from pathlib import Path
 from typing import Any
 
+from hostile_values import damaged, many, outcome, scalars, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
-from latency_values import published_frame, schema_frame
-from nasty import damaged, many, outcome, scalars, texts
+from latency_builders import published_frame, schema_frame
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.read import read_latencies

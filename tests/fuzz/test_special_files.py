@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from cli_process import NOOP, Answer, ask
 from commands_fuzzed import BASE, planned
-from nasty import is_one_line, within
-from own_cache import cache  # noqa: F401  a fixture
-from shell import NOOP, Answer, ask
+from hostile_values import is_one_line, within
+from session_cache import cache  # noqa: F401  a fixture
 
 from orchestrator.cli import WRONG_REQUEST
 from orchestrator.commands.cluster import text_of

@@ -1,17 +1,17 @@
 """Bad config files of a working directory, through the whole command."""
 
 import json
-from pathlib import Path
 
 import pytest
 import yaml
 from commands_fuzzed import BASE, planned
+from hostile_values import damaged, many, mutated, texts
 from hypothesis import given
 from hypothesis import strategies as st
-from nasty import damaged, many, mutated, texts
-from own_cache import cache  # noqa: F401  a fixture
+from repository import ROOT
+from session_cache import cache  # noqa: F401  a fixture
 
-SHIPPED = Path(__file__).parents[2] / "conf"
+SHIPPED = ROOT / "conf"
 WORDS = {
     "sweep/nasty": ("+sweep=nasty",),
     "device/cpu": (),

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from commands_fuzzed import BASE, planned
+from hostile_values import many, scalars, texts
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from nasty import many, scalars, texts
-from own_cache import cache  # noqa: F401  a fixture
+from session_cache import cache  # noqa: F401  a fixture
 
 KEYS = (
     *("steps", "seed", "num_workers", "num_hosts", "global_batch_size", "outputs", "data_folder"),

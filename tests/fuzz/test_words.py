@@ -1,8 +1,8 @@
 """Bad words of a command line, before any config file is read."""
 
+from hostile_values import TEXTS, many, outcome, scalars, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nasty import TEXTS, many, outcome, scalars, texts
 
 from orchestrator.cli import parse
 from orchestrator.config.overrides import read

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from hostile_values import damaged, many, outcome, plain, texts
 from hypothesis import given
 from hypothesis import strategies as st
-from nasty import damaged, many, outcome, plain, texts
-from own_workloads import SPEC, searched
+from user_workload import SPEC, searched
 
 from workloads.plain import of_plain, to_plain
 from workloads.registry import options_here, origin_of, workload, workload_names

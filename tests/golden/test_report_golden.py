@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from report_cases import tpu_vs_gpu
+from report_builders import tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report.page import plotly, render

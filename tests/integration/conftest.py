@@ -1,5 +1,5 @@
 """Commands of these tests keep prepared data in a cache of their own."""
 
-from own_cache import cache
+from session_cache import cache
 
 __all__ = ["cache"]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from local_server import served
+from repository import ROOT
 
-_AUDIT = Path(__file__).parents[1] / "audit.py"
+_AUDIT = ROOT / "tools/audit.py"
 
 
 class _Advisories(BaseHTTPRequestHandler):

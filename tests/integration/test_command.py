@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from shell import NOOP, ask, command, environment, records_in, start, wait_for_stage
+from cli_process import NOOP, ask, command, environment, records_in, start, wait_for_stage
 
 
 def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> None:

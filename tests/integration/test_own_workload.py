@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_workloads import SPEC, write
-from shell import REPOSITORY, ask, records_in
+from cli_process import ask, records_in
+from repository import ROOT
+from user_workload import SPEC, write
 
-PAGE = (REPOSITORY / "docs/own_workload.md").read_text()
-EXAMPLES = REPOSITORY / "docs/examples"
+PAGE = (ROOT / "docs/own_workload.md").read_text()
+EXAMPLES = ROOT / "docs/examples"
 GRID = """
 defaults: [schema, _self_]
 name: own
@@ -45,7 +46,7 @@ def test_its_commands_are_understood(tmp_path: Path) -> None:
 
 def test_both_frameworks_compute_the_same() -> None:
     parity = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES]
-    done = subprocess.run(parity, cwd=REPOSITORY, capture_output=True, text=True)
+    done = subprocess.run(parity, cwd=ROOT, capture_output=True, text=True)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shell import NOOP, ask, records_in
+from cli_process import NOOP, ask, records_in
 
 
 def said(*words: str, cwd: Path) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_process import Answer, ask, records_in, start
 from mlflow import MlflowClient
 from mlflow.entities import Run
-from processes import family
-from shell import Answer, ask, records_in, start
+from process_tracking import family
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"  # mlflow 3.17

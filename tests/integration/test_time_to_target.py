@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shell import ask, records_in
+from cli_process import ask, records_in
 
 EVERY, LIMIT = 20, 104
 TWO = "{trainer: %s, precision: fp32, num_workers: 2}"

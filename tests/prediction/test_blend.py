@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from latency_values import FAST, SLOW, both_ways, known_pair
+from latency_builders import FAST, SLOW, both_ways, known_pair
 
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.estimate import Refusal

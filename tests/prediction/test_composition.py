@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from latency_values import SPEED_UPS, known_pair
+from latency_builders import SPEED_UPS, known_pair
 
 from orchestrator.predict.profile_transfer.ensemble import fit_composition
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of, class_seconds, features_of

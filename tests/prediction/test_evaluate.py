@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from latency_values import FAST, SLOW, both_ways
-from shell import REPOSITORY
+from latency_builders import FAST, SLOW, both_ways
+from repository import ROOT
 
 from orchestrator.cli import main
 from orchestrator.predict.evaluation.evaluate import evaluate
@@ -101,7 +101,7 @@ def test_the_answer_for_programs_is_json_alone_and_needs_no_ray_and_no_framework
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, "predict", "evaluate", f"data={folder}", "--json"],
-        cwd=REPOSITORY,
+        cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from latency_values import FAST, SLOW
+from latency_builders import FAST, SLOW
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError

@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from latency_values import FAST, SLOW, both_ways, published_frame, schema_frame
+from latency_builders import FAST, SLOW, both_ways, published_frame, schema_frame
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.read import read_latencies

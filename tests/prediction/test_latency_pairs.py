@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from latency_values import FAST, SLOW, both_ways, known_pair, schema_frame
+from latency_builders import FAST, SLOW, both_ways, known_pair, schema_frame
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.evaluation.held_out import BY_FAMILY, BY_MODEL, folds_of, held_out_predictions

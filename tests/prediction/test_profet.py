@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from latency_values import SLOW, both_ways, known_pair
+from latency_builders import SLOW, both_ways, known_pair
 
 from orchestrator.predict.profile_transfer.pairs import Profiles
 from orchestrator.predict.profile_transfer.profet import clusters_of, edit_distance, fit_profet, seen_ops

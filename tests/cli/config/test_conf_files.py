@@ -1,0 +1,107 @@
+"""Every file in `conf/` is composed and converted."""
+
+from functools import cache
+
+import pytest
+from repository import ROOT
+
+from orchestrator.config.composer import Composer
+from orchestrator.config.loader import load
+from orchestrator.config.points import device_of, named_of
+from orchestrator.config.schema import POINT_GROUPS, SETTINGS_GROUPS
+from orchestrator.config.values import defaults_of, plain_of
+from orchestrator.train.environment import tpu_name
+from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.registry import trainers
+from workloads.registry import workload
+
+CONF = ROOT / "conf"
+OPTIONS = {
+    group: sorted(each.stem for each in (CONF / group).glob("*.yaml"))
+    for group in (*POINT_GROUPS, *SETTINGS_GROUPS)
+}
+SWEEPS = sorted(each.stem for each in (CONF / "sweep").glob("*.yaml"))
+PAIRS = [(group, option) for group, options in OPTIONS.items() for option in options]
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    return Composer(CONF.parent).nodes(OPTIONS)
+
+
+def test_every_folder_of_conf_is_a_group():
+    assert {each.name for each in CONF.iterdir() if each.is_dir()} == {*OPTIONS, "sweep", "pools"}
+
+
+@pytest.mark.parametrize(("group", "option"), PAIRS)
+def test_a_file_is_complete_and_named_like_what_it_is(nodes, group, option):
+    plain = plain_of(nodes[group, option], group=group)
+    assert plain.get("name", option) == option
+
+
+@pytest.mark.parametrize("option", OPTIONS["device"])
+def test_a_device_file_gives_a_device_with_its_source(nodes, option):
+    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
+    assert found.source
+    assert bool(found.driver_names) == (found.kind != "cpu")
+    assert bool(found.slice_type) == (found.kind == "tpu")
+    assert all(1e10 < each < 1e17 for each in found.peak_flops_per_second.values())
+    assert (found.tdp_watts is None) == (found.kind != "gpu")
+    assert found.kind == "cpu" or 1e11 < found.memory_bytes_per_second < 1e14
+    assert found.cpus.keys() == found.instances.keys()
+    assert (found.ray_type is None) == (found.kind == "cpu")
+    assert (found.runtime is None) == (found.kind != "tpu")
+
+
+@pytest.mark.parametrize(
+    ("option", "chips", "replicas", "bf16"),
+    [
+        ("t4", 1, 1, None),
+        ("h200", 1, 1, 989.4e12),
+        ("tpu_v3_8", 4, 8, 492e12),
+        ("tpu_v4_8", 4, 4, 1100e12),
+        ("tpu_v5e_8", 8, 8, 1576e12),
+    ],
+)
+def test_replicas_are_cores_on_old_tpus_and_chips_elsewhere(nodes, option, chips, replicas, bf16):
+    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
+    assert (found.chips, found.replicas, found.peak_flops_per_second.get("bf16")) == (chips, replicas, bf16)
+
+
+@pytest.mark.parametrize("option", [each for each in OPTIONS["device"] if each.startswith("tpu")])
+def test_the_number_in_a_slices_type_counts_its_chips_or_two_cores_of_each(nodes, option):
+    found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
+    generation, _, number = found.slice_type.partition("-")
+    cores = 1 if generation in ("v5litepod", "v6e") else 2
+    assert int(number) == found.chips * cores
+    assert tpu_name(found.slice_type) in found.driver_names
+
+
+def test_every_trainer_and_every_precision_has_a_file():
+    assert set(OPTIONS["trainer"]) == set(trainers())
+    assert set(OPTIONS["precision"]) == set(PRECISIONS)
+
+
+@pytest.mark.parametrize("option", OPTIONS["workload"])
+def test_a_workload_file_gives_a_workload(nodes, option):
+    config = nodes["workload", option]
+    named = named_of(plain_of(config, group="workload"), defaults=defaults_of(config))
+    assert workload(named.name, named.options).name == named.name
+
+
+@cache
+def loaded(sweep):
+    return load([f"+sweep={sweep}"], working_directory=CONF.parent).sweep
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_a_sweep_is_loaded_under_its_own_name(sweep):
+    found = loaded(sweep)
+    assert found.name == sweep
+    assert len({each.name for each in found.points}) == len(found.points)
+
+
+def test_the_question_itself_is_asked_of_five_devices_three_trainers_and_three_precisions():
+    found = loaded("tpu_vs_gpu")
+    assert len(found.points) == 5 * 3 * 3
+    assert {each.device.name for each in found.points} == {"cpu", "t4", "v100", "tpu_v3_8", "tpu_v5e_8"}

@@ -1,0 +1,110 @@
+"""What a terminal is shown of an error: a short line, and a file with all of it; nothing that it obeys."""
+
+import io
+import logging
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+from builders import placement, record, trial_spec
+from commands_fuzzed import BASE
+from rich.console import Console
+from session_cache import cache  # noqa: F401  a fixture
+
+from orchestrator import cli
+from orchestrator.analysis.table import Column, Table
+from orchestrator.cli import WRONG_REQUEST, main
+from orchestrator.core.placement import Attempt
+from orchestrator.core.result import Failure
+from orchestrator.terminal.live_view import watching
+from orchestrator.terminal.printing import print_table
+
+ESCAPE = "\x1b[2J\x9b1m\x07"
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in one folder, and have temporary files in another."""
+    folder = tmp_path / "temporary"
+    here = tmp_path / "here"
+    folder.mkdir()
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def complaint_of(word: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["plan", *BASE, word]) == WRONG_REQUEST
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_long_error_is_a_short_line_and_a_file(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = complaint_of("workload=" + "x" * 3000 + "end", capsys)
+    found = re.fullmatch(r"error: unknown workload 'x+ … \(all of it: (.+)\)", line)
+    assert found, line
+    assert len(line) == 300
+    file = Path(found[1])
+    assert [file] == list(temporary.iterdir())
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_file_has_what_the_line_has_not(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    complaint_of(f"workload='nobody{ESCAPE}{'x' * 3000}'", capsys)
+    (file,) = temporary.iterdir()
+    text = file.read_text()
+    assert text.startswith(r"unknown workload 'nobody\x1b[2J\x9b1m\x07xxx")
+    assert "x" * 3000 + "'; known: alexnet, " in text
+    assert text.endswith(", xception\n")
+
+
+def test_a_short_error_needs_no_file(temporary: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert complaint_of("seed=x", capsys) == "error: seed='x' must be a whole number"
+    assert not list(temporary.iterdir())
+
+
+def test_an_error_is_told_where_no_file_can_be_made(
+    temporary: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary / "not" / "here"))
+    line = complaint_of("workload=" + "x" * 3000, capsys)
+    assert line.endswith(" characters)")
+    assert len(line) == 300
+
+
+def test_a_warning_reaches_the_terminal_without_what_it_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    logging.root.handlers[:] = []
+    assert main(["--version"]) == cli.DONE
+    logging.getLogger("anybody").warning("a\nb %s", ESCAPE)
+    assert capsys.readouterr().err == "WARNING: a\nb \\x1b[2J\\x9b1m\\x07\n"
+
+
+def test_a_failure_reaches_a_pipe_without_what_a_terminal_obeys() -> None:
+    line = line_of_failure(f"RuntimeError: {ESCAPE}")
+    assert r"error: RuntimeError: \x1b[2J\x9b1m\x07  [1 of 1 done" in line
+
+
+def test_a_long_failure_is_cut_and_says_where_all_of_it_is() -> None:
+    line = line_of_failure("RuntimeError: " + "x" * 1000)
+    assert re.search(r"xxx … \(all of it: outputs/smoke/records\.jsonl\)  \[1 of 1 done: 1 failed\]$", line)
+    assert len(re.sub(r"^.*?error: |  \[1 of.*", "", line)) <= 300
+
+
+def line_of_failure(message: str) -> str:
+    """What is told of a trial that fails with it, where nobody watches."""
+    console = Console(file=io.StringIO(), width=160)
+    place = placement(trial_spec())
+    with watching(console, [place], ledger="outputs/smoke/records.jsonl") as watcher:
+        watcher.started(Attempt(placement=place, number=1))
+        watcher.ended(record(placement=place, failure=Failure(kind="error", message=message)))
+    (line,) = console.file.getvalue().splitlines()
+    return str(line)
+
+
+def test_a_table_reaches_a_terminal_without_what_it_obeys() -> None:
+    console = Console(file=io.StringIO(), width=160)
+    columns = (Column(header=f"head{ESCAPE}"), Column(header="other"))
+    print_table(console, Table(title=ESCAPE, note=ESCAPE, columns=columns, rows=((ESCAPE, ESCAPE),)))
+    assert not set(console.file.getvalue()) & set(ESCAPE) - set("[2J1m")

@@ -1,0 +1,148 @@
+"""What Ray is told of this host, and which clusters trials may run on."""
+
+import os
+import re
+import secrets
+import socket
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import grpc
+import psutil
+import pytest
+from builders import placement, trial_spec
+from cluster_builders import cluster as cluster_of_pools
+from noop_trials import mission, noop
+from plan_builders import TPU, held, here
+from process_tracking import family
+from trials import Unwatched
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.placement import Part
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A running cluster of one node."""
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # Ray reads it once in a process
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as folder, family(monkeypatch):
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        running = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        try:
+            yield running
+        finally:
+            running.shutdown()
+
+
+def test_ray_counts_gpus_and_the_chips_of_slices_and_hands_out_gpus_by_their_ids(monkeypatch):
+    import ray
+
+    from orchestrator.execute.on_ray import cluster as ray_cluster
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    machine = here(cpus=2, devices={"t4": held(2), "tpu_v3_8": held(1, kind="tpu", chips=4)})
+    with ray_cluster.connected(machine, address="local"):
+        assert ray_cluster.description() == "the cluster has 2 CPU, 2 GPU, 4 TPU"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+        ids = ray.remote(num_cpus=0, num_gpus=2)(ray.get_gpu_ids)
+        assert sorted(ray.get(ids.remote())) == ["id-0", "id-1"]
+
+
+def test_a_workload_that_is_too_large_to_be_sent_is_told_in_one_line(cluster, monkeypatch):
+    from orchestrator.execute.on_ray import cluster as ray_cluster
+
+    monkeypatch.setattr("ray._private.runtime_env.packaging.GCS_STORAGE_MAX_SIZE", 1000)
+    with (
+        pytest.raises(ConfigError) as caught,
+        ray_cluster.connected(here(cpus=2), address=cluster.address, cluster=cluster_of_pools()),
+    ):
+        pytest.fail("it was sent")
+    assert re.fullmatch(
+        r"code cannot be sent to the nodes of the cluster: Package size \(\S+MiB\) exceeds the maximum size "
+        r"of 0\.00MiB; keep data out of workloads' folders",
+        str(caught.value),
+    )
+
+
+def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster, tmp_path):
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
+
+    records = []
+    executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
+    executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
+    assert [record.failure for record in records] == [None]
+    cluster.add_node(num_cpus=1)
+    with pytest.raises(ConfigError) as caught:
+        executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
+    host = socket.gethostname()
+    assert str(caught.value) == (
+        f"cluster.address={cluster.address!r} is a cluster of {host}, {host}; say which pools it has, as "
+        f"pools=gcp: without them it may be one whose only node is this host, {host}"
+    )
+    assert len(records) == 1
+
+
+def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
+    from orchestrator.execute.on_ray import cluster as ray_cluster
+
+    def told():
+        with ray_cluster.connected(here(cpus=2), address="local"):
+            return ray_cluster.description()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(told).result() == "the cluster has 2 CPU"
+
+
+def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_path):
+    from orchestrator.execute.on_ray.placement_group import _bundles_of
+
+    told = mission(tmp_path, devices={"tpu_v3_8": TPU})
+    for kind in ("tpu", "cpu"):
+        trial = placement(trial_spec(device="tpu_v3_8"), kind=kind, cpus=96, devices=1, chips=4)
+        assert _bundles_of(trial, told) == [{"CPU": 96.0, "TPU": 4.0}]
+    assert _bundles_of(noop(), told) == [{"CPU": 2.0}]
+
+
+def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path):
+    from orchestrator.execute.on_ray.placement_group import _bundles_of, asked_in_words
+
+    told = mission(tmp_path)
+    fast = Part(device="a", kind="cpu", num_processes=1, threads=8, cpus=8, devices=0, chips=0, pool="fast")
+    slow = replace(fast, device="b", cpus=2, host=1, pool="slow", kind="gpu", chips=1, devices=1)
+    both = placement(num_hosts=2, num_processes=2, pool="fast", unequal=(fast, slow))
+    assert _bundles_of(both, told) == [{"CPU": 8.0}, {"CPU": 2.0, "GPU": 1.0}]
+    assert asked_in_words(both, told) == (
+        "2 nodes at once with 8 CPU in pool fast and 2 CPU, 1 GPU in pool slow not free"
+    )
+    on_one = tuple(replace(each, host=0, pool=None) for each in (fast, slow))
+    together = replace(both, num_hosts=1, pool=None, unequal=on_one)
+    assert _bundles_of(together, told) == [{"CPU": 10.0, "GPU": 1.0}]
+    assert asked_in_words(together, told) == "10 CPU, 1 GPU not free"
+
+
+def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
+    import ray
+
+    from orchestrator.execute.on_ray import cluster as ray_cluster
+
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # nobody's setting opens it
+    with family(monkeypatch) as started, ray_cluster.connected(here(cpus=2), address="local"):
+        assert ray.get(ray.remote(lambda: "a worker too").remote()) == "a worker too"
+        listening = [
+            each.laddr.ip
+            for pid in (os.getpid(), *started.pids())
+            for each in psutil.Process(pid).net_connections(kind="inet")
+            if each.status == psutil.CONN_LISTEN
+        ]
+        assert len(listening) > 5
+        assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}
+        with (
+            grpc.insecure_channel(ray.get_runtime_context().gcs_address) as stranger,
+            pytest.raises(grpc.RpcError) as refused,
+        ):
+            stranger.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")(b"", timeout=10)
+        assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
+    assert ray_cluster.ray_constants.ENABLE_RAY_CLUSTER

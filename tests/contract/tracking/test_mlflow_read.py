@@ -1,0 +1,116 @@
+"""A report made from MLflow alone is the one made from the ledger."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from builders import record
+from cli_process import NOOP, ask
+from report_builders import plan_of, tpu_vs_gpu
+
+pytest.importorskip("mlflow", reason="MLflow is not installed")
+
+from mlflow import MlflowClient
+
+from orchestrator.core.errors import RecordError
+from orchestrator.core.objective import FASTEST
+from orchestrator.pipeline.report import write_report
+from orchestrator.record.tracking.mlflow_read import read_sweep
+from orchestrator.record.tracking.mlflow_store import MlflowStore
+
+# mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory):
+    return f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+
+
+def track(uri, sweep, records, files=()):
+    store = MlflowStore(uri)
+    store.begin(sweep)
+    store.sync((each, {}) for each in records)
+    store.finish(files)
+    assert store.missed == 0
+
+
+def texts_in(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix != ".parquet"}
+
+
+def test_a_report_from_mlflow_equals_the_one_from_the_ledger(uri, tmp_path):
+    records, plan = tpu_vs_gpu()
+    kept = write_report(tmp_path / "ledger", records, plan, FASTEST)
+    track(uri, "tpu_vs_gpu", records, kept.files)
+    found, told = read_sweep(uri, sweep="tpu_vs_gpu")
+    assert (sorted(found, key=str), told) == (sorted(records, key=str), plan)
+    write_report(tmp_path / "mlflow", found, told, FASTEST)
+    assert texts_in(tmp_path / "mlflow") == texts_in(tmp_path / "ledger")
+
+
+def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path: Path) -> None:
+    words = [
+        *(each for each in NOOP if each != "tracking=none"),
+        "trainer.fault=none,raise",
+        "sweep.repeats=2",
+    ]
+    assert ask(*words, cwd=tmp_path).code == 1
+    folder = tmp_path / "outputs/smoke"
+    ledger = ask("report", *words, cwd=tmp_path)
+    names = ("report.html", "report.md", "results.csv", "comparisons.csv", "plan.json")
+    expected = {name: (folder / name).read_bytes() for name in names}
+    shutil.rmtree(tmp_path / "outputs")
+    mlflow = ask("report", *words, "report.source=mlflow", cwd=tmp_path)
+    assert (mlflow.code, mlflow.err) == (1, "")
+    assert {name: (folder / name).read_bytes() for name in names} == expected
+    assert ledger.out.endswith(mlflow.out)  # which does not look at the data
+    assert not (folder / "records.jsonl").exists()
+
+
+def test_a_report_from_mlflow_prices_anew_when_it_is_asked_to(tmp_path: Path) -> None:
+    words = [each for each in NOOP if each != "tracking=none"]
+    assert ask(*words, cwd=tmp_path).code == 0
+    ledger = ask("report", *words, "prices.provisioning=spot", cwd=tmp_path)
+    mlflow = ask("report", *words, "prices.provisioning=spot", "report.source=mlflow", cwd=tmp_path)
+    assert "Re-priced: not the price that was kept" in " ".join(mlflow.out.split())
+    assert ledger.out.endswith(mlflow.out)
+
+
+def test_what_a_driver_left_half_written_is_no_record(uri, tmp_path):
+    kept = write_report(tmp_path, [record()], plan_of([record()]), FASTEST)
+    track(uri, "half", [record()], kept.files)
+    client = MlflowClient(uri)
+    experiment_id = client.get_experiment_by_name("half").experiment_id
+    (parent,) = client.search_runs([experiment_id], "tags.role = 'sweep'")
+    client.create_run(experiment_id, tags={"mlflow.parentRunId": parent.info.run_id})
+    assert read_sweep(uri, sweep="half") == ((record(),), plan_of([record()]))
+
+
+def test_a_sweep_of_which_no_report_was_kept_is_told(uri):
+    track(uri, "unreported", [record()])
+    with pytest.raises(RecordError, match=r"has no plan\.json of sweep 'unreported'; report it once where"):
+        read_sweep(uri, sweep="unreported")
+
+
+def test_a_sweep_that_mlflow_does_not_know_is_told(uri):
+    track(uri, "known", [record()])
+    with pytest.raises(RecordError, match=r"MLflow at sqlite:.* has no sweep 'unknown'"):
+        read_sweep(uri, sweep="unknown")
+
+
+def test_a_database_that_is_not_there_is_told_and_not_made(tmp_path):
+    with pytest.raises(RecordError, match=r"there is no MLflow database at '.*/none\.db'; give its place"):
+        read_sweep(f"sqlite:///{tmp_path}/none.db", sweep="x")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_no_database_is_told_in_one_line(tmp_path):
+    (tmp_path / "bad.db").write_text("no database" * 100)
+    with pytest.raises(
+        RecordError, match=r"MLflow at sqlite:.*bad\.db cannot be read: DatabaseError"
+    ) as told:
+        read_sweep(f"sqlite:///{tmp_path}/bad.db", sweep="x")
+    assert "\n" not in str(told.value)

@@ -1,0 +1,70 @@
+"""A driver that is killed in the middle of a trial: the same command goes on from the trial's checkpoint."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from cli_process import ask, records_in, start
+from process_tracking import Family, family
+
+WORDS = (
+    "+sweep=smoke",
+    "trainer=torch_ddp",
+    "precision=fp32",
+    "sweep.include=[]",
+    "data.source=synthetic",
+    "tracking=none",
+    "steps=600",
+    "workload.filters=[4,8]",
+    "workload.dense_units=16",
+    "checkpoint.every_seconds=0.1",
+)
+
+
+def kept_in(folder: Path) -> list[Path]:
+    """The checkpoints of all trials, the oldest first."""
+    return sorted(each.parent for each in (folder / "outputs/smoke/checkpoints").glob("*/*/meta.json"))
+
+
+@pytest.fixture
+def relatives(monkeypatch: pytest.MonkeyPatch):
+    with family(monkeypatch) as started:
+        yield started
+
+
+def kill_driver_after(count: int, folder: Path, relatives: Family, *, executor: str) -> list[Path]:
+    """Start the sweep, kill its driver once so many checkpoints are kept, and say which are left."""
+    with start(*WORDS, f"executor={executor}", cwd=folder) as driver:
+        while len(kept_in(folder)) < count:
+            assert driver.poll() is None
+            time.sleep(0.01)
+        os.kill(driver.pid, signal.SIGKILL)
+    relatives.wait_until_gone()
+    return kept_in(folder)
+
+
+@pytest.mark.parametrize("executor", ["inline", "ray"])
+def test_the_same_command_goes_on_from_the_newest_checkpoint_and_leaves_none(tmp_path, relatives, executor):
+    *_, newest = kill_driver_after(2, tmp_path, relatives, executor=executor)
+    assert records_in(tmp_path) == []
+    answer = ask(*WORDS, f"executor={executor}", cwd=tmp_path)
+    (record,) = records_in(tmp_path)
+    step = int(newest.name.partition("-")[0])
+    assert (answer.code, record["attempt"], record["result"]["resumed_from_step"]) == (0, 2, step)
+    assert record["result"]["steps"] == 600
+    assert f"resumed from step {step}" in answer.out
+    assert kept_in(tmp_path) == []
+
+
+def test_a_checkpoint_that_was_cut_in_half_is_told_and_the_one_before_is_taken(tmp_path, relatives):
+    *_, before, newest = kill_driver_after(2, tmp_path, relatives, executor="inline")
+    arrays = newest / "arrays.npz"
+    arrays.write_bytes(arrays.read_bytes()[: arrays.stat().st_size // 2])
+    answer = ask(*WORDS, "executor=inline", cwd=tmp_path)
+    (record,) = records_in(tmp_path)
+    step, damaged = (int(each.name.partition("-")[0]) for each in (before, newest))
+    assert record["result"]["resumed_from_step"] == step
+    assert f"the checkpoint of step {damaged} is damaged: its hash is another" in answer.out
+    assert kept_in(tmp_path) == []

@@ -1,0 +1,109 @@
+"""What a command says has no reader, or nowhere to go: it does its work to the end, without a traceback."""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from cli_process import NOOP, Answer, command, environment, records_in
+
+ON_RAY = tuple(word for word in NOOP if word != "executor=inline")
+REPEATS = "sweep.repeats=3"
+
+
+def told_after_its_first_line(words: Sequence[str], *, cwd: Path, with_errors: bool = False) -> Answer:
+    """As `COMMAND | head -1`, or as `COMMAND 2>&1 | head -1`."""
+    with subprocess.Popen(
+        command(*words),
+        cwd=cwd,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if with_errors else subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.stdout.close()
+        try:
+            code = process.wait(120)
+        finally:
+            process.kill()
+        return Answer(code=code, out=first, err=process.stderr.read() if process.stderr else "")
+
+
+def redirected(how: str, words: Sequence[str], *, cwd: Path) -> Answer:
+    """A command behind the redirections of a shell."""
+    script = ["sh", "-c", f'exec "$@" {how}', "sh", *command(*words)]
+    done = subprocess.run(
+        script,
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
+    return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def num_results(folder: Path) -> int:
+    return sum(each["result"] is not None for each in records_in(folder))
+
+
+@pytest.mark.parametrize("words", [NOOP, ON_RAY], ids=["inline", "ray"])
+def test_a_run_whose_reader_goes_away_keeps_every_record_and_reports(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    told = told_after_its_first_line([*words, REPEATS], cwd=tmp_path)
+    assert (told.code, told.err) == (0, "")
+    assert told.out == "records: outputs/smoke/records.jsonl\n"
+    assert num_results(tmp_path) == 3
+    assert "3 trials measured" in (tmp_path / "outputs/smoke/report.md").read_text()
+
+
+def test_a_run_whose_errors_lose_their_reader_too_keeps_its_exit_code(tmp_path: Path) -> None:
+    words = [*NOOP, "trainer.fault=none,raise"]
+    assert told_after_its_first_line(words, cwd=tmp_path, with_errors=True).code == 1
+    assert num_results(tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("--version",), ("plan", *NOOP), ("plan", "--json", *NOOP), ("--cfg", "job")]
+)
+def test_an_answer_that_nobody_reads_to_its_end_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
+    told = told_after_its_first_line(words, cwd=tmp_path)
+    assert (told.code, told.err) == (0, "")
+    assert told.out
+
+
+@pytest.mark.parametrize("how", [">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_written_to_nowhere_and_least_of_all_to_the_records(
+    tmp_path: Path, how: str
+) -> None:
+    told = redirected(how, [*NOOP, REPEATS], cwd=tmp_path)
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert num_results(tmp_path) == 3
+    for line in (tmp_path / "outputs/smoke/journal.jsonl").read_text().splitlines():
+        json.loads(line)
+
+
+@pytest.mark.parametrize(
+    "words", [(*NOOP, REPEATS), ("plan", *NOOP), ("--help",)], ids=lambda words: words[0]
+)
+def test_words_that_a_full_disk_cannot_take_are_one_line_and_exit_code_one(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    told = redirected("> /dev/full", words, cwd=tmp_path)
+    assert told.code == 1
+    assert told.err == (
+        "error: standard output cannot be written: No space left on device; all else was done, so say where "
+        "there is room, and the same command tells it again\n"
+    )
+    assert num_results(tmp_path) == (3 if words[0] != "plan" and words[0] != "--help" else 0)
+
+
+def test_a_refusal_that_cannot_be_told_keeps_its_exit_code(tmp_path: Path) -> None:
+    assert redirected("2> /dev/full", ["plan", "+sweep=smok"], cwd=tmp_path).code == 2

@@ -1,0 +1,110 @@
+"""Files of a report that cannot be written: one line for each; the others are there, no record is lost."""
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_process import NOOP, Answer, ask, command, environment, records_in
+
+FOLDER = Path("outputs/smoke")
+NAMES = ("report.html", "report.md", "results.csv", "results.parquet", "comparisons.csv", "plan.json")
+_MOST_BYTES = 2**21  # of one file: the page has 5 MB, and nothing else of a small sweep has 1
+
+
+def lines_of(told: Answer) -> list[str]:
+    return told.err.splitlines()
+
+
+def unwritten(path: Path, why: str) -> str:
+    return (
+        f"error: {str(path)!r} cannot be written: {why}; the records are kept, and `report` writes it once "
+        "that is put right"
+    )
+
+
+def limited_in(folder: Path, *words: str) -> Answer:
+    """A command none of whose files may have more than `_MOST_BYTES`."""
+    done = subprocess.run(
+        command(*words),
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES)),
+    )
+    return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a sweep that has run."""
+    folder = tmp_path_factory.mktemp("measured")
+    assert ask(*NOOP, cwd=folder).code == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, name: str) -> None:
+    place = measured / FOLDER / name
+    place.unlink()
+    (place / "mine").mkdir(parents=True)
+    others = [measured / FOLDER / each for each in NAMES if each != name]
+    for other in others:
+        other.unlink()
+    told = ask("report", *NOOP, cwd=measured)
+    (place / "mine").rmdir()
+    place.rmdir()
+    place.touch()
+    assert told.code == 1
+    assert lines_of(told) == [unwritten(place, "Is a directory")]
+    assert all(other.stat().st_size for other in others)
+    assert "1 trial measured" in told.out
+    assert ("report: outputs/smoke/report.html" in told.out) is (name != "report.html")
+    assert list((measured / FOLDER).glob(".*")) == []
+
+
+def test_a_run_whose_page_is_too_large_for_the_disk_keeps_its_records_and_the_former_page(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / FOLDER).mkdir(parents=True)
+    (tmp_path / FOLDER / "report.html").write_text("the former page")
+    told = limited_in(tmp_path, *NOOP)
+    assert told.code == 1
+    assert lines_of(told) == [unwritten(tmp_path / FOLDER / "report.html", "File too large")]
+    assert "1 trial measured" in told.out
+    assert [each["result"] is not None for each in records_in(tmp_path)] == [True]
+    assert (tmp_path / FOLDER / "report.html").read_text() == "the former page"
+    assert "1 trial measured" in (tmp_path / FOLDER / "report.md").read_text()
+    again = ask("report", *NOOP, cwd=tmp_path)
+    assert (again.code, again.err) == (0, "")
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(measured: Path) -> None:
+    page = measured / FOLDER / "report.html"
+    page.unlink()
+    os.mkfifo(page)
+    told = ask("report", *NOOP, cwd=measured, seconds=60)
+    assert (told.code, told.err) == (0, "")
+    assert page.is_file()
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line_beside_the_tables(tmp_path: Path) -> None:
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / FOLDER).touch()
+    told = ask("report", *NOOP, cwd=tmp_path)
+    assert told.code == 1
+    assert lines_of(told) == [unwritten(tmp_path / FOLDER, "File exists")]
+    assert "1 not run yet" in told.out
+
+
+def test_an_image_that_cannot_be_removed_costs_no_other_file(measured: Path) -> None:
+    image = measured / FOLDER / "figures/time.png"
+    image.mkdir(parents=True)
+    told = ask("report", *NOOP, cwd=measured)
+    image.rmdir()
+    assert told.code == 1
+    assert lines_of(told) == [unwritten(image.parent, "Is a directory")]
+    assert "report: outputs/smoke/report.html" in told.out

@@ -1,0 +1,56 @@
+"""Secrets that a user has, planted, and looked for in all that a sweep writes, says and starts."""
+
+import contextlib
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_process import NOOP, start
+from process_tracking import command_of, family
+from web_server import serving
+
+pytest.importorskip("mlflow", reason="MLflow is not installed")
+pytest.importorskip("ray", reason="Ray is not installed")
+
+IN_URI = "planted-in-the-uri-7f3a"
+VARIABLES = {
+    "MLFLOW_TRACKING_PASSWORD": "planted-as-a-password-8c1d",
+    "MLFLOW_TRACKING_TOKEN": "planted-as-a-token-5e9b",
+    "AWS_SECRET_ACCESS_KEY": "planted-for-a-bucket-2d6f",
+}
+PLANTED = (IN_URI, *VARIABLES.values())
+
+
+def test_no_secret_is_written_or_said_or_on_the_command_line_of_a_child(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    with (
+        family(monkeypatch) as started,
+        serving() as site,
+    ):  # which knows no MLflow, so that its errors are told
+        uri = site.url.replace("//", f"//me:{IN_URI}@")
+        driver = start(
+            *NOOP,
+            "executor=ray",
+            "tracking=mlflow",
+            f"tracking.uri={uri}",
+            f"checkpoint.path={tmp_path}",
+            cwd=tmp_path,
+        )
+        typed, children = command_of(driver.pid), set[str]()
+        while driver.poll() is None:
+            children |= {command_of(pid) for pid in started.pids() - {driver.pid}}
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                driver.wait(timeout=0.1)
+        assert driver.stdout is not None
+        said = driver.stdout.read()
+        driver.stdout.close()
+    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    assert driver.returncode == 0
+    assert "MLflow at http://127.0.0.1:" in said
+    assert {"records.jsonl", "report.html"} <= {each.name for each in files}
+    assert any("raylet" in each for each in children)
+    written = [said, *(children - {typed}), *(each.read_bytes().decode(errors="replace") for each in files)]
+    assert not [secret for secret in PLANTED for each in written if secret in each]

@@ -1,0 +1,41 @@
+"""Healthy files of declared pools, and what is needed to break them in one place."""
+
+from functools import cache
+from typing import Any
+
+import yaml
+from repository import ROOT
+
+from orchestrator.commands.cluster import Rendered, render
+from orchestrator.config.cluster import load_cluster
+from orchestrator.core.pool import Catalogue
+
+CONF = ROOT
+PROJECT = "pools.project=my-project"
+
+
+@cache
+def rendered(pools: str, *words: str) -> Rendered:
+    return render([f"pools={pools}", PROJECT, *words], working_directory=CONF)
+
+
+@cache
+def catalogue() -> Catalogue:
+    return load_cluster([], working_directory=CONF)[1]
+
+
+def config(pools: str = "gcp") -> Any:
+    """The plain values of a file's first document, for a test to change."""
+    return next(yaml.safe_load_all(rendered(pools).text))
+
+
+def put(top: Any, key: str, value: Any) -> None:
+    """Set the value at a path of keys, divided by slashes, with ~ for a slash; None takes it away."""
+    names = [each.replace("~", "/") for each in key.split("/")]
+    *path, last = (int(each) if each.isdecimal() else each for each in names)
+    for each in path:
+        top = top[each]
+    if value is None:
+        del top[last]
+    else:
+        top[last] = value

@@ -1,0 +1,132 @@
+"""When attempts ran, on which node, and what their time went into."""
+
+from dataclasses import replace
+
+import pytest
+from builders import placement, record, train_result, trial_spec
+from report_builders import rehearsed, tpu_vs_gpu
+
+from orchestrator.analysis.figures.timeline import IDLE, timeline_figures, timeline_of
+from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.report.figures import figures_of
+from orchestrator.core.result import Failure
+
+START = 1_790_000_000.0
+
+
+def ran(start, end, *, node="a", **changes):
+    """An attempt from `start` to `end` seconds after the first one began."""
+    place = changes.pop("placed", None) or placement(trial_spec(seed=int(start)))
+    return record(
+        placement=replace(place, node=node), started_at=START + start, ended_at=START + end, **changes
+    )
+
+
+def name_of(trial):
+    return f"seed {trial.seed}"
+
+
+def stretches(*records):
+    return [
+        (each.row, each.phase, round(each.start, 6), round(each.seconds, 6))
+        for each in timeline_of(records, name_of).stretches
+    ]
+
+
+def test_every_second_of_a_measurement_is_in_one_phase():
+    """Launch 0.6, first step 0.2, training 1.4 with both, evaluation 0.1; 0.9 of 3 s are left."""
+    assert stretches(ran(0, 3)) == [
+        (0, "launch", 0, 0.6),
+        (0, "first step", 0.6, 0.2),
+        (0, "training", 0.8, 1.2),
+        (0, "evaluation", 2.0, 0.1),
+        (0, "rest", 2.1, 0.9),
+    ]
+
+
+def test_an_attempt_on_several_nodes_is_on_each():
+    both = placement(trial_spec(num_workers=2, num_hosts=2), other_nodes=("b",))
+    found = timeline_of([ran(0, 3, placed=both), ran(3, 4, node="b")], name_of)
+    assert found.rows == ("a", "b")
+    assert {(each.row, each.phase) for each in found.stretches} >= {(0, "training"), (1, "training")}
+    assert [each.row for each in found.stretches if each.start >= 3 and each.phase != IDLE] == [1, 1, 1]
+
+
+def test_phases_go_no_further_than_their_attempt():
+    assert stretches(ran(0, 0.7)) == [(0, "launch", 0, 0.6), (0, "first step", 0.6, 0.1)]
+
+
+def test_a_failure_is_one_stretch_whatever_was_measured_before():
+    failed = ran(0, 3, failure=Failure(kind="invalid_measurement", message="no", refused=train_result()))
+    assert stretches(failed) == [(0, "failed", 0, 3)]
+
+
+def test_a_rehearsal_is_one_stretch_without_phases():
+    assert stretches(ran(0, 3, placed=rehearsed().placement)) == [(0, "rehearsed", 0, 3)]
+
+
+def test_a_failed_rehearsal_is_no_failed_measurement():
+    failed = rehearsed(failure=Failure(kind="error", message="no"))
+    assert stretches(failed) == [(0, "rehearsal failed", 0, 3)]
+
+
+def test_a_node_is_idle_when_no_attempt_runs_on_it():
+    found = timeline_of([ran(0, 3), ran(5, 8), ran(6, 12, node="b")], name_of)
+    assert found.rows == ("a", "b")
+    idle = [(each.row, each.start, each.seconds) for each in found.stretches if each.phase == IDLE]
+    assert idle == [(0, 3, 2), (0, 8, 4), (1, 0, 6)]
+
+
+def test_attempts_beside_each_other_have_a_row_each_and_are_not_idle():
+    found = timeline_of([ran(0, 9), ran(1, 3), ran(4, 12)], name_of)
+    assert found.rows == ("a", "a")
+    assert {each.row for each in found.stretches} == {0, 1}
+    assert IDLE not in {each.phase for each in found.stretches}
+
+
+def test_a_long_pause_is_left_out_and_told():
+    found = timeline_of([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], name_of)
+    assert found.pauses == ((3, 3600), (6, 3600))
+    assert [each.start for each in found.stretches if each.phase == "launch"] == [0, 3, 6]
+    (figure,) = timeline_figures([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], name_of)
+    assert "2 pauses without any attempt, 2.000 h together." in figure.caption
+
+
+def test_what_had_no_hardware_or_ran_in_another_sweep_is_not_drawn():
+    waited = ran(0, 600, failure=Failure(kind="infeasible", message="not free"))
+    assert timeline_figures([waited, ran(0, 3, reused_from="another")], name_of) == ()
+
+
+def test_attempts_of_other_sweeps_are_counted():
+    (figure,) = timeline_figures([ran(0, 3), ran(5, 8, reused_from="another")], name_of)
+    assert figure.caption.endswith(" 1 attempt of other sweeps whose results are used: not shown.")
+    assert figure.alternative.startswith("Timeline of 1 attempt on 1 node.")
+
+
+def test_a_sweep_that_measured_nothing_has_no_timeline():
+    assert timeline_figures([rehearsed()], name_of) == ()
+
+
+def test_the_figure_marks_failed_and_rehearsed_by_patterns_and_words():
+    records, plan = tpu_vs_gpu()
+    figure = figures_of(findings_of(records, plan))["timeline-of-the-sweep"]
+    traces = {each["name"]: each for each in figure.plot["data"]}
+    patterns = {name: each["marker"].get("pattern", {}).get("shape") for name, each in traces.items()}
+    assert patterns == {
+        **dict.fromkeys(("launch", "first step", "training", "evaluation", "rest", "idle")),
+        "failed": "x",
+        "rehearsed": "/",
+        "rehearsal failed": "x",
+    }
+    assert [traces[each]["text"] for each in ("failed", "rehearsed")] == ["failed", "rehearsed"]
+    assert len({traces[each]["marker"]["color"] for each in ("failed", "rehearsal failed")}) == 2
+    assert "attempt 2" in "".join(label for label, _ in traces["training"]["customdata"])
+    assert figure.alternative.startswith("Timeline of 35 attempts on 1 node. Their time: launch 18.00 s, ")
+
+
+@pytest.mark.parametrize(("count", "shown"), [(300, 300), (301, 300)])
+def test_of_many_attempts_the_last_are_drawn_and_the_caption_says_so(count, shown):
+    records = [ran(4 * index, 4 * index + 3) for index in range(count)]
+    (figure,) = timeline_figures(records, name_of)
+    assert len(figure.plot["data"][0]["x"]) == shown
+    assert ("It shows 300 of 301 attempts, the last." in figure.caption) == (count > shown)

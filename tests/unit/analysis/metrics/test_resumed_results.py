@@ -1,0 +1,99 @@
+"""A timing that was resumed is marked wherever it is shown, compared or paid for."""
+
+import io
+import math
+from dataclasses import replace
+
+import pytest
+from builders import placement, pursuit, record, train_result
+from price_builders import price
+from report_builders import measured, plan_of
+from rich.console import Console
+
+from orchestrator.analysis.comparison.baseline import verdict_of
+from orchestrator.analysis.comparison.compare import comparisons_of
+from orchestrator.analysis.findings import findings_of, tables_of
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.metrics.cost import costs_of
+from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.core.placement import Attempt
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.terminal.live_view import watching
+from orchestrator.train.validation import gates
+
+RESUMED = {"resumed_from_step": 50, "resumed_seconds": 10.0}
+
+
+def of(*records):
+    return measured_of(frame_of(records))
+
+
+def cells(records, title: str, column: str) -> list[str]:
+    tables = tables_of(findings_of(records, plan_of(records)))
+    (table,) = (each for each in tables if each.title == title)
+    place = [each.header for each in table.columns].index(column)
+    return [row[place] for row in table.rows]
+
+
+def test_the_time_of_a_resumed_job_holds_the_training_up_to_its_checkpoint():
+    whole, resumed = of(measured()), of(measured(recorded=RESUMED))
+    assert resumed[0].job_seconds.median == pytest.approx(whole[0].job_seconds.median + 10.0)
+    assert (whole[0].num_resumed, resumed[0].num_resumed) == (0, 1)
+
+
+def test_what_a_resumed_repeat_cost_is_not_that_of_a_job():
+    both = [measured(), measured(repeat=1, recorded=RESUMED)]
+    priced = [replace(each, price=price()) for each in both]
+    whole, together, alone = of(priced[0]), of(*priced), of(priced[1])
+    assert together[0].job_usd == whole[0].job_usd
+    assert math.isnan(alone[0].job_usd.median)
+
+
+def test_results_and_their_note_say_resumed():
+    records = [measured(), measured("tensorflow", recorded=RESUMED)]
+    assert sorted(cells(records, "Measured", "over")) == ["15 blocks", "15 blocks, resumed"]
+    (table,) = (one for one in tables_of(findings_of(records, plan_of(records))) if one.title == "Measured")
+    assert "Resumed: a worker was lost and the training went on from a checkpoint." in table.note
+
+
+def test_repeats_count_those_that_were_resumed():
+    records = [measured(), measured(repeat=1, recorded=RESUMED | {"load_average": (9, 9)})]
+    assert cells(records, "Measured", "over") == ["2 repeats, 1 noisy, 1 resumed"]
+
+
+def test_a_verdict_over_a_resumed_side_is_marked():
+    ((only,),) = comparisons_of(of(measured(), measured("tensorflow", recorded=RESUMED)))
+    assert verdict_of(only) == "too few repeats, resumed"
+
+
+def test_a_training_to_a_target_says_resumed_and_has_no_cost_to_it():
+    timing = TimingSpec(target=0.9, evaluate_every_steps=10)
+    told = measured(recorded=RESUMED | {"pursuit": pursuit(0.5, 0.9)}, timing=timing)
+    assert cells([told], "Time to target", "over") == ["1 training, 1 seed, 1 resumed"]
+    whole = record(price=price(), result=train_result(pursuit=pursuit(0.5, 0.9)))
+    resumed = record(price=price(), result=train_result(pursuit=pursuit(0.5, 0.9), **RESUMED))
+    assert "usd_to_target" in costs_of(whole)
+    assert "usd_to_target" not in costs_of(resumed)
+
+
+def test_a_whole_timing_says_zero():
+    assert [metrics_of(record())[name] for name in RESUMED] == [0, 0]
+    assert [metrics_of(record(result=train_result(**RESUMED)))[name] for name in RESUMED] == [50, 10.0]
+
+
+def test_steps_that_were_timed_are_among_those_that_the_attempt_took():
+    timed, cut = train_result(resumed_from_step=56), train_result(resumed_from_step=57)
+    assert gates.failure_of(placement(), timed, driver_names={}) is None
+    failure = gates.failure_of(placement(), cut, driver_names={})
+    assert failure.message == "64 steps were timed; 63 were taken"
+
+
+def test_the_screen_tells_where_a_trial_went_on_from_and_what_was_refused():
+    console = Console(file=io.StringIO(), width=200)
+    notes = ("the checkpoint of step 60 is damaged: its hash is another",)
+    told = record(result=train_result(checkpoint_notes=notes, **RESUMED))
+    with watching(console, [told.placement], ledger="records.jsonl") as watcher:
+        watcher.started(Attempt(placement=told.placement, number=2))
+        watcher.ended(told)
+    assert f"accuracy 0.970, resumed from step 50, {notes[0]}  [" in console.file.getvalue()

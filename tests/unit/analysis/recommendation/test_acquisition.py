@@ -1,0 +1,370 @@
+"""Which setting leads, how sure that is, and what a measurement is worth: small cases by hand."""
+
+import math
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from price_builders import price_list
+
+from orchestrator.analysis.recommendation.answer.summary import sentence_of
+from orchestrator.analysis.recommendation.model.acquisition import (
+    Assessment,
+    Probe,
+    ScalarObjective,
+    assess,
+    best_next,
+    measurement_plan,
+    probes_of,
+)
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.model import ONE_RUN_DEVIATION, model_of
+from orchestrator.analysis.recommendation.model.posterior import GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.recommend import recommend
+from orchestrator.analysis.recommendation.tables import tables_of
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
+from orchestrator.core.objective import Wish
+from orchestrator.predict.step_time.analytic import Measured
+from orchestrator.predict.step_time.fitting import fit_kinship
+from orchestrator.predict.step_time.roofline import Demand
+
+CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
+REPEAT = 0.02
+WITHIN = math.log(1.05)
+
+
+def posterior(means, deviations):
+    """Settings that tell nothing about each other."""
+    return GaussianPosterior(mean=np.log(means), covariance=np.diag(np.square(deviations)))
+
+
+def fastest(count=2, **changes):
+    """Least time of a step."""
+    base = ScalarObjective(
+        time=1.0,
+        cost=0.0,
+        log_fixed=np.full(count, -math.inf),
+        log_steps=np.zeros(count),
+        log_usd=np.zeros(count),
+        quality_loss=np.zeros(count),
+    )
+    return replace(base, **changes)
+
+
+def prior(**changes):
+    base = StepPrior(hardware="v100", batch_size=64, log_seconds=0.0, device=0.3, network=0.4)
+    return replace(base, **changes)
+
+
+def advised(steps, costs, *, left=math.inf, confidence=0.9, objective=None):
+    objective = objective or fastest(len(costs))
+    planned = measurement_plan(
+        steps,
+        objective,
+        np.array(costs),
+        assessment=assess(steps, objective),
+        left=left,
+        confidence=confidence,
+        repeat=REPEAT,
+    )
+    return [proposal.setting for proposal, _ in planned]
+
+
+def assessed(*chances):
+    """An assessment with these chances, of which the first is the leader's."""
+    none = np.zeros((1, len(chances)))
+    return Assessment(chances=np.array(chances), leader=0, value=none, log_seconds=none)
+
+
+def test_the_chance_of_a_setting_is_that_of_a_normal_difference():
+    found = assess(posterior((1.0, 1.2), (0.2, 0.2)), fastest())
+    by_hand = NormalDist().cdf((math.log(1.2) + WITHIN) / math.hypot(0.2, 0.2))
+    assert found.leader == 0
+    assert found.chance == pytest.approx(by_hand, abs=0.02)
+
+
+def test_a_measurement_gains_what_was_lost_by_not_knowing():
+    found = assess(posterior((1.0, 1.0), (1e-6, 0.2)), fastest())
+    by_hand = 1 - NormalDist().cdf(WITHIN / 0.2)
+    gains = {probe.settings: probe.gain for probe in probes_of(found, (0, 1), repeat=1e-6)}
+    assert gains[0,] == pytest.approx(0.0, abs=0.03)
+    assert gains[1,] == pytest.approx(by_hand, abs=0.03)
+
+
+def test_of_nearly_equal_chances_the_better_median_leads():
+    """1.00 and 1.02 lie within 5%, so both are good in every draw."""
+    for means, leader in (((1.0, 1.02), 0), ((1.02, 1.0), 1)):
+        found = assess(posterior(means, (1e-6, 1e-6)), fastest())
+        assert (found.chances.tolist(), found.leader) == ([1.0, 1.0], leader)
+
+
+def test_what_cannot_change_the_choice_is_not_measured():
+    assert advised(posterior((1.0, 10.0), (0.1, 0.1)), (1.0, 1.0), confidence=0.999999) == []
+
+
+def test_it_stops_where_the_leader_is_clear_enough():
+    unsure = posterior((1.0, 1.3), (0.2, 0.2))
+    chance = assess(unsure, fastest()).chance
+    assert advised(unsure, (1.0, 1.0), confidence=chance - 0.01) == []
+    assert advised(unsure, (1.0, 1.0), confidence=chance + 0.01)
+
+
+def test_a_plan_begins_with_the_assessment_that_is_shown():
+    known = {"assessment": assessed(0.99, 0.0), "left": math.inf, "confidence": 0.9, "repeat": REPEAT}
+    assert not list(measurement_plan(posterior((1.0, 1.0), (0.2, 0.2)), fastest(), np.ones(2), **known))
+
+
+def test_of_two_that_tell_as_much_the_cheaper_is_measured_and_a_costly_one_not_at_all():
+    three = posterior((1.0, 1.1, 1.1), (0.05, 0.2, 0.2))
+    assert advised(three, (1.0, 5.0, 4.0), confidence=0.99)[0] == 2
+    assert advised(three, (9.0, 9.0, 9.0), left=8.0) == []
+
+
+def test_a_cheap_measurement_leaves_enough_for_the_one_that_tells_most():
+    probes = tuple(Probe(settings=(index,), gain=gain) for index, gain in enumerate((0.02, 0.2, 0.0)))
+    assessment = assessed(0.5, 0.3, 0.2)
+
+    def chosen(left):
+        proposal = best_next(assessment, probes, np.array((0.1, 2.0, 0.1)), left=left)
+        return proposal and proposal.setting
+
+    assert [chosen(left) for left in (2.0, 2.2, 1.0, 0.05)] == [1, 0, 0, None]
+
+
+def test_two_that_err_alike_are_both_measured_though_one_of_them_tells_nothing():
+    alike = GaussianPosterior(mean=np.zeros(2), covariance=0.09 * np.array(((1.0, 0.9), (0.9, 1.0))))
+    probes = probes_of(assess(alike, fastest()), (0, 1), repeat=REPEAT)
+    gains = {probe.settings: probe.gain for probe in probes}
+    pair = max(gains, key=lambda settings: gains[settings])
+    assert len(pair) == 2
+    assert gains[pair] > 2 * max(gains[0,], gains[1,])
+    assert sorted(advised(alike, (1.0, 2.0), confidence=0.9)) == [0, 1]
+    assert advised(alike, (1.0, 2.0), left=2.0, confidence=0.9) != [0, 1]
+
+
+def test_what_breaks_a_limit_is_not_good_however_cheap():
+    """The second costs a tenth a second; steps may take 2 s."""
+    objective = fastest(time=0.0, cost=1.0, log_usd=np.log((1.0, 0.1)), log_most_seconds=math.log(2.0))
+    sure = (1e-6, 1e-6)
+    assert assess(posterior((1.0, 1.5), sure), objective).leader == 1
+    assert assess(posterior((1.0, 2.5), sure), objective).leader == 0
+    assert assess(posterior((3.0, 3.5), sure), objective).chance == 0.0
+
+
+def test_what_costs_more_than_the_limit_is_not_good_however_fast():
+    """Of 1.0 and 1.5 s the first costs 3.0, the second 1.5; a step may cost 2."""
+    objective = fastest(log_usd=np.log((3.0, 1.0)), log_most_usd=math.log(2.0))
+    assert assess(posterior((1.0, 1.5), (1e-6, 1e-6)), objective).leader == 1
+
+
+def test_a_weighted_objective_worked_out_by_hand():
+    """10 + 5 x 2 = 20 s at 3 a second: ln 20 / 4 + 3/4 ln 60, and the shortfall of 0.5."""
+    objective = fastest(
+        1,
+        time=0.25,
+        cost=0.75,
+        log_fixed=np.log([10.0]),
+        log_steps=np.log([5.0]),
+        log_usd=np.log([3.0]),
+        quality_loss=np.array([0.5]),
+    )
+    assert objective.value(np.log([2.0])) == pytest.approx([math.log(20) / 4 + math.log(60) * 3 / 4 + 0.5])
+
+
+def test_a_measurement_moves_most_what_is_most_alike():
+    priors = (prior(), prior(batch_size=128), prior(hardware="t4"), prior(hardware="t4", network=0.0))
+    before = posterior_of(priors, CORRELATION)
+    after = before.given({0: math.log(2.0)}, deviation=REPEAT)
+    own, doubled, elsewhere, unlike = np.exp(after.mean)
+    assert own == pytest.approx(2.0, rel=0.01)
+    assert own > doubled > elsewhere > unlike == 1.0
+    by_hand = math.log(2.0) * 0.5 * 0.4**2 / (0.3**2 + 0.4**2 + REPEAT**2)
+    assert math.log(elsewhere) == pytest.approx(by_hand)
+    assert after.deviation[0] == pytest.approx(REPEAT, rel=0.01)
+    assert all(after.deviation <= before.deviation)
+
+
+def test_nothing_measured_changes_nothing():
+    before = posterior_of((prior(), prior(hardware="t4")), CORRELATION)
+    after = before.given({}, deviation=())
+    assert np.array_equal(before.mean, after.mean)
+    assert np.array_equal(before.covariance, after.covariance)
+
+
+ERRORS = ErrorModel(correlation=CORRELATION, repeat=REPEAT, quantile=1.7)
+NO_CPU = Refusal(reason="no CPU was measured", to_measure="it")
+
+
+def candidate(*step_seconds, num_noisy=0, label="cpu, fp32", **changes):
+    """A setting with runs whose steps took so long; the first of them were disturbed."""
+    runs = tuple(
+        Run(
+            fixed_seconds=0.0,
+            step_seconds=seconds,
+            samples=7680,
+            seconds_to_target=None,
+            samples_to_target=None,
+            quality=None,
+            held_out_samples=None,
+            seed=0,
+            trial_seconds=150.0,
+            is_noisy=index < num_noisy,
+        )
+        for index, seconds in enumerate(step_seconds)
+    )
+    base = CandidateSetting(label=label, precision="fp32", batch_size=64, steps=120, runs=runs)
+    return replace(base, **changes)
+
+
+def job(*candidates):
+    """A job of a hundred steps."""
+    return Job(
+        where="a job",
+        sweep="example",
+        aim=None,
+        target=None,
+        samples=6400,
+        length="6,400 samples",
+        candidates=candidates,
+    )
+
+
+def answer(*candidates, wish=None, confidence=0.9):
+    return recommend(job(*candidates), Criteria(wish=wish or Wish(), confidence=confidence), ERRORS)
+
+
+def test_of_very_many_settings_the_most_promising_are_judged():
+    several = [candidate(1.0 + 0.01 * index, label=f"setting {index}") for index in range(520)]
+    found = answer(*reversed(several))
+    assert (len(found.standings), found.winner.setting) == (500, "setting 0")
+    assert {one.setting for one in found.left_out} == {f"setting {index}" for index in range(500, 520)}
+    assert found.left_out[0].reason == "not among the 500 most promising of 520 settings"
+    assert not any(one.may_be_best for one in found.left_out)
+
+
+def test_an_answer_is_as_sure_as_its_repeats_lie_close():
+    def of(*factors):
+        slower = (1.1 * factor for factor in factors)
+        return answer(candidate(*factors), candidate(*slower, label="cpu, bf16"))
+
+    close, apart = of(1.0, 1.01, 0.99), of(1.0, 1.5, 0.67)
+    assert [(close.state, close.is_clear), (apart.state, apart.is_clear)] == [
+        ("settled", True),
+        ("tie", False),
+    ]
+    assert "Next: measure 6 repeats of the tied settings, about 15 min: " in sentence_of(apart)
+
+
+def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
+    """Of n equal runs the mean deviates by r / sqrt(n) and the next run by r; one run alone by 0.15.
+
+    A prediction whose brackets reach from half to twice the step deviates by ln 2 / 1.7, a run of it by 0.02.
+    """
+    (alone,), (often,) = (answer(candidate(*[1.0] * count)).standings for count in (1, 20))
+    assert math.log(alone.high) == pytest.approx(1.7 * math.hypot(ONE_RUN_DEVIATION, ONE_RUN_DEVIATION))
+    assert math.log(often.high) == pytest.approx(1.7 * math.hypot(REPEAT / math.sqrt(20), REPEAT))
+    deviation = math.log(2.0) / 1.7
+    (standing,) = answer(candidate(prior=prior(device=deviation, network=0.0))).standings
+    assert math.log(standing.high) == pytest.approx(1.7 * math.hypot(deviation, REPEAT))
+    assert standing.low * standing.high == pytest.approx(standing.likely**2)
+
+
+@pytest.mark.parametrize("known", [None, prior(device=8.0), prior(log_seconds=-3.0)])
+def test_a_measurement_counts_once_whether_others_tell_about_its_setting_or_not(known):
+    one = candidate(2.0, prior=known)
+    model = model_of([one], job(one), Criteria(wish=Wish()), ERRORS)
+    assert math.exp(model.steps.mean[0]) == pytest.approx(200.0)  # a hundred steps of 2 s
+    assert model.steps.deviation[0] == pytest.approx(ONE_RUN_DEVIATION)
+
+
+def test_a_measured_step_corrects_the_prediction_of_another_device():
+    """The V100 takes twice the predicted step; half of the error of the network is common to both devices."""
+    measured = candidate(2.0, 2.0, label="v100", prior=prior())
+    unmeasured = candidate(label="t4", prior=prior(hardware="t4"))
+    model = model_of([measured, unmeasured], job(measured, unmeasured), Criteria(wish=Wish()), ERRORS)
+    by_hand = math.log(2.0) * 0.5 * 0.4**2 / (0.3**2 + 0.4**2 + REPEAT**2 / 2)
+    assert model.steps.mean[1] == pytest.approx(by_hand)
+
+
+def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
+    noisy = candidate(9.0, 9.0, 1.0, 1.0, num_noisy=2)
+    found = answer(noisy, candidate(2.0, 2.0, label="cpu, bf16"))
+    assert (found.state, found.chosen, found.num_noisy) == ("settled", "cpu, fp32", 2)
+    (table,) = tables_of([found])
+    assert [row[2] for row in table.rows] == ["measured, 2 noisy", "measured"]
+    assert "Noisy: the host's load average" in table.note
+
+
+@pytest.mark.parametrize(
+    ("wish", "budget_usd", "message"),
+    [
+        ({}, 5.0, "budget.usd needs prices, and prices=example has none"),
+        ({"goal": "cheapest"}, None, "report.goal=cheapest needs prices"),
+        ({"goal": "balanced"}, None, "report.goal=balanced needs prices"),
+        ({"budget_usd": 5.0}, None, "report.budget_usd needs prices"),
+    ],
+)
+def test_what_needs_prices_is_refused_where_there_are_none(wish, budget_usd, message):
+    criteria = Criteria(wish=Wish(**wish), budget_usd=budget_usd)
+    with pytest.raises(ConfigError, match=message):
+        criteria.check(price_list(rows={}, region=None))
+    criteria.check(price_list())
+
+
+def test_what_needs_no_prices_is_not_refused():
+    for wish in (Wish(), Wish(goal="best"), Wish(goal="balanced", weight_cost=0.0)):
+        Criteria(wish=wish).check(price_list(rows={}, region=None))
+
+
+def test_weights_are_in_any_unit():
+    found = {
+        Criteria(
+            wish=Wish(goal="balanced", weight_time=3 * unit, weight_cost=unit, weight_quality=4 * unit)
+        ).weights
+        for unit in (0.5, 1.0, 64.0)
+    }
+    assert found == {(0.375, 0.125, 0.5)}
+
+
+def errors(of):
+    """Make eight networks on two devices at three batch sizes, with the errors that `of` tells."""
+    demand = Demand(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
+    return [
+        (
+            Measured(
+                device=device,
+                model=f"m{model}",
+                image_size=32,
+                batch_size=batch,
+                demand=demand,
+                parts=(),
+                step_seconds=1.0,
+            ),
+            of(model, device, batch),
+        )
+        for model in range(8)
+        for device in ("v100", "t4")
+        for batch in (16, 32, 64)
+    ]
+
+
+def test_networks_that_err_alike_everywhere_are_kin_and_others_are_not():
+    random = np.random.default_rng(0)
+    of_network = random.normal(size=8)
+    of_each = {(model, device): random.normal() for model in range(8) for device in ("v100", "t4")}
+    alike = fit_kinship(errors(lambda model, _device, _batch: float(of_network[model])))
+    apart = fit_kinship(errors(lambda model, device, _batch: of_each[model, device]))
+    assert alike.devices > 0.99
+    assert apart.devices < 0.7
+    assert alike.doublings == apart.doublings > 100
+    loose = fit_kinship(errors(lambda _model, _device, _batch: float(random.normal())))
+    assert loose.doublings < 2
+
+
+def test_kinship_needs_two_devices_and_two_batch_sizes():
+    one = [pair for pair in errors(lambda *_: 1.0) if pair[0].device == "t4"]
+    with pytest.raises(ConfigError, match="at one batch size on two devices, and at two sizes on one"):
+        fit_kinship(one)

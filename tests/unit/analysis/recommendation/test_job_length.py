@@ -1,0 +1,91 @@
+"""Of how many samples the job is that settings are compared on, and who says so."""
+
+import pytest
+from plan_builders import planned, point
+
+from orchestrator.analysis.recommendation.jobs.length import check_lengths, job_length
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.objective import MOST_SAMPLES, Wish
+from orchestrator.core.training import FullTraining
+
+WHOLE = FullTraining(epochs=50, train_samples=60_000)
+NO_EPOCHS = FullTraining(epochs=None, train_samples=60_000)
+NO_SAMPLES = FullTraining(epochs=50, train_samples=None)
+RECORDED = (12_800, 6_400)
+INSTEAD = "; `report.samples=N` sets another length"
+
+
+def told(training, recorded=RECORDED, **wish):
+    found = job_length(training, Wish(**wish), recorded_samples=recorded)
+    return found.samples, found.source
+
+
+@pytest.mark.parametrize("training", [WHOLE, NO_EPOCHS, NO_SAMPLES, None])
+def test_samples_that_the_user_asks_for_stand_before_all_else(training):
+    assert told(training, samples=200_000) == (200_000, "200,000 samples, as `report.samples` asks")
+
+
+@pytest.mark.parametrize("training", [WHOLE, NO_EPOCHS])
+def test_epochs_that_the_user_asks_for_stand_before_the_declared_ones(training):
+    assert told(training, epochs=2.5) == (150_000, "2.5 epochs x 60,000 samples, as `report.epochs` asks")
+
+
+@pytest.mark.parametrize("training", [NO_SAMPLES, None])
+def test_epochs_of_nobody_knows_how_many_samples_are_refused(training):
+    with pytest.raises(ConfigError) as raised:
+        told(training, epochs=2.5)
+    assert str(raised.value) == (
+        "report.epochs=2.5 needs the number of training samples, and the data set declares no train_samples; "
+        "give report.samples=N"
+    )
+
+
+def test_fifty_declared_epochs_of_sixty_thousand_samples_are_three_million():
+    assert told(WHOLE) == (3_000_000, "50 epochs x 60,000 samples, as the workload declares")
+
+
+def test_one_epoch_is_not_several():
+    assert told(FullTraining(epochs=1, train_samples=10))[1].startswith("1 epoch x 10 samples, ")
+
+
+@pytest.mark.parametrize(
+    ("training", "reason"),
+    [
+        (NO_EPOCHS, "the workload declares no epochs"),
+        (FullTraining(epochs=None, train_samples=None), "the workload declares no epochs"),
+        (NO_SAMPLES, "the data set declares no train_samples"),
+        (None, "the plan tells of no full training"),
+    ],
+)
+def test_what_nobody_declares_is_as_long_as_the_longest_recorded_training(training, reason):
+    expected = f"12,800 samples, the longest recorded training: {reason}{INSTEAD}"
+    assert told(training) == (12_800, expected)
+
+
+def test_a_part_of_a_sample_is_none_and_a_job_has_one_at_least():
+    assert told(FullTraining(epochs=0.5, train_samples=7))[0] == 4
+    assert told(WHOLE, epochs=1e-300)[0] == 1
+
+
+@pytest.mark.parametrize("epochs", [1e300, 2e10])
+def test_a_job_of_too_many_samples_is_refused(epochs):
+    at_most = r"a job has at most 1,000,000,000,000,000 samples; give report\.samples=N$"
+    with pytest.raises(
+        ConfigError, match=rf"^[\de+]+ epochs x 60,000 samples, as `report.epochs` asks: {at_most}"
+    ):
+        told(WHOLE, epochs=epochs)
+    with pytest.raises(ConfigError, match=f", as the workload declares: {at_most}"):
+        told(FullTraining(epochs=epochs, train_samples=60_000))
+    assert told(WHOLE, samples=MOST_SAMPLES)[0] == MOST_SAMPLES
+
+
+def test_a_wish_that_no_workload_of_a_plan_can_have_is_refused_by_its_name():
+    found = planned(point(), point(workload="imdb_bigru"), train_samples=sizes(imdb=None))
+    check_lengths(found.trainings, Wish())
+    check_lengths(found.trainings, Wish(samples=5))
+    with pytest.raises(ConfigError, match=r"^workload 'imdb_bigru': report\.epochs=2 needs the number of"):
+        check_lengths(found.trainings, Wish(epochs=2))
+
+
+def sizes(*, imdb):
+    return {("workloads.data.mnist:MNIST", "auto"): 60_000, ("workloads.data.imdb:IMDB", "auto"): imdb}

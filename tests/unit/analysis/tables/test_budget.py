@@ -1,0 +1,61 @@
+"""What a person is told of a budget: what was spent, what was left out, and what to say to have it run."""
+
+from price_builders import price
+
+from orchestrator.analysis.tables.budget import prospect_line, question, spent_line
+from orchestrator.core.budget import Balance, Budget, Quote, Rate, Spend
+
+KNOWN = Quote(rate=Rate(nodes=1, price=price()), seconds=400, is_measured=True)
+UNKNOWN = Quote(rate=Rate(nodes=2, price=price(nodes=2)), seconds=1800, is_measured=False)
+HYPOTHETICAL = Quote(rate=Rate(nodes=1, price=price(is_hypothetical=True)), seconds=400, is_measured=True)
+
+
+def balance(**changes):
+    caps = {"usd": 5.0, **changes.pop("caps", {})}
+    return Balance(budget=Budget(**caps), **{"spent": Spend(usd=4.8, node_hours=1.25), **changes})
+
+
+def test_what_was_left_out_is_told_with_its_cheapest_and_the_cap_to_raise():
+    told = spent_line(balance(left_out=(("budget.usd=5", UNKNOWN), ("budget.usd=5", KNOWN))))
+    assert told == (
+        "budget: $4.800 of $5 and 1.250 node-hours spent, 2 trials left out, the cheapest of which likely "
+        "costs $0.4000 for 0.1111 node-hours; the same command with a larger budget.usd runs the rest"
+    )
+
+
+def test_what_was_stopped_and_the_other_cap_that_was_met_are_told_too():
+    told = balance(
+        caps={"hours": 2.0},
+        stopped=("budget.hours=2",),
+        left_out=(("budget.usd=5", UNKNOWN),),
+        num_unpriced=3,
+    )
+    assert spent_line(told) == (
+        "budget: $4.800 of $5 and 1.250 of 2 node-hours spent, 3 attempts without a price, 1 trial stopped, "
+        "1 trial left out, the cheapest of which likely costs $3.600 for 1.000 node-hours (up to its "
+        "deadlines: nothing like it was measured); the same command with a larger budget.hours and budget.usd"
+        " runs the rest"
+    )
+
+
+def test_where_everything_ran_there_is_nothing_to_raise():
+    assert spent_line(balance(is_hypothetical=True)) == (
+        "budget: $4.800 of $5 (hypothetical) and 1.250 node-hours spent, none left out"
+    )
+
+
+def test_a_plan_tells_what_is_likely_spent_and_what_would_be_left_out():
+    told = prospect_line(balance(quotes=(KNOWN, UNKNOWN), left_out=(("budget.usd=5", UNKNOWN),)))
+    assert told.startswith(
+        "budget: $4.800 of $5 and 1.250 node-hours spent; 2 trials likely cost $4.000 for 1.111 node-hours "
+        "(1 up to their deadlines: nothing like it was measured), 1 trial left out, "
+    )
+
+
+def test_a_person_is_asked_above_the_limit_alone_and_about_money_that_is_paid():
+    quotes = (KNOWN, HYPOTHETICAL)
+    assert question(balance(quotes=quotes)) is None
+    assert question(balance(quotes=quotes, caps={"confirm_usd": 0.4})) is None
+    assert question(balance(quotes=(*quotes, KNOWN), caps={"confirm_usd": 0.4})) == (
+        "2 trials likely cost $0.8000 for 0.2222 node-hours, above budget.confirm_usd=0.4"
+    )

@@ -1,0 +1,68 @@
+"""Files in `deploy/` that are kept by hand: pinned, not root, without secrets, closed to the world."""
+
+import re
+
+import pytest
+import yaml
+from repository import ROOT
+
+from orchestrator.core.pool import Environment
+from orchestrator.deploy.checks.access import secrets, texts_of, unpinned
+from orchestrator.deploy.kuberay import RAY_VERSION
+
+DEPLOY = ROOT / "deploy"
+DOCKERFILES = sorted(DEPLOY.rglob("Dockerfile"))
+COMPOSE = yaml.safe_load((DEPLOY / "mlflow" / "compose.yaml").read_text())
+MANIFESTS = list(yaml.safe_load_all((DEPLOY / "mlflow" / "kubernetes.yaml").read_text()))
+
+
+def pods():
+    return [each["spec"]["template"]["spec"] for each in MANIFESTS if "template" in each.get("spec", {})]
+
+
+def test_every_environment_of_a_pool_has_an_image():
+    names = {each.parent.name for each in DOCKERFILES if each.parent.parent.name == "docker"}
+    assert names == set(Environment.__args__) - {"any"}
+
+
+@pytest.mark.parametrize("file", DOCKERFILES, ids=lambda each: each.parent.name)
+def test_an_image_is_pinned_and_does_not_run_as_root(file):
+    lines = [each.split() for each in file.read_text().splitlines() if each and not each.startswith("#")]
+    assert [each[1] for each in lines if each[0] == "USER"][-1] == "1000"
+    for _, base in (each for each in lines if each[0] == "FROM"):
+        assert not list(unpinned("FROM", base))
+    installed = re.findall(r"(?<![\w-])([\w-]+(?:\[[\w-]+\])?)==[\d.]+", file.read_text())
+    assert installed
+    assert "latest" not in file.read_text()
+
+
+def test_the_images_have_the_ray_that_manifests_name():
+    assert f"\nray=={RAY_VERSION}\n" in (DEPLOY.parent / "constraints.txt").read_text()
+
+
+@pytest.mark.parametrize("documents", [[COMPOSE], MANIFESTS], ids=["compose", "kubernetes"])
+def test_no_secret_and_no_image_that_may_change_is_in_them(documents):
+    for document in documents:
+        assert list(secrets(document)) == []
+        for key, text in texts_of(document):
+            assert not (key.endswith(".image") and list(unpinned(key, text)))
+
+
+def test_the_composed_server_is_reached_from_its_host_alone():
+    ports = [each for service in COMPOSE["services"].values() for each in service.get("ports", ())]
+    assert ports == ["127.0.0.1:5000:5000"]
+
+
+def test_nothing_of_kubernetes_is_open_or_root():
+    assert {each["spec"]["type"] for each in MANIFESTS if each["kind"] == "Service"} == {"ClusterIP"}
+    for pod in pods():
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        (container,) = pod["containers"]
+        assert container["resources"]["limits"] == container["resources"]["requests"]
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_secrets_are_asked_for_under_the_names_that_the_script_reads():
+    read = set(re.findall(r"\$\(secret (\w+)\)", (DEPLOY / "mlflow" / "start.sh").read_text()))
+    assert read == set(COMPOSE["secrets"])
+    assert set(COMPOSE["services"]["server"]["secrets"]) == read

@@ -1,0 +1,112 @@
+"""What an interpreter has of a trainer's packages."""
+
+import sys
+from dataclasses import replace
+
+import process_tracking
+import pytest
+
+from orchestrator.core.trainer import TrainerInfo
+from orchestrator.execute.machine import environment_probe as probe
+from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.train.registry import trainer_info
+
+_HERE = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
+
+
+def needing(*packages: str) -> TrainerInfo:
+    return replace(trainer_info("torch_ddp"), packages=packages, install="pip install torch")
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Makes a file that can be started as an interpreter, of the lines given."""
+
+    def make(*lines: str) -> str:
+        path = tmp_path / "python"
+        path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+def test_our_own_interpreter_is_asked_without_starting_another():
+    found = trainer_environment(needing("numpy"), python=None)
+    assert found.python == sys.executable
+    assert found.versions["python"] == _HERE
+    assert found.missing is None
+
+
+def test_another_interpreter_is_asked_for_its_own_packages():
+    found = trainer_environment(needing("numpy"), python=sys.executable)
+    assert found == trainer_environment(needing("numpy"), python=None)
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_cure():
+    found = trainer_environment(needing("numpy", "torch_tpu"), python=sys.executable)
+    assert found.missing == "torch_tpu not installed; get it with: pip install torch"
+    assert set(found.versions) == {"python", "numpy"}
+
+
+def test_all_packages_that_are_not_installed_are_named():
+    found = trainer_environment(needing("torch_tpu", "torch_gpu"), python=None)
+    assert found.missing == "torch_tpu, torch_gpu not installed; get it with: pip install torch"
+
+
+def test_an_interpreter_that_is_not_there_is_told_with_its_cure(tmp_path):
+    python = str(tmp_path / "bin" / "python")
+    found = trainer_environment(needing("numpy"), python=python)
+    assert found.missing == f"no Python at {python}; get it with: pip install torch"
+    assert (found.python, found.versions) == (python, {})
+
+
+def test_an_empty_name_leaves_a_trainer_out():
+    found = trainer_environment(needing("numpy"), python="")
+    assert found.missing == "trainer.python names none; get it with: pip install torch"
+
+
+def test_an_interpreter_that_fails_is_told_with_its_cure(program):
+    python = program("exit 3")
+    found = trainer_environment(needing("numpy"), python=python)
+    assert found.missing == (f"{python} does not answer (CalledProcessError); get it with: pip install torch")
+
+
+def test_a_program_that_is_no_interpreter_is_told_with_its_cure(program):
+    found = trainer_environment(needing("numpy"), python=program("echo hello"))
+    assert "does not answer (JSONDecodeError); get it with: " in found.missing
+
+
+def test_a_folder_is_no_interpreter(tmp_path):
+    found = trainer_environment(needing("numpy"), python=str(tmp_path))
+    assert "does not answer (PermissionError); get it with: " in found.missing
+
+
+def test_an_interpreter_named_by_a_relative_path_is_kept_by_its_absolute_one(program, tmp_path, monkeypatch):
+    program(f'exec {sys.executable} "$@"')
+    monkeypatch.chdir(tmp_path)
+    assert trainer_environment(needing("numpy"), python="./python").python == str(tmp_path / "python")
+
+
+def test_an_interpreter_whose_name_is_too_long_is_not_there():
+    assert trainer_environment(needing("numpy"), python="x" * 5000).missing.startswith("no Python at xxx")
+
+
+@pytest.mark.parametrize(
+    "lines", [("sleep 600",), ("sleep 600 &", "sleep 600"), ("cat /dev/zero &", "sleep 600")]
+)
+def test_an_interpreter_that_does_not_answer_is_ended_with_all_that_it_started(program, monkeypatch, lines):
+    monkeypatch.setattr(probe, "_PROBE_SECONDS", 0.5)
+    python = program(*lines)
+    with process_tracking.family(monkeypatch):  # at its end none may be left
+        found = trainer_environment(needing("numpy"), python=python)
+    assert found.missing == f"{python} does not answer (TimeoutError); get it with: pip install torch"
+    assert found.versions == {}
+
+
+def test_an_interpreter_that_has_answered_leaves_nothing_behind(program, monkeypatch):
+    python = program("sleep 600 &", f'exec {sys.executable} "$@"')
+    with process_tracking.family(monkeypatch):
+        found = trainer_environment(needing("numpy"), python=python)
+    assert found.missing is None
+    assert set(found.versions) == {"python", "numpy"}

@@ -1,0 +1,163 @@
+"""A trial with parts in two pools: when there is room for it, what it costs, and what its nodes owe."""
+
+from dataclasses import replace
+
+import pytest
+from builders import record
+from cluster_builders import FAST, SLOW, T4S, inventory, pool
+from mixed_device_builders import BOTH, CPU, FAST_POOL, POOLS, SLOW_POOL, placed, unequal
+from plan_builders import T4, held, here, point
+from price_builders import price_list, price_row
+
+from orchestrator.analysis.metrics.cost import bill_of, priced_as
+from orchestrator.core import codec
+from orchestrator.core.budget import Rate, Spend
+from orchestrator.core.placement import Attempt
+from orchestrator.core.price import Price, Unpriced
+from orchestrator.execute.scheduling.capacity import has_room
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.plan.pricing import Market, node_prices_of
+from orchestrator.plan.spending import IdleNodes
+from orchestrator.record.tracking.mlflow_run import params_of, tags_of
+
+
+def alone(name, seed=0):
+    where = {"fast": FAST, "slow": SLOW}[name]
+    return placed(point(device=where, seed=seed), inventory=POOLS)
+
+
+def test_a_trial_with_parts_in_two_pools_needs_room_in_both():
+    assert has_room(BOTH, [], inventory=POOLS, kept={})
+    for name in ("fast", "slow"):
+        assert not has_room(BOTH, [alone(name)], inventory=POOLS, kept={})
+        assert not has_room(alone(name), [BOTH], inventory=POOLS, kept={})
+    assert not has_room(BOTH, [], inventory=inventory(FAST_POOL, SLOW_POOL, max_nodes=1), kept={})
+    wide = inventory(replace(FAST_POOL, max_nodes=2), SLOW_POOL)
+    assert has_room(alone("fast"), [BOTH], inventory=wide, kept={})
+    assert not has_room(alone("fast"), [BOTH], inventory=replace(wide, max_nodes=2), kept={})
+
+
+def queue_of(*placements):
+    return Queue(placements, inventory=POOLS, prior_attempts={}, retry_limits={})
+
+
+def test_while_one_waits_for_two_pools_the_trials_of_each_go_on():
+    queue = queue_of(alone("slow"), BOTH, alone("fast"))
+    assert [queue.take().placement for _ in range(2)] == [alone("slow"), alone("fast")]
+    assert queue.take() is None
+
+
+def test_a_pool_that_brings_no_node_withdraws_all_that_have_a_part_there():
+    queue = queue_of(alone("slow"), alone("slow", 1), BOTH, alone("fast"))
+    assert queue.take() == Attempt(placement=alone("slow"), number=1)
+    assert [each.placement for each in queue.withdraw(["slow"])] == [alone("slow", 1), BOTH]
+    assert queue.take().placement == alone("fast")
+
+
+def test_of_two_pools_that_bring_no_nodes_together_it_is_not_known_which_one_does_not():
+    queue = queue_of(alone("slow"), BOTH, alone("fast"))
+    assert [each.placement for each in queue.withdraw(["fast", "slow"])] == [BOTH]
+
+
+ROWS = {
+    "us-central1": {
+        "c3-standard-8": price_row(on_demand=3.6, spot=None),
+        "e2-standard-2": price_row(on_demand=1.8, spot=None, as_of="2026-01-01"),
+        "n1-standard-8+1xT4": price_row(on_demand=7.2, spot=None),
+    }
+}
+MARKET = Market(
+    devices={each.name: each for each in (FAST, SLOW, T4S)},
+    prices=price_list(region="us-central1", rows=ROWS),
+    today="2026-11-21",
+    pools={"fast": FAST_POOL, "slow": SLOW_POOL},
+)
+
+
+def test_the_price_of_a_mix_is_the_sum_of_its_parts_and_names_them():
+    price = MARKET.price_of(BOTH)
+    assert isinstance(price, Price)
+    assert [(each.instance, each.nodes, each.usd_per_hour) for each in price.rented] == [
+        ("c3-standard-8", 1, 3.6),
+        ("e2-standard-2", 1, 1.8),
+    ]
+    assert (price.usd_per_hour, price.num_nodes, price.is_hypothetical) == (pytest.approx(5.4), 2, False)
+    assert priced_as(price).startswith(
+        "c3-standard-8 on demand + e2-standard-2 on demand in us-central1, $5.4/h of 2026-01-01"
+    )
+    assert codec.from_json(Price, codec.to_json(price)) == price
+
+
+def test_half_an_hour_on_a_node_of_3_60_and_one_of_1_80_costs_2_70_and_a_node_hour():
+    ran = record(placement=BOTH, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=1800.0)
+    bill = bill_of(ran)
+    assert (bill.usd, bill.billed_node_seconds) == (pytest.approx(2.7), pytest.approx(3600.0))
+    spend = Rate(nodes=2, price=MARKET.price_of(BOTH)).of(1800.0)
+    assert (spend.usd, spend.node_hours) == (pytest.approx(2.7), 1.0)
+
+
+def test_a_mix_over_two_pools_of_one_device_costs_both_and_needs_room_in_both():
+    other = pool("fast-too", device=FAST, max_nodes=1)
+    pools = inventory(FAST_POOL, SLOW_POOL, other)
+    found = placed(unequal(FAST, SLOW, FAST), inventory=pools)
+    market = replace(MARKET, pools={**MARKET.pools, "fast-too": other})
+    price = market.price_of(found)
+    assert (price.usd_per_hour, price.num_nodes) == (pytest.approx(9.0), 3)
+    assert [each.usd_per_hour for each in node_prices_of(found, price)] == [3.6, 1.8, 3.6]
+    assert has_room(found, [], inventory=pools, kept={})
+    assert not has_room(found, [alone("fast")], inventory=pools, kept={})
+
+
+def test_a_mix_of_which_one_part_has_no_price_has_none():
+    lacking = replace(
+        MARKET, prices=price_list(region="us-central1", rows={"us-central1": {"c3-standard-8": price_row()}})
+    )
+    assert isinstance(lacking.price_of(BOTH), Unpriced)
+
+
+@pytest.mark.parametrize("known", [{}, {"fast": FAST_POOL}, {"slow": SLOW_POOL}])
+def test_a_mix_of_which_a_pool_is_no_longer_known_costs_what_its_devices_cost(known):
+    price = replace(MARKET, pools=known).price_of(BOTH)
+    assert [(each.instance, each.nodes) for each in price.rented] == [
+        ("c3-standard-8", 1),
+        ("e2-standard-2", 1),
+    ]
+    assert price.is_hypothetical
+    apart = placed(unequal(SLOW, T4S), inventory=inventory(SLOW_POOL, pool("t4", count=1)))
+    rented = replace(MARKET, pools=known).price_of(apart).rented
+    assert [each.instance for each in rented] == ["e2-standard-2", "n1-standard-8+1xT4"]
+
+
+def test_the_host_of_an_accelerator_has_a_processor():
+    both = placed(unequal(SLOW, T4S), inventory=here(devices={"t4": held(1)}))
+    price = MARKET.price_of(both)
+    assert [each.instance for each in price.rented] == ["n1-standard-8+1xT4"]
+    apart = MARKET.price_of_absent(placed(unequal(FAST, SLOW)).trial)
+    assert apart.usd_per_hour == pytest.approx(5.4)
+
+
+def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
+    idle = IdleNodes(10.0)
+    on_nodes = replace(BOTH, node="fast-1", other_nodes=("slow-1",))
+    ran = record(placement=on_nodes, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=100.0)
+    idle.hear(ran)
+    assert idle.spent.usd == pytest.approx(10 * 5.4 / 3600)
+    rate = Rate(nodes=2, price=MARKET.price_of(BOTH))
+    idle.give_back(on_nodes, now=0.0)
+    assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx(4 * 5.4 / 3600)
+    idle.take(alone("slow"), now=4.0)
+    assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx((4 * 3.6 + 10 * 1.8) / 3600)
+
+
+def test_parts_of_one_host_owe_nothing_to_idle_nodes():
+    both = placed(unequal(CPU, T4), inventory=here(devices={"t4": held(1)}))
+    assert IdleNodes(10.0).owed(both, Rate(nodes=1, price=None), now=0.0) == Spend()
+
+
+def test_the_tracking_server_is_told_all_devices_and_all_that_is_rented():
+    ran = record(placement=BOTH, price=MARKET.price_of(BOTH))
+    assert params_of(ran)["device"] == "cpu_fast+cpu_slow"
+    tags = tags_of(ran)
+    assert (tags["device"], tags["price.instance"]) == ("cpu_fast+cpu_slow", "c3-standard-8 + e2-standard-2")
+    assert (tags["price.node_usd_per_hour"], tags["price.region"]) == ("3.6 + 1.8", "us-central1")
+    assert "price.beside" not in tags

@@ -1,0 +1,241 @@
+"""What own records tell of other trials: synthetic measurements on devices of known efficiency."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from builders import placement, record, train_result
+from plan_builders import T4, TPU, device, held, here, planned, point
+
+from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
+from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.error_model import learned_from
+from orchestrator.predict.step_time.estimator import bases_of, blind_estimator_of, estimator_of
+from orchestrator.predict.step_time.own_records import own_of
+from orchestrator.predict.step_time.plan_forecasts import track_record_of
+
+MODELS = default_models()
+PRIOR = MODELS.prior
+GPU = replace(
+    T4,
+    name="new",
+    native_precisions=("fp32", "fp16", "bf16"),
+    peak_flops_per_second={"fp32": 3e13, "fp16": 1.2e14, "bf16": 1.1e14},
+    memory_bytes_per_second=3e11,
+    link_bytes_per_second=1.6e10,
+)
+SLICE = replace(
+    TPU,
+    peak_flops_per_second={"bf16": 4.2e14},
+    memory_bytes_per_second=3.6e12,
+    link_bytes_per_second=8e10,
+)
+RATED = replace(GPU, name="v100")
+DEVICES = {each.name: each for each in (GPU, RATED, SLICE, device())}
+BASIS = bases_of(DEVICES, MODELS)
+LENET, VGG = {"workload": "lenet5"}, {"workload": "vgg11"}
+
+
+def trial(**changes):
+    """One on the new GPU, or whatever device is said."""
+    asked = point(**{"device": GPU, **changes})
+    there = here(devices={asked.device.name: held(2, kind=asked.device.kind)})
+    return planned(asked, inventory=there).placements[0].trial
+
+
+def took(spec, seconds, **changes):
+    """Its record, with that long a step."""
+    blocks = (tuple([10 * seconds] * 6),)
+    return record(placement=placement(spec, **changes), result=train_result(block_seconds=blocks))
+
+
+def slowed(factor, *, sweep="zoo", **changes):
+    """A record that took so many times its sum of parts."""
+    spec = trial(**changes)
+    return replace(took(spec, factor * BASIS(spec).seconds), sweep=sweep)
+
+
+def estimate(asked, *records):
+    return estimator_of(BASIS, own_of(records, devices=DEVICES), PRIOR)(asked)
+
+
+def width(found):
+    return found.high / found.low
+
+
+def test_without_records_it_is_what_others_measured():
+    found = estimate(trial(**VGG))
+    assert found.likely == pytest.approx(BASIS(trial(**VGG)).seconds)
+    assert (found.source, width(found)) == (
+        "rough: fitted to other GPUs (M60, T4, K80, V100)",
+        pytest.approx(MODELS.any_gpu.factor**2),
+    )
+
+
+def test_one_measured_trial_calibrates_a_device_that_was_never_seen():
+    found = estimate(trial(**VGG), slowed(3.0, **LENET))
+    before = estimate(trial(**VGG))
+    assert found.source == (
+        "own records there of lenet5: 1 of sweep zoo; rough: fitted to other GPUs (M60, T4, K80, V100)"
+    )
+    share = PRIOR.device**2 / (PRIOR.device**2 + PRIOR.workload**2)
+    assert found.likely / before.likely == pytest.approx(3.0**share), "Bayes' rule for one measurement"
+    assert found.low < 3.0 * before.likely < found.high
+    assert 1 < width(found) < width(before)
+
+
+def test_more_workloads_come_nearer_to_the_device_and_narrow_the_interval():
+    names = ("lenet5", "alexnet", "resnet18", "vgg13", "vgg16", "vgg19", "resnet34", "resnet50")
+    records = [slowed(3.0, workload=each) for each in names]
+    found = [estimate(trial(**VGG), *records[:count]) for count in (1, 2, 4, 8)]
+    truth = 3.0 * BASIS(trial(**VGG)).seconds
+    errors = [abs(math.log(each.likely / truth)) for each in found]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.1
+    assert [width(each) for each in found] == sorted(map(width, found), reverse=True)
+
+
+def test_many_records_of_one_workload_are_no_more_than_one_workload():
+    records = [slowed(3.0, **LENET, global_batch_size=each) for each in (32, 64, 128)]
+    one, three = estimate(trial(**VGG), records[0]), estimate(trial(**VGG), *records)
+    assert width(three) == pytest.approx(width(one))
+    assert "3 of sweep zoo" in three.source
+
+
+def test_workloads_that_disagree_widen_the_interval():
+    names = ("lenet5", "alexnet", "resnet18", "vgg13")
+    agreeing = [slowed(3.0, workload=each) for each in names]
+    apart = [slowed(factor, workload=each) for factor, each in zip((0.5, 2, 6, 18), names, strict=True)]
+    assert width(estimate(trial(**VGG), *apart)) > 2 * width(estimate(trial(**VGG), *agreeing))
+
+
+def test_where_others_published_nothing_alike_one_own_measurement_is_a_wide_beginning():
+    asked = trial(**VGG, precision="bf16")
+    assert estimate(asked) == Refusal(
+        reason="no GPU was measured in bf16", to_measure="an image classifier there in bf16"
+    )
+    found = estimate(asked, slowed(3.0, **LENET, precision="bf16"))
+    assert found.likely == pytest.approx(3.0 * BASIS(asked).seconds)
+    assert width(found) > 3 * width(estimate(trial(**VGG), slowed(3.0, **LENET)))
+    assert found.source.endswith("rough, for others measured nothing alike")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"precision": "fp16"},
+        {"device": SLICE, "trainer": "tensorflow", "precision": "bf16", "global_batch_size": 256},
+        {"num_workers": 2},
+    ],
+)
+def test_a_rate_that_others_published_is_a_wide_beginning_that_own_measurements_correct(changes):
+    asked = trial(**VGG, **changes)
+    before, found = estimate(asked), estimate(asked, slowed(3.0, **LENET, **changes))
+    assert "as published " in before.source
+    assert width(before) > 2 * width(estimate(trial(**VGG)))
+    assert 1.3 < found.likely / before.likely < 3.0, "by Bayes' rule, beside one to three networks"
+    assert width(found) < width(before)
+    assert found.source == f"own records there of lenet5: 1 of sweep zoo; {before.source}"
+
+
+def test_rates_of_the_very_device_tell_more_than_those_of_others():
+    there, elsewhere = (estimate(trial(**VGG, device=each, precision="fp16")) for each in (RATED, GPU))
+    assert there.source == "rough: resnet50, inception_v3, vgg16 in fp16 as published there (NVIDIA, Lambda)"
+    assert (
+        elsewhere.source
+        == "rough: resnet50, inception_v3, vgg16 in fp16 as published for v100, a100_40, h100"
+    )
+    assert width(there) < width(elsewhere)
+
+
+def test_rates_count_in_a_precision_that_the_device_is_as_fast_in():
+    ampere = replace(RATED, peak_flops_per_second={"fp16": 1.2e14, "bf16": 1.2e14})
+    basis = bases_of({"v100": ampere}, MODELS)
+    found = estimator_of(basis, (), PRIOR)(trial(**VGG, device=ampere, precision="bf16"))
+    assert found.source.startswith("rough: resnet50, inception_v3, vgg16 in fp16 as published there")
+
+
+def test_a_batch_is_as_large_as_the_part_of_each_replica():
+    changes = {"precision": "fp16", "global_batch_size": 2**16}
+    assert isinstance(estimate(trial(**VGG, **changes)), Refusal)
+    assert isinstance(estimate(trial(**VGG, **changes, num_workers=2)), Estimate)
+
+
+def test_another_device_precision_or_number_of_workers_teaches_nothing():
+    others = [
+        slowed(3.0, **LENET, precision="fp16"),
+        slowed(3.0, **LENET, num_workers=2),
+        slowed(3.0, **LENET, device=SLICE, trainer="tensorflow", precision="bf16", global_batch_size=256),
+    ]
+    assert estimate(trial(**VGG), *others) == estimate(trial(**VGG))
+
+
+def test_a_text_network_teaches_nothing_of_images_and_something_of_itself():
+    text = slowed(3.0, workload="imdb_bigru", global_batch_size=32)
+    assert estimate(trial(**VGG), text) == estimate(trial(**VGG))
+    assert isinstance(estimate(trial(workload="imdb_bigru")), Refusal)
+    assert isinstance(estimate(trial(workload="imdb_bigru"), text), Estimate)
+
+
+def test_records_of_the_same_trainer_come_first():
+    records = [slowed(3.0, **LENET), slowed(9.0, **LENET, trainer="tensorflow")]
+    assert estimate(trial(**VGG), *records) == estimate(trial(**VGG), records[0])
+    assert estimate(trial(**VGG, trainer="tensorflow"), records[0]).likely > 0
+
+
+def test_own_records_of_the_very_step_are_the_best_that_there_is():
+    asked = trial(**VGG, steps=5000, seed=7)
+    records = [took(trial(**VGG, seed=seed), 0.2 + 0.001 * seed) for seed in range(3)]
+    found = estimate(asked, *records, slowed(3.0, **LENET))
+    assert found.likely == pytest.approx(0.201, rel=1e-3)
+    assert found.low < 0.2 < 0.202 < found.high < 0.22
+    assert found.source == "own records of this very step: 3 of sweep example"
+
+
+def test_records_of_other_data_do_not_pass_for_this_very_step():
+    asked = trial(**VGG)
+    found = estimate(asked, took(replace(asked, data="real:1"), 0.2))
+    assert found.source.startswith("own records there of vgg11: 1 of sweep example; ")
+
+
+def test_records_of_a_workload_that_is_another_one_now_are_left_out():
+    old = replace(trial(**LENET), workload_version=99)
+    gone = replace(trial(**LENET), workload="deleted")
+    assert not own_of([took(old, 0.2), took(gone, 0.2)], devices=DEVICES)
+
+
+def test_a_measurement_counts_once_however_many_ledgers_have_it_and_others_do_not():
+    one = slowed(3.0, **LENET)
+    taken_over = replace(one, sweep="other", reused_from="zoo")
+    (own,) = own_of([one, taken_over], devices=DEVICES)
+    assert own.sweep == "zoo"
+    rehearsed = took(trial(**LENET), 0.2, provenance="rehearsed")
+    idle = took(trial(**LENET), 0.2, trains=False)
+    assert not own_of([rehearsed, idle], devices=DEVICES)
+    assert not own_of([one], devices={})
+
+
+def test_a_hindcast_sees_no_record_of_its_workload_and_all_others():
+    records = [slowed(3.0, **LENET), slowed(9.0, **VGG), took(trial(**VGG), 1.0)]
+    blind = blind_estimator_of(BASIS, own_of(records, devices=DEVICES), PRIOR)
+    assert blind(trial(**VGG)) == estimate(trial(**VGG), records[0])
+
+
+def test_the_track_record_has_each_step_once_by_predictions_that_know_nothing_of_its_workload():
+    near, far = slowed(1.0, **LENET), slowed(50.0, **VGG)
+    repeat = took(replace(trial(**LENET), repeat=1, seed=3), 1.1 * BASIS(trial(**LENET)).seconds)
+    refused = slowed(1.0, workload="imdb_bigru")
+    own = own_of([near, repeat, far, refused], devices=DEVICES)
+    blind = blind_estimator_of(BASIS, (), PRIOR)
+    assert track_record_of(own, blind) == TrackRecord(num_inside=1, num_measured=2)
+
+
+def test_a_step_far_larger_than_all_that_were_measured_stays_refused():
+    asked = trial(**VGG, global_batch_size=2**20)
+    assert isinstance(estimate(asked, slowed(3.0, **LENET)), Refusal)
+
+
+def test_of_a_device_that_nothing_is_known_of_the_mean_is_taken_as_it_is():
+    found = learned_from([0.0, 2.0], device=math.inf, workload=1.0, freedom=7)
+    assert found.mean == 1.0
+    assert found.deviation == pytest.approx(math.sqrt((7 * 1.0 + 2.0) / 8 * 1.5))

@@ -1,0 +1,160 @@
+"""What is known of each trainer, and a version that is raised with its code."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from code_fingerprint import syntax_sha256
+from repository import ROOT
+
+from orchestrator.core.errors import TrialError, UnknownNameError
+from orchestrator.train.registry import load_trainer, trainer_info, trainers
+
+TRAIN = ROOT / "orchestrator/train"
+VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
+_SHARED = ("trainers/torch_process.py", "precision.py", "measurement/evaluation.py")
+_TORCH_DDP = ("trainers/torch_ddp_trainer.py", *_SHARED)
+_KERNEL_SPLIT = ("trainer", "shares", "balance", "rebalancing", "convolution", "networks")
+FILES = {
+    "kernel_split": (*(f"trainers/kernel_split/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
+    "noop": ("trainers/noop_trainer.py",),
+    "tensorflow": (
+        "trainers/tensorflow_trainer.py",
+        "trainers/tensorflow_strategy.py",
+        "precision.py",
+        "measurement/evaluation.py",
+    ),
+    "torch_ddp": _TORCH_DDP,
+    "torch_tpu": _TORCH_DDP,
+    "torch_xla": ("trainers/torch_xla_trainer.py", *_SHARED),
+    "unequal_ddp": (*_TORCH_DDP, "trainers/unequal_ddp_trainer.py", "trainers/kernel_split/shares.py"),
+}
+"""The code that decides what a trainer computes."""
+
+
+def sha256_of(names: tuple[str, ...]) -> str:
+    return syntax_sha256([TRAIN / name for name in names])
+
+
+@pytest.mark.parametrize("name", sorted(trainers()))
+def test_a_trainer_whose_code_changes_gets_another_version(name: str) -> None:
+    found = {"version": trainers()[name].version, "sha256": sha256_of(FILES[name])}
+    assert VERSIONS[name] == found, (
+        f"the code of trainer {name!r} changed: raise its version in train/registry.py if it computes "
+        f"anything else, then write {json.dumps(found)} to tests/unit/train/trainer_versions.json"
+    )
+
+
+def test_an_unknown_trainer_is_told_the_nearest_one() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown trainer 'torch_dpp'; did you mean 'torch_ddp'\?"):
+        trainer_info("torch_dpp")
+
+
+def test_the_name_in_the_table_is_the_name_of_the_trainer() -> None:
+    assert all(info.name == name for name, info in trainers().items())
+
+
+def test_one_trainer_trains_nothing_and_says_so() -> None:
+    assert [name for name, info in trainers().items() if not info.trains] == ["noop"]
+
+
+def test_a_trainer_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch_xla", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(TrialError, match=r"torch.*; get it with: make xla") as raised:
+        load_trainer(trainer_info("torch_xla"))
+    assert raised.value.kind == "environment"
+
+
+def test_the_registry_imports_no_framework() -> None:
+    code = (
+        "import sys, orchestrator.train.registry as r; r.trainers();"
+        "print([m for m in ('torch', 'tensorflow', 'keras', 'torch_xla', 'ray') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "model"),
+    [
+        ("cpu", {}, "per_replica"),
+        ("gpu", {}, "per_host"),
+        ("tpu", {"strategy": "auto"}, "per_host"),
+        ("cpu", {"strategy": "mirrored"}, "per_host"),
+        ("gpu", {"strategy": "multi_worker"}, "per_replica"),
+    ],
+)
+def test_tensorflow_has_a_process_for_each_replica_or_each_host(kind, options, model) -> None:
+    assert trainer_info("tensorflow").process_model(kind, options) == model
+
+
+def test_torch_has_a_process_for_each_replica_and_xla_for_each_host() -> None:
+    assert trainer_info("torch_ddp").process_model("gpu", {}) == "per_replica"
+    assert trainer_info("torch_xla").process_model("cpu", {}) == "per_host"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "replicas", "num_processes", "stand_ins"),
+    [
+        ("torch_ddp", "gpu", 1, 1, ()),
+        ("torch_ddp", "gpu", 2, 2, ("gloo for nccl",)),
+        ("kernel_split", "gpu", 2, 2, ("gloo for nccl",)),
+        ("unequal_ddp", "gpu", 2, 2, ("gloo for nccl",)),
+        ("tensorflow", "gpu", 1, 1, ()),
+        ("tensorflow", "gpu", 2, 1, ("logical CPU devices for GPUs",)),
+        ("tensorflow", "gpu", 2, 2, ("RING for NCCL",)),
+        ("tensorflow", "tpu", 1, 1, ("the default strategy for TPUStrategy",)),
+        ("tensorflow", "tpu", 2, 1, ("MirroredStrategy for TPUStrategy",)),
+        ("torch_xla", "tpu", 2, 1, ("PJRT's CPU devices for TPU chips",)),
+        (
+            "torch_xla",
+            "tpu",
+            2,
+            2,
+            ("PJRT's CPU devices for TPU chips", "gloo for the collectives between hosts"),
+        ),
+        ("noop", "gpu", 2, 2, ()),
+    ],
+)
+def test_a_rehearsal_names_only_the_stand_ins_that_it_has(
+    name, kind, replicas, num_processes, stand_ins
+) -> None:
+    found = trainer_info(name).rehearsed_with(kind, replicas=replicas, num_processes=num_processes)
+    assert found == stand_ins
+
+
+def test_torch_tpu_alone_cannot_be_rehearsed() -> None:
+    assert [name for name, info in trainers().items() if not info.rehearses] == ["torch_tpu"]
+
+
+def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
+    assert set(trainer_info("tensorflow").single_replica) == {"fp16"}
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("torch_ddp", "torch"),
+        ("kernel_split", "torch"),
+        ("unequal_ddp", "torch"),
+        ("tensorflow", "tensorflow"),
+        ("tensorflow", "tensorflow-tpu"),
+        ("torch_tpu", "torch-tpu"),
+        ("torch_xla", "xla"),
+    ],
+)
+def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, extra: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in project["optional-dependencies"][extra]:
+        assert f"'{requirement}'" in trainer_info(name).install
+
+
+def test_a_refused_option_is_one_that_there_is_and_never_the_default():
+    for info in trainers().values():
+        for kind, knob, value in info.refused_options:
+            assert kind in info.precisions
+            assert value in info.options[knob][1:]

@@ -1,0 +1,112 @@
+"""Many ranks' reports, one result."""
+
+from dataclasses import replace
+
+import pytest
+from builders import pursuit, train_result
+from worker_report_builders import report
+
+from orchestrator.core.codec import from_json, to_json
+from orchestrator.core.result import DeviceFacts
+from orchestrator.core.work_share import KernelShare
+from orchestrator.train.worker_report import WorkerReport, result_of
+
+
+def test_one_report_is_the_result():
+    assert result_of([report()], launch_seconds=0.6) == train_result(launch_seconds=0.6)
+
+
+def test_a_report_travels_as_json():
+    assert from_json(WorkerReport, to_json(report())) == report()
+
+
+def test_the_slowest_rank_counts():
+    quick = report()
+    slow = report(
+        {"first_step_seconds": 0.3, "warmup_seconds": 0.04, "training_seconds": 1.5},
+        setup_seconds=0.7,
+        evaluation_seconds=0.2,
+    )
+    for reports in ([quick, slow], [slow, quick]):
+        result = result_of(reports, launch_seconds=0.6)
+        assert (result.setup_seconds, result.first_step_seconds, result.warmup_seconds) == (0.7, 0.3, 0.04)
+        assert (result.training_seconds, result.evaluation_seconds) == (1.5, 0.2)
+
+
+def test_every_rank_keeps_its_blocks_processor_time_memory_and_device():
+    first = report(
+        {"block_seconds": (1.0,), "reading_seconds": ((0.2, 0.1),), "cpu_seconds": 1.0}, peak_host_bytes=1
+    )
+    second = report(
+        {"block_seconds": (2.0,), "reading_seconds": ((0.4, 0.3),), "cpu_seconds": 2.0},
+        peak_host_bytes=2,
+        device=DeviceFacts(kind="cpu", name="Another CPU", count=2, precision="fp32"),
+    )
+    result = result_of([first, second], launch_seconds=0.6)
+    assert result.block_seconds == ((1.0,), (2.0,))
+    assert result.reading_seconds == (((0.2, 0.1),), ((0.4, 0.3),))
+    assert (result.cpu_seconds, result.peak_host_bytes) == ((1.0, 2.0), (1, 2))
+    assert [each.name for each in result.devices] == ["Some CPU", "Another CPU"]
+
+
+def test_samples_are_added_up_over_ranks():
+    assert result_of([report(samples=3840), report(samples=3840)], launch_seconds=0.6).samples == 7680
+
+
+def test_what_is_of_the_whole_trial_is_not_added_up_over_ranks():
+    result = result_of([report(), report()], launch_seconds=0.6)
+    assert (result.steps, result.flops_per_step) == (120, 1e9)
+    assert result.quality == {"accuracy": 0.97}
+
+
+def test_what_no_weight_of_one_rank_left_is_unmoved():
+    reports = [report(), report(unmoved=("training.model",)), report(unmoved=("training.model",))]
+    assert result_of(reports, launch_seconds=0.6).unmoved == ("training.model",)
+
+
+@pytest.mark.parametrize(("kernels", "found"), [(1, ()), (2, ("training.model",))])
+def test_a_rank_whose_one_kernel_does_not_learn_says_nothing_of_the_rest(kernels, found):
+    share = KernelShare(layer="model.3", kernels=kernels, of_kernels=3, probe_flops=1e9, probe_seconds=0.1)
+    device = replace(report().device, kernel_shares=(share,))
+    first, second = report(device=device), report(device=device, unmoved=("training.model",))
+    assert result_of([first, second], launch_seconds=0.6).unmoved == found
+    assert result_of([second, first], launch_seconds=0.6).unmoved == ("training.model",)
+
+
+def test_the_rank_that_compiled_most_while_it_was_timed_counts():
+    still, busy, silent = (report({"compile_counts": each}) for each in [(9, 9), (2, 4), None])
+    assert result_of([still, busy, silent], launch_seconds=0.6).compile_counts == (2, 4)
+
+
+def test_compilations_are_unknown_where_no_rank_can_say():
+    assert result_of([report(), report()], launch_seconds=0.6).compile_counts is None
+
+
+def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_times():
+    first = pursuit(0.5, 0.9)
+    slow = replace(
+        first,
+        curve=tuple(
+            replace(each, training_seconds=each.training_seconds + 1, quality=0.1) for each in first.curve
+        ),
+        evaluation_seconds=0.7,
+    )
+    merged = result_of([report({"pursuit": first}), report({"pursuit": slow})], launch_seconds=0.6).pursuit
+    assert merged is not None
+    assert [(each.steps, each.training_seconds, each.quality) for each in merged.curve] == [
+        (10, 2.0, 0.5),
+        (20, 3.0, 0.9),
+    ]
+    assert merged.evaluation_seconds == 0.7
+
+
+def test_without_a_target_there_is_no_pursuit():
+    assert result_of([report(), report()], launch_seconds=0.6).pursuit is None
+
+
+def test_energy_is_the_sum_over_all_that_read_a_counter_and_absent_where_one_has_none():
+    first = report({"energy_joules": {"host": 5.0, "accelerator": 7.0}}, counters=("host", "accelerator"))
+    second = report({"energy_joules": {"host": 3.0}}, counters=("host", "accelerator"))
+    silent = report()
+    assert result_of([first, silent], launch_seconds=0.6).energy_joules == {"host": 5.0, "accelerator": 7.0}
+    assert result_of([first, second, silent], launch_seconds=0.6).energy_joules == {"host": 8.0}

@@ -1,0 +1,39 @@
+"""Known vulnerabilities of pinned versions: `make audit`, which `make check` contains.
+
+    python tools/audit.py [FILE] [what else pip-audit takes]
+
+Exits with 1 if a version has one, or could not be looked up. A machine that reaches no server of advisories
+cannot know: that is told, and fails nothing.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+_NOBODY_ANSWERS = ("ConnectionError", "ConnectTimeout", "Could not connect")
+_SECONDS = 300
+
+
+def main(words: Sequence[str]) -> int:
+    pinned, *others = words or ["constraints.txt"]
+    asked = (
+        *("--requirement", pinned, "--no-deps", "--disable-pip", "--strict"),
+        *("--vulnerability-service", "osv", "--progress-spinner", "off"),
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pip_audit", *asked, *others],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    last = done.stderr.strip().rpartition("\n")[2]
+    if done.returncode and any(each in last for each in _NOBODY_ANSWERS):
+        print(f"known vulnerabilities of {pinned} were not looked up: no server of advisories answers")
+        return 0
+    print(done.stderr, end="", file=sys.stderr)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

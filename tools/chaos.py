@@ -1,0 +1,243 @@
+"""The crash matrix: a sweep is struck at every step of its way, and the same command typed again.
+
+`make chaos` runs all of it. Counted at each point: trials that are lost, executed twice or recorded twice,
+runs that MLflow lacks, has twice or has left open, and processes that are left alive.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tests/support/host"))
+
+from cli_process import command, environment, records_in
+from process_tracking import Family
+
+_DRIVER = Path(__file__).with_name("chaos_driver.py")
+_TRIALS = 3
+_WORDS = (
+    "+sweep=smoke",
+    "trainer=noop",
+    "precision=fp32",
+    "sweep.include=[]",
+    "data.source=synthetic",
+    "sweep.shuffle_seed=null",
+    "seed=range(3)",
+    "checkpoint.grace_seconds=1",
+)
+_SECONDS = 180
+_GONE_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a sweep is struck, how, and under which executor."""
+
+    strike: str
+    target: str
+    when: str
+    number: int
+    executor: str = "inline"
+
+    @property
+    def name(self) -> str:
+        where = self.target.removeprefix("orchestrator.")
+        return f"{self.executor}: {self.strike} {self.when} call {self.number} of {where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """What a strike cost that it must not. Every number is to be 0."""
+
+    not_struck: int = 0
+    lost: int = 0
+    executed_twice: int = 0
+    recorded_twice: int = 0
+    runs_amiss: int = 0
+    leaked: int = 0
+    exit_code: int = 0
+
+    @property
+    def is_none(self) -> bool:
+        return not any(getattr(self, each.name) for each in fields(self))
+
+
+_JOURNAL = "orchestrator.record.journal:write_synced"
+_LEDGER = "orchestrator.record.ledger:write_synced"
+_STORE = "orchestrator.record.tracking.mlflow_store:MlflowStore"
+_CLIENT = "mlflow:MlflowClient"
+
+# The journal's first call queues all; then come starting, running and ended of each trial. The ledger's first
+# call makes the file.
+INLINE = (
+    *(
+        Point("kill_driver", _JOURNAL, when, number)
+        for number in (1, 2, 3, 4, 5, 7)
+        for when in ("before", "after")
+    ),
+    *(Point("kill_driver", _LEDGER, when, number) for number in (1, 2, 3, 4) for when in ("before", "after")),
+    *(Point("kill_driver", _JOURNAL, "amid", number) for number in (1, 4)),
+    *(Point("kill_driver", _LEDGER, "amid", number) for number in (2, 3)),
+    *(
+        Point("kill_driver", f"{_STORE}.{call}", when, number)
+        for call, number in (("begin", 1), ("_create", 1), ("_create", 2), ("_fill", 2), ("_close", 1))
+        for when in ("before", "after")
+    ),
+    *(
+        Point("kill_driver", f"{_CLIENT}.{call}", "after", 1)
+        for call in ("log_batch", "log_text", "log_artifact")
+    ),
+    Point("kill_driver", "orchestrator.pipeline.report:write_report", "before", 1),
+    Point("kill_driver", "orchestrator.pipeline.report:write_report", "after", 1),
+    Point("kill_driver", "orchestrator.execute.scheduling.queue:Queue.take", "after", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_result_of", "after", 2),
+    Point("hang_up", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("terminate", _LEDGER, "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.monitor:Story.hear", "before", 2),
+    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    *(
+        Point(f"set_clock_{way}", _JOURNAL, "after", number)
+        for way in ("back", "forward")
+        for number in (1, 3)
+    ),
+)
+_SEARCHER = "orchestrator.execute.on_ray.tune_adapters:_QueueSearcher"
+RAY = tuple(
+    Point(strike, target, when, number, "ray")
+    for strike, target, when, number in (
+        ("kill_driver", f"{_SEARCHER}.suggest", "after", 1),
+        ("kill_driver", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("kill_driver", f"{_SEARCHER}.on_trial_complete", "before", 2),
+        ("kill_driver", f"{_SEARCHER}.on_trial_complete", "after", 2),
+        ("kill_supervisor", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("kill_raylet", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("terminate", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("set_clock_back", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("set_clock_forward", f"{_SEARCHER}.hear_placed", "after", 2),
+    )
+)
+EVERY = INLINE + RAY
+SOME = (
+    Point("kill_driver", _LEDGER, "amid", 3),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+)
+
+
+def damage_at(point: Point, folder: Path) -> Damage:
+    """Run the sweep with the strike, count what is done, and run it again without one."""
+    family = Family(uuid.uuid4().hex)
+    variables = environment(ORCHESTRATOR_TEST_FAMILY=family._mark, ORCHESTRATOR_CACHE=str(folder / "cache"))
+    words = (*_WORDS, f"executor={point.executor}")
+    armed = (point.strike, point.target, point.when, str(point.number))
+    _run([sys.executable, str(_DRIVER), *armed, *words], folder, variables)
+    leaked = _left_alive(family)
+    acknowledged = _acknowledged(folder)
+    before = _whole_records_in(folder)
+    code = _run(command(*words), folder, variables)
+    leaked += _left_alive(family)
+    after = records_in(folder)
+    done = Counter(each["trial_id"] for each in after if each["result"])
+    ended = Counter((each["trial_id"], each["attempt"]) for each in after)
+    finished = {each["trial_id"] for each in before if each["result"]}
+    again = {each["trial_id"] for each in after[len(before) :]}
+    return Damage(
+        not_struck=int(not _was_struck(folder)),
+        lost=_TRIALS - len(done) + max(0, acknowledged - len(finished)),
+        executed_twice=len(finished & again),
+        recorded_twice=sum(count - 1 for count in (*done.values(), *ended.values())),
+        runs_amiss=_runs_amiss(folder, after),
+        leaked=leaked,
+        exit_code=code,
+    )
+
+
+def _run(words: Sequence[str], folder: Path, variables: dict[str, str]) -> int:
+    """To its end, in a process group of its own."""
+    log = folder / "log"
+    with log.open("ab") as told:
+        return subprocess.run(
+            words,
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=told,
+            stderr=told,
+            start_new_session=True,
+            timeout=_SECONDS,
+            check=False,
+        ).returncode
+
+
+def _left_alive(family: Family) -> int:
+    until = time.monotonic() + _GONE_SECONDS
+    while (left := family.pids()) and time.monotonic() < until:
+        time.sleep(0.1)
+    return len(left)
+
+
+def _was_struck(folder: Path) -> bool:
+    told = folder / "struck"
+    return told.exists() and told.read_text() != "0"
+
+
+def _acknowledged(folder: Path) -> int:
+    """How many trials were told to be measured by now."""
+    return sum(line.startswith("measured ") for line in (folder / "log").read_text().splitlines())
+
+
+def _whole_records_in(folder: Path) -> list[dict[str, object]]:
+    """Those of a ledger whose last line may be torn."""
+    ledger = folder / "outputs" / "smoke" / "records.jsonl"
+    lines = ledger.read_bytes().split(b"\n")[:-1] if ledger.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def _runs_amiss(folder: Path, records: Sequence[object]) -> int:
+    """Runs that are missing, too many or open: one is to be there for each record, and one for the sweep."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("smoke")
+    runs = client.search_runs([experiment.experiment_id]) if experiment else []
+    keys = Counter((run.data.tags.get("trial_id"), run.data.tags.get("attempt")) for run in runs)
+    wanted = Counter((each["trial_id"], str(each["attempt"])) for each in records) + Counter([(None, None)])
+    difference = (keys - wanted) + (wanted - keys)
+    return difference.total() + sum(run.info.status == "RUNNING" for run in runs)
+
+
+def run(points: Sequence[Point]) -> int:
+    """Strike at each point, say what it cost, and return at how many it cost anything."""
+    total: Counter[str] = Counter()
+    bad = 0
+    for point in points:
+        with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
+            began = time.monotonic()
+            damage = damage_at(point, Path(folder))
+            bad += not damage.is_none
+            amiss = {each.name: getattr(damage, each.name) for each in fields(damage)}
+            total.update(amiss)
+            told = ", ".join(f"{name} {count}" for name, count in amiss.items() if count) or "nothing"
+            print(f"{point.name}: {told}  [{time.monotonic() - began:.0f} s]", flush=True)
+            if not damage.is_none:
+                print((Path(folder) / "log").read_text()[-2000:])
+    figures = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in total.items())
+    print(f"{len(points)} points tried: {figures}")
+    return bad
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--executor", choices=("inline", "ray", "both"), default="both")
+    chosen = parser.parse_args().executor
+    sys.exit(1 if run([each for each in EVERY if chosen in (each.executor, "both")]) else 0)
