@@ -32,9 +32,9 @@ from orchestrator.analysis.recommendation.model.acquisition import (
 from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior, posterior_of
 from orchestrator.core.estimate import StepPrior
 from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.step_time.analytic import Measured
+from orchestrator.predict.step_time.analytic import PublishedLatency
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.error_model import Prior
+from orchestrator.predict.step_time.error_model import ErrorPrior
 from orchestrator.predict.step_time.fitting import (
     Errors,
     deviations_of,
@@ -73,7 +73,7 @@ class Case:
     objective: ScalarObjective
     truth: Floats
     usd: Floats
-    prior: Prior
+    prior: ErrorPrior
 
     @property
     def costs(self) -> Floats:
@@ -167,7 +167,9 @@ def always(cases: Sequence[Case]) -> Rule:
     return lambda case, _most, _random: next(case.names.index(name) for name in ranked if name in case.names)
 
 
-def cases_of(measured: Sequence[Measured], usd_per_hour: dict[str, float], *, is_new: bool) -> Iterator[Case]:
+def cases_of(
+    measured: Sequence[PublishedLatency], usd_per_hour: dict[str, float], *, is_new: bool
+) -> Iterator[Case]:
     """Ask every question about every job.
 
     Args:
@@ -175,12 +177,12 @@ def cases_of(measured: Sequence[Measured], usd_per_hour: dict[str, float], *, is
     """
     prior, known = default_models().prior, errors_by_device(measured)
     logs = dict(_errors_on_new(measured)) if is_new else dict(known)
-    jobs: dict[tuple[str, int], list[Measured]] = defaultdict(list)
+    jobs: dict[tuple[str, int], list[PublishedLatency]] = defaultdict(list)
     for one in measured:
         jobs[one.model, one.image_size].append(one)
     for (model, _), job in jobs.items():
         others = [(one, error) for one, error in known if one.model != model]
-        by_batch: dict[int, list[Measured]] = defaultdict(list)
+        by_batch: dict[int, list[PublishedLatency]] = defaultdict(list)
         for one in job:
             by_batch[one.batch_size].append(one)
         groups = [("device", settings) for settings in by_batch.values()]
@@ -206,7 +208,7 @@ def cases_of(measured: Sequence[Measured], usd_per_hour: dict[str, float], *, is
                 )
 
 
-def _errors_on_new(measured: Sequence[Measured]) -> Iterator[tuple[Measured, float]]:
+def _errors_on_new(measured: Sequence[PublishedLatency]) -> Iterator[tuple[PublishedLatency, float]]:
     """Take the errors of fits to other networks on other devices."""
     for (device, model), errors in held_out_logs(measured, for_new_devices=True).items():
         rows = (one for one in measured if (one.device, one.model) == (device, model))
@@ -214,11 +216,11 @@ def _errors_on_new(measured: Sequence[Measured]) -> Iterator[tuple[Measured, flo
 
 
 def _posterior(
-    settings: Sequence[Measured],
-    logs: dict[Measured, float],
+    settings: Sequence[PublishedLatency],
+    logs: dict[PublishedLatency, float],
     others: Errors,
     *,
-    prior: Prior,
+    prior: ErrorPrior,
     is_new: bool,
 ) -> GaussianPosterior:
     deviations = deviations_of(others)
@@ -299,7 +301,7 @@ def plain_of(ends: Sequence[End]) -> dict[str, float]:
     }
 
 
-def read_jobs(folder: Path) -> tuple[list[Measured], dict[str, float]]:
+def read_jobs(folder: Path) -> tuple[list[PublishedLatency], dict[str, float]]:
     """Read measurements, and dollars an hour of their devices."""
     table = read_latencies(folder)
     measured = list(measured_zoo(table))

@@ -74,15 +74,15 @@ class Check:
 def check_of(trainer: str, protocol: Protocol, *, num_pairs: int, batch_size: int) -> Check:
     """Pairs one after the other."""
     pairs: list[Blocks] = []
-    with sweep_of(*point_of(trainer, batch_size=batch_size), *protocol.overrides()) as (settings, situation):
-        plan = plan_sweep(settings, situation)
+    with sweep_of(*point_of(trainer, batch_size=batch_size), *protocol.overrides()) as (settings, preflight):
+        plan = plan_sweep(settings, preflight)
         require_all(plan)
         (placement,) = plan.placements
-        mission = mission_of(settings, situation)
-        with bare_of(placement, mission) as bare:
+        context = mission_of(settings, preflight)
+        with bare_of(placement, context) as bare:
             for index in range(num_pairs):
                 bare_first = index % 2 == 1
-                pairs.append(in_turns(placement, mission, bare, protocol, bare_first=bare_first))
+                pairs.append(in_turns(placement, context, bare, protocol, bare_first=bare_first))
                 said = median(pairs[-1].bare) / median(pairs[-1].ours)
                 print(f"{trainer} pair {index + 1} of {num_pairs}: {said:.3f}", file=sys.stderr)
     samples = placement.trial.global_batch_size * protocol.steps_per_block

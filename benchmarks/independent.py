@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.core.placement import Placement
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from orchestrator.train.environment import without_hidden_settings
 from workloads.data import batches
 from workloads.initial import initial_weights
@@ -122,14 +122,14 @@ def point_of(trainer: str, *, batch_size: int) -> tuple[str, ...]:
 
 
 @contextmanager
-def bare_of(placement: Placement, mission: Mission) -> Iterator[Bare]:
+def bare_of(placement: Placement, context: SweepContext) -> Iterator[Bare]:
     """The script with the arrays, the threads and the interpreter that our trial has."""
     trial = placement.trial
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "batches.npz"
         spec = workload(trial.workload, trial.workload_options)
-        _write_batches(file, placement, spec, data_path=Path(mission.data_paths[trial.data]))
-        yield _bare(spec, placement, command=(mission.pythons[trial.trainer], file))
+        _write_batches(file, placement, spec, data_path=Path(context.data_paths[trial.data]))
+        yield _bare(spec, placement, command=(context.pythons[trial.trainer], file))
 
 
 def _bare(spec: WorkloadSpec, placement: Placement, *, command: tuple[str, Path]) -> Bare:

@@ -17,7 +17,7 @@ import numpy as np
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.profile_transfer.pairs import Floats
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.error_model import Prior, learned_from
+from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 from orchestrator.predict.step_time.fitting import held_out_logs
 from orchestrator.predict.step_time.published_networks import PUBLISHED_DEVICES, measured_zoo
 
@@ -25,7 +25,7 @@ _SEED = 0
 
 
 def errors(
-    logs: Mapping[str, Floats], prior: Prior, *, count: int, draws: int
+    logs: Mapping[str, Floats], prior: ErrorPrior, *, count: int, draws: int
 ) -> Iterator[tuple[Floats, float]]:
     """Of one device: errors of logarithms of a network, and half the width of their interval, for each draw.
 
@@ -42,7 +42,7 @@ def errors(
             yield asked - found.mean, prior.quantile * found.deviation
 
 
-def row(by_device: Mapping[str, Mapping[str, Floats]], prior: Prior, *, count: int, draws: int) -> str:
+def row(by_device: Mapping[str, Mapping[str, Floats]], prior: ErrorPrior, *, count: int, draws: int) -> str:
     """Of one number of measurements."""
     found = {name: list(errors(logs, prior, count=count, draws=draws)) for name, logs in by_device.items()}
     inside = {

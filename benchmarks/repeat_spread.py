@@ -85,10 +85,10 @@ def interleaved(placements: Sequence[Placement]) -> list[Placement]:
 def ways_of(trainer: str, *, repeats: int) -> tuple[Way, Way]:
     """Run all repeats of a trainer: those that were forked, those that were spawned."""
     words = ("+sweep=smoke", f"trainer={trainer}", "precision=fp32", "sweep.include=[]")
-    with sweep_of(*words, "executor=inline", f"sweep.repeats={2 * repeats}") as (settings, situation):
-        plan = plan_sweep(settings, situation)
+    with sweep_of(*words, "executor=inline", f"sweep.repeats={2 * repeats}") as (settings, preflight):
+        plan = plan_sweep(settings, preflight)
         require_all(plan)
-        records = run_in_order(interleaved(plan.placements), settings, situation)
+        records = run_in_order(interleaved(plan.placements), settings, preflight)
     return _way_of(records, "fork"), _way_of(records, "spawn")
 
 

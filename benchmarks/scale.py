@@ -20,7 +20,7 @@ from trials import count, unseen
 
 from orchestrator.config.loader import load
 from orchestrator.pipeline.planning import plan_sweep
-from orchestrator.pipeline.preflight import look
+from orchestrator.pipeline.preflight import inspect
 from orchestrator.pipeline.run import run_sweep
 
 _WORDS = ("+sweep=scale", "cluster=fake", "pools=scale", "tracking=none", "prices=none")
@@ -73,11 +73,11 @@ def measured() -> str:
     """One row, of a sweep in this working directory."""
     began = time.perf_counter()
     settings = load(_WORDS, working_directory=Path.cwd())
-    situation = look(settings, download=False)
-    plan_sweep(settings, situation)
+    preflight = inspect(settings, download=False)
+    plan_sweep(settings, preflight)
     planned = time.perf_counter() - began
     began = time.perf_counter()
-    outcome = run_sweep(settings, situation, watch=unseen, say=print, ask=None)
+    outcome = run_sweep(settings, preflight, watch=unseen, say=print, ask=None)
     took = time.perf_counter() - began
     pools = Counter(record.placement.node.rpartition("-")[0] for record in outcome.records)
     failed = sum(record.failure is not None for record in outcome.records)

@@ -69,13 +69,13 @@ def record_of(case: Case) -> TrialRecord:
         f"measure.min_blocks={case.steps}",
         f"measure.max_blocks={case.steps}",
     )
-    with sweep_of(*words) as (settings, situation):
-        plan = plan_sweep(settings, situation)
+    with sweep_of(*words) as (settings, preflight):
+        plan = plan_sweep(settings, preflight)
         require_all(plan)
         pinned = [replace(each, threads=1) for each in plan.placements]
         after = case.slow_after_seconds
         with contextlib.nullcontext() if after is None else halved("rank1.log", after_seconds=after):
-            (record,) = run_in_order(pinned, settings, situation)
+            (record,) = run_in_order(pinned, settings, preflight)
     return record
 
 

@@ -12,10 +12,10 @@ from orchestrator.config.loader import load
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.pipeline.planning import plan_sweep
-from orchestrator.pipeline.preflight import Situation, look
+from orchestrator.pipeline.preflight import PreflightState, inspect
 from orchestrator.pipeline.run import run_sweep
 
 
@@ -41,40 +41,40 @@ def unseen(_plan: Plan) -> Iterator[Unwatched]:
 
 
 @contextmanager
-def sweep_of(*overrides: str) -> Iterator[tuple[Settings, Situation]]:
+def sweep_of(*overrides: str) -> Iterator[tuple[Settings, PreflightState]]:
     """A sweep as a command line would ask for it, and what is here for it."""
     with tempfile.TemporaryDirectory() as outputs:
         words = ("tracking=none", f"outputs={outputs}", "data.source=synthetic", *overrides)
         settings = load(words, working_directory=Path.cwd())
-        yield settings, look(settings, download=False)
+        yield settings, inspect(settings, download=False)
 
 
 def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
     """Run such a sweep. Exits where a point of it is skipped or a trial has failed."""
-    with sweep_of(*overrides) as (settings, situation):
-        require_all(plan_sweep(settings, situation))
-        outcome = run_sweep(settings, situation, watch=unseen, say=_tell, ask=None)
+    with sweep_of(*overrides) as (settings, preflight):
+        require_all(plan_sweep(settings, preflight))
+        outcome = run_sweep(settings, preflight, watch=unseen, say=_tell, ask=None)
     return require_results(outcome.records)
 
 
 def run_in_order(
-    placements: Sequence[Placement], settings: Settings, situation: Situation
+    placements: Sequence[Placement], settings: Settings, preflight: PreflightState
 ) -> tuple[TrialRecord, ...]:
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
-    mission = mission_of(settings, situation)
-    InlineExecutor(situation.inventory).run(placements, mission, keep=records.append, watcher=Unwatched())
+    context = mission_of(settings, preflight)
+    InlineExecutor(preflight.inventory).run(placements, context, keep=records.append, watcher=Unwatched())
     return require_results(records)
 
 
-def mission_of(settings: Settings, situation: Situation) -> Mission:
+def mission_of(settings: Settings, preflight: PreflightState) -> SweepContext:
     """What the trials of such a sweep are told."""
-    return Mission(
+    return SweepContext(
         sweep=settings.sweep.name,
         folder=settings.outputs / settings.sweep.name,
         deadlines=settings.deadlines,
-        data_paths={ref.id: str(ref.path) for ref in situation.data.values()},
-        pythons={name: found.python for name, found in situation.environments.items()},
+        data_paths={ref.id: str(ref.path) for ref in preflight.data.values()},
+        pythons={name: found.python for name, found in preflight.environments.items()},
         devices=settings.sweep.devices,
         retry_limits={},
         prior_attempts={},

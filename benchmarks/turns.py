@@ -16,11 +16,11 @@ from trials import require_results
 
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
-from orchestrator.execute.executor import Mission
-from orchestrator.execute.machine.agent import Agent
+from orchestrator.execute.executor import SweepContext
+from orchestrator.execute.machine.agent import HostAgent
 from orchestrator.execute.machine.temp_dirs import temporary_folder
-from orchestrator.execute.on_ray.tunnel import Exit, Tunnel
-from orchestrator.execute.trial.host import LocalHost, Seats
+from orchestrator.execute.on_ray.tunnel import ForwarderPeer, SocketForwarder
+from orchestrator.execute.trial.host import HostSession, LocalHost
 from orchestrator.execute.trial.supervisor import record_of
 
 _GO_ON = b'"event": "met", "all": true'
@@ -58,7 +58,7 @@ class _Turns:
         self._waits.set()
 
 
-class _Gate(Exit):
+class _Gate(ForwarderPeer):
     """The way to our worker, on which what lets it go on is held back."""
 
     def __init__(self, path: str, turns: _Turns) -> None:
@@ -75,30 +75,30 @@ class _Gate(Exit):
 class _GatedHost(LocalHost):
     """This host, whose nursery is reached through a gate."""
 
-    def __init__(self, attempt: Attempt, mission: Mission, *, agent: Agent, turns: _Turns) -> None:
-        super().__init__(attempt, mission, nursery_of=agent.nursery)
+    def __init__(self, attempt: Attempt, context: SweepContext, *, agent: HostAgent, turns: _Turns) -> None:
+        super().__init__(attempt, context, fork_server_of=agent.fork_server)
         self._turns = turns
 
     @contextmanager
-    def opened(self) -> Iterator[Seats]:
+    def opened(self) -> Iterator[HostSession]:
         """As `Host.opened`."""
-        with super().opened() as seats, temporary_folder("orchestrator-") as folder:
-            gate = _Gate(seats.nursery.path, self._turns)
+        with super().opened() as host_session, temporary_folder("orchestrator-") as folder:
+            gate = _Gate(host_session.fork_server.path, self._turns)
             way = folder / "nursery"
-            with Tunnel(way, gate), contextlib.closing(gate):
-                yield replace(seats, nursery=replace(seats.nursery, path=str(way)))
+            with SocketForwarder(way, gate), contextlib.closing(gate):
+                yield replace(host_session, fork_server=replace(host_session.fork_server, path=str(way)))
 
 
 def in_turns(
-    placement: Placement, mission: Mission, bare: Bare, protocol: Protocol, *, bare_first: bool
+    placement: Placement, context: SweepContext, bare: Bare, protocol: Protocol, *, bare_first: bool
 ) -> Blocks:
     """Run both to their ends, each in fresh processes, and never at the same time."""
     turns = _Turns()
     seconds: list[float] = []
-    with Agent() as agent, bare.started(protocol) as script, ThreadPoolExecutor(1) as pool:
+    with HostAgent() as agent, bare.started(protocol) as script, ThreadPoolExecutor(1) as pool:
         attempt = Attempt(placement=placement, number=1)
-        host = _GatedHost(attempt, mission, agent=agent, turns=turns)
-        trial: Future[TrialRecord] = pool.submit(record_of, attempt, mission, hosts=[host])
+        host = _GatedHost(attempt, context, agent=agent, turns=turns)
+        trial: Future[TrialRecord] = pool.submit(record_of, attempt, context, hosts=[host])
         trial.add_done_callback(lambda _: turns.end())
         sides: list[Callable[[], object]] = [turns.give_turn, lambda: seconds.append(script.block_seconds())]
         while not trial.done():

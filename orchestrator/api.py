@@ -33,8 +33,8 @@ from orchestrator.commands import sweep as verbs
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
-from orchestrator.pipeline.report import Outcome
-from orchestrator.terminal.printing import say, shown, totals_of
+from orchestrator.pipeline.report import SweepReport
+from orchestrator.terminal.printing import display_path, print_line, totals_of
 
 
 def html_of(table: Table) -> str:
@@ -67,7 +67,7 @@ class Planned:
         downloads: what a run would first try to download.
     """
 
-    def __init__(self, preview: verbs.Preview) -> None:
+    def __init__(self, preview: verbs.PlanPreview) -> None:
         self.plan: Plan = preview.plan
         self.downloads: tuple[str, ...] = preview.downloads
         self._balance = preview.balance
@@ -103,7 +103,7 @@ class Report:
         is_complete: whether every trial of the plan has a result.
     """
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: SweepReport) -> None:
         self.outcome = outcome
         self.page: Path = outcome.report
         self.is_complete: bool = outcome.is_complete
@@ -129,7 +129,7 @@ class Report:
         return headline_of(self.outcome.findings)
 
     def __repr__(self) -> str:
-        written = [f"report: {shown(self.page)}"] if self.outcome.has_page else []
+        written = [f"report: {display_path(self.page)}"] if self.outcome.has_page else []
         return "\n".join((*self.headline, *self.outcome.remarks, *written, *self.outcome.unwritten))
 
     def _repr_html_(self) -> str:
@@ -138,7 +138,7 @@ class Report:
             [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
         )  # the page has the others
         drawn = "".join(html_of(cut(each, most_rows=_MOST_ROWS)) for each in tables)
-        told, where = _paragraphs((*self.headline, *self.outcome.remarks)), escape(shown(self.page))
+        told, where = _paragraphs((*self.headline, *self.outcome.remarks)), escape(display_path(self.page))
         written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
         return f"{drawn}{told}{written}{_paragraphs(self.outcome.unwritten)}"
 
@@ -175,7 +175,7 @@ def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()
         try:
             return Report(verbs.run(replace(settings, rerun=asked), console=console))
         except KeyboardInterrupt:
-            say(console, "interrupted; what has finished is kept, and the same call runs the rest")
+            print_line(console, "interrupted; what has finished is kept, and the same call runs the rest")
             raise
 
 
@@ -201,7 +201,7 @@ def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
 def _asked(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     """What is asked for, and where to say plain lines: a live table or a colour is garbage in a notebook."""
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
-    with verbs.understood(words) as overrides:
+    with verbs.parsed_arguments(words) as overrides:
         for word in overrides:
             if "=" not in word and not word.startswith("~"):
                 raise ConfigError(f"{word!r} is no KEY=VALUE; verbs and flags are of the command line")

@@ -22,19 +22,19 @@ from orchestrator.analysis.tables.budget import prospect_line, question
 from orchestrator.commands import cluster as cluster_verb
 from orchestrator.commands import predict as predict_verb
 from orchestrator.commands import sweep as verbs
-from orchestrator.config.hydra_cli import hydra_main, is_hydras
+from orchestrator.config.hydra_cli import hydra_main, is_hydra_flag
 from orchestrator.core import codec
-from orchestrator.core.budget import Balance
+from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.errors import ConfigError, OrchestratorError, UnknownNameError
 from orchestrator.core.printable import printable
 from orchestrator.core.settings import Rerun, Settings
-from orchestrator.execute.scheduling.stop import Halt
-from orchestrator.pipeline.report import Outcome, sync_sweep
+from orchestrator.execute.scheduling.stop import StopRequest
+from orchestrator.pipeline.report import SweepReport, sync_sweep
 from orchestrator.pipeline.run import halt_sweep
 from orchestrator.record.driver_environment import own_version
 from orchestrator.record.tracking.mlflow_client import without_secrets
-from orchestrator.terminal.error_line import complaint
-from orchestrator.terminal.printing import print_plan, print_table, say, shown
+from orchestrator.terminal.error_line import error_line
+from orchestrator.terminal.printing import display_path, print_line, print_plan, print_table
 from orchestrator.terminal.status import print_status
 
 DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
@@ -69,7 +69,7 @@ console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TextLine:
     """A command line taken apart: our verb and flags, and the overrides, which are Hydra's.
 
     Attributes:
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     _escape_what_has_no_encoding()
     _log_printable_warnings()
     try:
-        with verbs.understood(arguments) as words:
+        with verbs.parsed_arguments(arguments) as words:
             return _answer(words)
     except OrchestratorError as error:
         _complain(error.whole)
@@ -120,23 +120,23 @@ class _Printable(logging.Formatter):
 
 def _answer(words: Sequence[str]) -> int:
     if "--version" in words:
-        say(console, f"orchestrator {own_version() or 'from a folder: it is not installed'}")
+        print_line(console, f"orchestrator {own_version() or 'from a folder: it is not installed'}")
         return DONE
     if {"--help", "-h"} & set(words):
-        say(console, _USAGE)
-    if is_hydras(words):
+        print_line(console, _USAGE)
+    if is_hydra_flag(words):
         return hydra_main(words, working_directory=Path.cwd())
     if cluster_verb.NAME in words:
-        return cluster_verb.answer(words, say=partial(say, console), complain=_complain)
+        return cluster_verb.run_command(words, say=partial(print_line, console), complain=_complain)
     if predict_verb.NAME in words:
         show = partial(print_table, console)
-        return predict_verb.answer(words, say=partial(say, console), show=show, note=_note)
+        return predict_verb.run_command(words, say=partial(print_line, console), show=show, note=_note)
     line = parse(words)
     rerun = Rerun(failed="--rerun-failed" in line.flags, trial_ids=line.rerun)
     return _VERBS[line.verb].act(replace(verbs.settings_of(line.overrides), rerun=rerun), line.flags)
 
 
-def parse(arguments: Sequence[str]) -> Line:
+def parse(arguments: Sequence[str]) -> TextLine:
     """Take a command line apart: the verb is the first word without `=`, our flags begin with `--`.
 
     Raises:
@@ -155,7 +155,7 @@ def parse(arguments: Sequence[str]) -> Line:
     if unknown:
         raise UnknownNameError(f"flag of {verb!r}:", unknown[0], known=_VERBS[verb].flags)
     overrides = tuple(word for word in arguments if word not in flags and word not in words)
-    return Line(verb=verb, flags=flags, rerun=rerun, overrides=overrides)
+    return TextLine(verb=verb, flags=flags, rerun=rerun, overrides=overrides)
 
 
 def _without_rerun(arguments: Sequence[str]) -> tuple[list[str], frozenset[str]]:
@@ -182,7 +182,7 @@ def _run(settings: Settings, flags: frozenset[str]) -> int:
 
 def _ask(question: str) -> bool:
     """Yes or no, and no where nothing is said."""
-    say(console, question)
+    print_line(console, question)
     console.print(Text("Run it? [y/N] "), end="")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -200,17 +200,17 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
     if preview.balance:
         _tell_budget(preview.balance)
     for recommendation in preview.recommendations:
-        say(console, sentence_of(recommendation))
+        print_line(console, sentence_of(recommendation))
     for each in preview.downloads:
-        say(console, f"run would first try to download: {each}")
+        print_line(console, f"run would first try to download: {each}")
     return DONE
 
 
-def _tell_budget(balance: Balance) -> None:
+def _tell_budget(balance: BudgetStatus) -> None:
     if balance.budget.is_capped:
-        say(console, prospect_line(balance))
+        print_line(console, prospect_line(balance))
     if asked := question(balance):
-        say(console, f"run would ask first: {asked}")
+        print_line(console, f"run would ask first: {asked}")
 
 
 def _report(settings: Settings, _flags: frozenset[str]) -> int:
@@ -223,40 +223,40 @@ def _status(settings: Settings, _flags: frozenset[str]) -> int:
     return DONE
 
 
-def _halt(settings: Settings, _flags: frozenset[str], *, halt: Halt) -> int:
+def _halt(settings: Settings, _flags: frozenset[str], *, halt: StopRequest) -> int:
     holder = halt_sweep(settings, halt)
     then = {
         "pause": "starts nothing more and ends when nothing runs",
         "cancel": "ends when what runs has left",
     }
-    say(console, f"{holder} {then[halt]}; the same command goes on")
+    print_line(console, f"{holder} {then[halt]}; the same command goes on")
     return DONE
 
 
 def _sync(settings: Settings, _flags: frozenset[str]) -> int:
     sent = sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "nobody: tracking=none")
-    say(console, f"{counted(sent, 'record')} sent to {server}")
+    print_line(console, f"{counted(sent, 'record')} sent to {server}")
     return DONE
 
 
-def _conclude(outcome: Outcome) -> int:
+def _conclude(outcome: SweepReport) -> int:
     """Tables, then the sentences that matter, then where the page is, and what could not be written."""
     for table in tables_of(outcome.findings):
         print_table(console, cut(table, most_rows=_MOST_ROWS))
     for sentence in headline_of(outcome.findings):
-        say(console, sentence)
+        print_line(console, sentence)
     for remark in outcome.remarks:
-        say(console, remark)
+        print_line(console, remark)
     if outcome.has_page:
-        say(console, f"report: {shown(outcome.report)}")
+        print_line(console, f"report: {display_path(outcome.report)}")
     for line in outcome.unwritten:
         _complain(line)
     return DONE if outcome.is_complete and not outcome.unwritten else NO_RESULT
 
 
 def _complain(text: str) -> None:
-    Console(stderr=True).print(Text(complaint(text)), soft_wrap=True)
+    Console(stderr=True).print(Text(error_line(text)), soft_wrap=True)
 
 
 def _note(line: str) -> None:
@@ -268,7 +268,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Verb:
+class _Command:
     """What a verb does, and the flags that it knows."""
 
     act: Callable[[Settings, frozenset[str]], int]
@@ -276,12 +276,12 @@ class _Verb:
 
 
 _RERUNS = frozenset({_RERUN, "--rerun-failed"})
-_VERBS: Mapping[str, _Verb] = {
-    "run": _Verb(act=_run, flags=frozenset({"--yes"}) | _RERUNS),
-    "plan": _Verb(act=_plan, flags=frozenset({"--all", "--json"}) | _RERUNS),
-    "report": _Verb(act=_report),
-    "status": _Verb(act=_status),
-    "pause": _Verb(act=partial(_halt, halt="pause")),
-    "cancel": _Verb(act=partial(_halt, halt="cancel")),
-    "sync": _Verb(act=_sync),
+_VERBS: Mapping[str, _Command] = {
+    "run": _Command(act=_run, flags=frozenset({"--yes"}) | _RERUNS),
+    "plan": _Command(act=_plan, flags=frozenset({"--all", "--json"}) | _RERUNS),
+    "report": _Command(act=_report),
+    "status": _Command(act=_status),
+    "pause": _Command(act=partial(_halt, halt="pause")),
+    "cancel": _Command(act=partial(_halt, halt="cancel")),
+    "sync": _Command(act=_sync),
 }

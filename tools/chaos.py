@@ -104,7 +104,7 @@ INLINE = (
     Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
     Point("terminate", _LEDGER, "before", 2),
     Point("kill_worker", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
-    Point("kill_worker", "orchestrator.execute.trial.monitor:Story.hear", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.hear", "before", 2),
     Point("kill_nursery", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
     *(
         Point(f"set_clock_{way}", _JOURNAL, "after", number)

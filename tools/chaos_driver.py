@@ -34,7 +34,7 @@ def group() -> list[int]:
     return [-os.getpgid(0)]
 
 
-def nursery() -> list[int]:
+def fork_server() -> list[int]:
     return [each.pid for each in _nurseries()][:1]
 
 
@@ -74,7 +74,7 @@ STRIKES: dict[str, Callable[[], None]] = {
     "lose_ledger": partial(send, signal.SIGKILL, driver_without_its_ledger),
     "terminate": partial(send, signal.SIGTERM, driver),
     "hang_up": partial(send, signal.SIGHUP, group),
-    "kill_nursery": partial(send, signal.SIGKILL, nursery),
+    "kill_nursery": partial(send, signal.SIGKILL, fork_server),
     "kill_worker": partial(send, signal.SIGKILL, worker),
     "kill_supervisor": partial(send, signal.SIGKILL, supervisor),
     "kill_raylet": partial(send, signal.SIGKILL, raylet),

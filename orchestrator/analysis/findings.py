@@ -15,13 +15,13 @@ from orchestrator.analysis.comparison.compare import Comparison, comparisons_of
 from orchestrator.analysis.comparison.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.comparison.speedup_matrix import Matrix, matrices_of, matrix_table
 from orchestrator.analysis.comparison.step_cost import StepCost, step_cost_table, step_costs_of
-from orchestrator.analysis.kernel_split.speedups import SplitFamily, splits_of
+from orchestrator.analysis.kernel_split.speedups import PlatformResults, splits_of
 from orchestrator.analysis.kernel_split.tables import paper_table, split_table
 from orchestrator.analysis.measurements.frame import frame_of
-from orchestrator.analysis.measurements.measured import Measured, measured_of
+from orchestrator.analysis.measurements.measured import Measurement, measured_of
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.metrics.cost import attempts_of
-from orchestrator.analysis.predictions.backtest import Hindsight, hindsight_table, hindsights_of
+from orchestrator.analysis.predictions.backtest import BacktestRow, hindsight_table, hindsights_of
 from orchestrator.analysis.predictions.forecasts import Predicted, predicted_of, predicted_table
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.recommend import recommendations_of
@@ -38,7 +38,7 @@ from orchestrator.analysis.tables.outcomes import (
     warnings_table,
 )
 from orchestrator.analysis.tables.utilisation import utilisation_table
-from orchestrator.core.objective import FASTEST, Wish
+from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 
@@ -48,7 +48,7 @@ class Findings:
     """What the records answer of a plan.
 
     Attributes:
-        wish: what is to be recommended.
+        objective: what is to be recommended.
         records: the record that stands of each trial of the plan that has one.
         frame: one row for each of these, `frame.COLUMNS`.
         measured: results of the devices that were asked for, seeds and repeats together.
@@ -71,19 +71,19 @@ class Findings:
     """
 
     plan: Plan
-    wish: Wish
+    objective: Objective
     records: tuple[TrialRecord, ...]
     frame: pd.DataFrame
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
     against: AgainstBaseline
     matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
-    splits: tuple[SplitFamily, ...]
+    splits: tuple[PlatformResults, ...]
     step_costs: tuple[StepCost, ...]
     recommendations: tuple[Recommendation, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     predicted: tuple[Predicted, ...]
-    hindsights: tuple[Hindsight, ...]
+    hindsights: tuple[BacktestRow, ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
     attempts: tuple[TrialRecord, ...]
@@ -93,7 +93,7 @@ class Findings:
     num_others: int
 
 
-def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST) -> Findings:
+def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
     trials = dict.fromkeys(each.trial_id for each in plan.asked)
@@ -107,7 +107,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
     measured, predicted = measured_of(frame), predicted_of(plan.forecasts)
     return Findings(
         plan=plan,
-        wish=wish,
+        objective=objective,
         records=found,
         frame=frame,
         measured=measured,
@@ -116,7 +116,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, wish: Wish = FASTEST
         scaling=scaling_of(measured),
         splits=splits_of(measured, found),
         step_costs=step_costs_of(measured),
-        recommendations=recommendations_of(found, plan, wish),
+        recommendations=recommendations_of(found, plan, objective),
         compared=comparisons_of(measured),
         predicted=predicted,
         hindsights=hindsights_of(measured, plan.hindcasts),

@@ -123,7 +123,7 @@ NAME = "cluster"
 Say = Callable[[str], None]
 
 
-def answer(words: Sequence[str], *, say: Say, complain: Say) -> int:
+def run_command(words: Sequence[str], *, say: Say, complain: Say) -> int:
     """Carry the verb out; the exit code is 0 if all is well, 1 if files differ, 2 if one is wrong.
 
     Raises:

@@ -24,7 +24,7 @@ Say = Callable[[str], None]
 Show = Callable[[Table], None]
 
 
-def answer(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
+def run_command(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
     """Carry the verb out; the exit code is 0.
 
     Args:

@@ -12,22 +12,22 @@ from rich.console import Console
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.config.loader import load
-from orchestrator.config.workload_overrides import taken_out
-from orchestrator.core.budget import Balance
+from orchestrator.config.workload_overrides import extract_workload_overrides
+from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.execute.executor import Watcher
+from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
-from orchestrator.pipeline.components import ledger_of, market_of, require_places
+from orchestrator.pipeline.components import ledger_of, price_book_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
-from orchestrator.pipeline.preflight import Situation, look
-from orchestrator.pipeline.report import Outcome, report_sweep, report_tracked
+from orchestrator.pipeline.preflight import PreflightState, inspect
+from orchestrator.pipeline.report import SweepReport, report_sweep, report_tracked
 from orchestrator.pipeline.run import Status, run_sweep, status_of
 from orchestrator.plan.pricing import prices_in
 from orchestrator.terminal.live_view import watching
-from orchestrator.terminal.printing import download_bar, say, shown, totals_of
+from orchestrator.terminal.printing import display_path, download_bar, print_line, totals_of
 from workloads.registry import forget
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class PlanPreview:
     """What would be run, at what price, within which budget, what is downloaded first, and what is known.
 
     Attributes:
@@ -46,12 +46,12 @@ class Preview:
     plan: Plan
     prices: tuple[tuple[TrialSpec, Price | Unpriced], ...]
     downloads: tuple[str, ...]
-    balance: Balance | None = None
+    balance: BudgetStatus | None = None
     recommendations: tuple[Recommendation, ...] = ()
 
 
 @contextmanager
-def understood(words: Sequence[str]) -> Iterator[list[str]]:
+def parsed_arguments(words: Sequence[str]) -> Iterator[list[str]]:
     """The words that are left for Hydra; in the body, workloads are looked for and limited as the others say.
 
     After it a user's code is forgotten: a notebook goes on with what its files say then.
@@ -59,7 +59,7 @@ def understood(words: Sequence[str]) -> Iterator[list[str]]:
     Raises:
         ConfigError: `workload_path` names no folder, or a limit is none.
     """
-    rest, variables = taken_out([word for word in words if word not in _MULTIRUN])
+    rest, variables = extract_workload_overrides([word for word in words if word not in _MULTIRUN])
     before = {each: os.environ.get(each) for each in variables}
     os.environ.update(variables)
     try:
@@ -77,34 +77,34 @@ def settings_of(overrides: Sequence[str]) -> Settings:
     return load(overrides, working_directory=Path.cwd())
 
 
-def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Outcome:
+def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> SweepReport:
     """Run what is missing of the sweep, and report.
 
     Args:
         ask: whether to spend what is likely spent; None where nobody is there to answer.
     """
     _check_places(settings)
-    places = [shown(ledger_of(settings).path), *filter(None, [settings.archive_url])]
-    say(console, f"records: {' and '.join(places)}")
-    situation = _look(settings, console, download=True)
+    places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
+    print_line(console, f"records: {' and '.join(places)}")
+    preflight = _look(settings, console, download=True)
 
-    watch = partial(_watch, console, ledger=shown(ledger_of(settings).path))
-    tell = partial(say, console)
-    return run_sweep(settings, situation, watch=watch, say=tell, ask=ask)
+    watch = partial(_watch, console, ledger=display_path(ledger_of(settings).path))
+    tell = partial(print_line, console)
+    return run_sweep(settings, preflight, watch=watch, say=tell, ask=ask)
 
 
-def plan(settings: Settings, *, console: Console) -> Preview:
+def plan(settings: Settings, *, console: Console) -> PlanPreview:
     """Decide what becomes of every point; nothing is started."""
     _check_places(settings)
-    situation = _look(settings, console, download=False)
-    planned = plan_sweep(settings, situation)
-    decided = with_predictions(planned, settings, situation)
-    return Preview(
+    preflight = _look(settings, console, download=False)
+    planned = plan_sweep(settings, preflight)
+    decided = with_predictions(planned, settings, preflight)
+    return PlanPreview(
         plan=decided,
-        prices=prices_in(decided, market_of(settings, today=situation.today)),
-        downloads=tuple(ref.to_download for ref in situation.data.values() if ref.to_download),
-        balance=prospect_of(settings, situation, decided),
-        recommendations=answers_so_far(settings, situation, decided),
+        prices=prices_in(decided, price_book_of(settings, today=preflight.today)),
+        downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
+        balance=prospect_of(settings, preflight, decided),
+        recommendations=answers_so_far(settings, preflight, decided),
     )
 
 
@@ -113,7 +113,7 @@ def status(settings: Settings, *, console: Console) -> Status:
     return status_of(settings, _look(settings, console, download=False))
 
 
-def report(settings: Settings, *, console: Console) -> Outcome:
+def report(settings: Settings, *, console: Console) -> SweepReport:
     """Write the report of what is recorded."""
     if settings.report_source == "mlflow":
         return report_tracked(settings)
@@ -125,22 +125,22 @@ def _check_places(settings: Settings) -> None:
         logger.warning("%s", told)
 
 
-def _look(settings: Settings, console: Console, *, download: bool) -> Situation:
+def _look(settings: Settings, console: Console, *, download: bool) -> PreflightState:
     with download_bar(console) as progress:
-        situation = look(settings, download=download, progress=progress)
-    for ref in situation.data.values():
-        say(console, f"data: {ref.description}")
+        preflight = inspect(settings, download=download, progress=progress)
+    for ref in preflight.data.values():
+        print_line(console, f"data: {ref.description}")
     if settings.keeps_checkpoints_here:
-        say(
+        print_line(
             console,
             "checkpoints: in a folder, so a lost trial begins anew on another node unless nodes share it; "
             "checkpoint.path=gs://BUCKET/FOLDER is seen by all",
         )
-    return situation
+    return preflight
 
 
 @contextmanager
-def _watch(console: Console, plan: Plan, *, ledger: str) -> Iterator[Watcher]:
-    say(console, totals_of(plan))
+def _watch(console: Console, plan: Plan, *, ledger: str) -> Iterator[TrialCallback]:
+    print_line(console, totals_of(plan))
     with watching(console, plan.placements, ledger=ledger) as watcher:
         yield watcher

@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from orchestrator.config.composer import Composer
-from orchestrator.config.overrides import Word, read
+from orchestrator.config.overrides import ParsedOverride, read
 from orchestrator.config.points import device_of
 from orchestrator.config.values import assign, plain_of
 from orchestrator.core.device import Device
@@ -88,7 +88,7 @@ def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: 
     return Cluster(name=option, pools=pools, head=head, **plain)
 
 
-def _checked(word: Word) -> Word:
+def _checked(word: ParsedOverride) -> ParsedOverride:
     if word.removes or (word.key not in _USUAL and not word.key.startswith("pools.")):
         known = (*_USUAL, "pools.KEY")
         raise UnknownNameError("key of 'cluster':", word.key, known=known)

@@ -20,7 +20,7 @@ from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, OmegaConf
 
 import orchestrator
-from orchestrator.config.error_messages import in_one_line
+from orchestrator.config.error_messages import one_line_errors
 from orchestrator.config.schema import OPTIONS, POINT_GROUPS, SETTINGS_GROUPS, register
 from orchestrator.config.values import check_schema
 from orchestrator.core.errors import ConfigError, UnknownNameError
@@ -77,7 +77,7 @@ def config_folders(working_directory: Path) -> tuple[Path, ...]:
     Raises:
         ConfigError: a folder of workloads that is not there.
     """
-    with in_one_line():
+    with one_line_errors():
         beside_workloads = [folder / "conf" for folder in search_path()]
     every = (working_directory.resolve() / "conf", *beside_workloads, _shipped())
     return tuple(dict.fromkeys(each for each in every if each.is_dir()))
@@ -153,7 +153,7 @@ class Composer:
 
     def _compose(self, name: str, overrides: list[str]) -> tuple[DictConfig, Mapping[str, str | None]]:
         """As `hydra.compose` does, and the option of every group, but without Hydra's own settings."""
-        with hydra_1_3(), in_one_line():
+        with hydra_1_3(), one_line_errors():
             defaults = create_defaults_list(
                 self._files,
                 name,

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from omegaconf import MISSING
 
 
-def twin_of(kind: type[Any], *, base: type[Any] = object) -> type[Any]:
+def schema_from_dataclass(kind: type[Any], *, base: type[Any] = object) -> type[Any]:
     """Make the twin. A field without a default must be given, unless it may be None or is a mapping.
 
     Args:

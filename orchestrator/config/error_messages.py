@@ -25,7 +25,7 @@ _EXPECTED = (
 
 
 @contextmanager
-def in_one_line(*, file: str | None = None) -> Iterator[None]:
+def one_line_errors(*, file: str | None = None) -> Iterator[None]:
     """Turn every error of a configuration into a ConfigError of one line.
 
     Args:

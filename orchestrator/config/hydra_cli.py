@@ -10,7 +10,7 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import get_args_parser
 
 from orchestrator.config.composer import CONFIG_NAME, config_loader, hydra_1_3
-from orchestrator.config.error_messages import in_one_line
+from orchestrator.config.error_messages import one_line_errors
 from orchestrator.core.errors import ConfigError
 
 _WORDS = (
@@ -26,7 +26,7 @@ _WORDS = (
 )
 
 
-def is_hydras(argv: Sequence[str]) -> bool:
+def is_hydra_flag(argv: Sequence[str]) -> bool:
     """Whether a command line has one of Hydra's own words."""
     return any(word.partition("=")[0] in _WORDS for word in argv)
 
@@ -45,7 +45,7 @@ def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
         raise ConfigError(
             "--config-dir, --config-path and --config-name have no effect; write conf/ here instead"
         )
-    with hydra_1_3(), in_one_line():
+    with hydra_1_3(), one_line_errors():
         hydra = Hydra(task_name="orchestrator", config_loader=config_loader(working_directory))
         if args.help:
             hydra.app_help(CONFIG_NAME, parser, args)

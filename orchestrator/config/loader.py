@@ -9,15 +9,21 @@ from omegaconf import DictConfig
 from orchestrator.config.cluster import declared, price_list_of
 from orchestrator.config.composer import Composer
 from orchestrator.config.grid import grid_of
-from orchestrator.config.options import differing_keys, knobs_of, options_of, refuse_references, settle
+from orchestrator.config.options import (
+    apply_combination,
+    differing_keys,
+    knobs_of,
+    options_of,
+    reject_interpolations,
+)
 from orchestrator.config.overrides import read
 from orchestrator.config.points import PointMaker
-from orchestrator.config.request import Request, sort_out
+from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.core.budget import Budget
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Cluster
 from orchestrator.core.settings import Checkpointing, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
@@ -34,15 +40,15 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         ConfigError: anything that cannot be understood, in one line with what is possible.
     """
     composer = Composer(working_directory)
-    request = sort_out(read(overrides, options=composer.options))
+    request = classify_overrides(read(overrides, options=composer.options))
     base, chosen, named = _base(composer, request)
     grid = grid_of(base.sweep, request, base=chosen)
     combinations = grid.combinations()
     options = options_of(composer, (*combinations, *grid.exclude))
     knobs = knobs_of(combinations, options)
     differing = differing_keys(combinations)
-    refuse_references(base, options, combinations, differing=differing)
-    settle(base, combinations[0], options)
+    reject_interpolations(base, options, combinations, differing=differing)
+    apply_combination(base, combinations[0], options)
     maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)
     return _settings(
@@ -156,6 +162,6 @@ def _settings(
         checkpointing=_checkpointing(plain["checkpoint"], outputs / sweep["name"], working_directory),
         report_source=plain["report"].pop("source"),
         images=plain["report"].pop("images"),
-        wish=Wish(**plain["report"]),
+        objective=Objective(**plain["report"]),
         budget=Budget(**plain["budget"]),
     )

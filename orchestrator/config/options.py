@@ -11,11 +11,11 @@ from orchestrator.config.values import assign, knows, references
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.plan.expand import Combination
 
-Options = Mapping[tuple[str, str], DictConfig]
+GroupOptions = Mapping[tuple[str, str], DictConfig]
 """(group, option) -> its typed configuration."""
 
 
-def options_of(composer: Composer, combinations: Sequence[Combination]) -> Options:
+def options_of(composer: Composer, combinations: Sequence[Combination]) -> GroupOptions:
     """Every option that a combination names, composed.
 
     Raises:
@@ -28,7 +28,7 @@ def options_of(composer: Composer, combinations: Sequence[Combination]) -> Optio
     return composer.nodes(wanted)
 
 
-def knobs_of(combinations: Sequence[Combination], options: Options) -> tuple[str, ...]:
+def knobs_of(combinations: Sequence[Combination], options: GroupOptions) -> tuple[str, ...]:
     """The dotted keys of the combinations.
 
     A knob need not be one of every option: `trainer.strategy` says nothing to a trainer that has none.
@@ -52,8 +52,8 @@ def differing_keys(combinations: Sequence[Combination]) -> tuple[str, ...]:
     return tuple(key for key in keys if len({each.get(key) for each in combinations}) > 1)
 
 
-def refuse_references(
-    base: DictConfig, options: Options, combinations: Iterable[Combination], *, differing: Iterable[str]
+def reject_interpolations(
+    base: DictConfig, options: GroupOptions, combinations: Iterable[Combination], *, differing: Iterable[str]
 ) -> None:
     """Raises ConfigError for an interpolation that would have to be another one in every point, or worker."""
     why = dict.fromkeys(differing, "differs between the points of this sweep")
@@ -68,7 +68,7 @@ def refuse_references(
                     )
 
 
-def settle(base: DictConfig, combination: Combination, options: Options) -> None:
+def apply_combination(base: DictConfig, combination: Combination, options: GroupOptions) -> None:
     """Write one combination into the configuration, so that interpolations find what all points share."""
     for group in POINT_GROUPS:
         base[group] = options[group, str(_options_of(group, [combination])[0])]

@@ -21,7 +21,7 @@ _MOST_CHARACTERS = 20_000  # Hydra's parser takes time with the square of them: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class ParsedOverride:
     """One override.
 
     Attributes:
@@ -46,7 +46,7 @@ OptionsOf = Callable[[str], Sequence[str]]
 """Group -> its options."""
 
 
-def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
+def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[ParsedOverride, ...]:
     """Read the words of a command line.
 
     Args:
@@ -58,11 +58,11 @@ def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[Word, ...]:
     return tuple(_read(each, options) for each in overrides)
 
 
-def _read(text: str, options: OptionsOf) -> Word:
+def _read(text: str, options: OptionsOf) -> ParsedOverride:
     numbers = _WHOLE_NUMBERS.fullmatch(text)
     if numbers:  # of which Hydra's parser would take 8 s for 10,000
         values = tuple(int(each) for each in (numbers["list"] or numbers["choices"]).split(","))
-        return Word(text=text, key=numbers["key"], values=(values,) if numbers["list"] else values)
+        return ParsedOverride(text=text, key=numbers["key"], values=(values,) if numbers["list"] else values)
     if len(text) > _MOST_CHARACTERS:
         raise ConfigError(
             f"{text[:30]!r}… has {len(text):,} characters, and a word at most {_MOST_CHARACTERS:,}; "
@@ -86,7 +86,7 @@ def _read(text: str, options: OptionsOf) -> Word:
     if (len(values) > 1 or isinstance(values[0], tuple)) and "${" in text:
         raise ConfigError(f"{text!r}: an axis takes values, not interpolations")
     key = parsed.key_or_group.replace("/", ".")
-    return Word(text=text, key=key, values=values, removes=parsed.is_delete())
+    return ParsedOverride(text=text, key=key, values=values, removes=parsed.is_delete())
 
 
 def _values(parsed: Override, options: OptionsOf) -> tuple[Any, ...]:

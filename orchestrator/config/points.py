@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from orchestrator.config.error_messages import shown
-from orchestrator.config.options import Options
+from orchestrator.config.options import GroupOptions
 from orchestrator.config.schema import DEVICES, POINT_GROUPS, POINT_KEYS
 from orchestrator.config.values import assign, defaults_of, knows, plain_of, value_of
 from orchestrator.core.device import Device
@@ -44,7 +44,7 @@ class PointMaker:
     def __init__(
         self,
         base: DictConfig,
-        options: Options,
+        options: GroupOptions,
         *,
         knobs: Sequence[str],
         label: Sequence[str],

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from orchestrator.config.error_messages import shown
-from orchestrator.config.overrides import Word
+from orchestrator.config.overrides import ParsedOverride
 from orchestrator.config.schema import (
     DEVICES,
     KNOB_GROUPS,
@@ -42,7 +42,7 @@ class Request:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def sort_out(words: Iterable[Word]) -> Request:
+def classify_overrides(words: Iterable[ParsedOverride]) -> Request:
     """Sort the words; of two that say the same key the last one holds.
 
     Raises:
@@ -77,7 +77,7 @@ def values_of_axis(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _take(word: Word, request: Request) -> None:
+def _take(word: ParsedOverride, request: Request) -> None:
     if word.key.startswith(_GRID):
         _take_axis(word, request)
     elif word.removes:
@@ -96,7 +96,7 @@ def _take(word: Word, request: Request) -> None:
         request.settings[word.key] = _single(word)
 
 
-def _take_axis(word: Word, request: Request) -> None:
+def _take_axis(word: ParsedOverride, request: Request) -> None:
     axis = word.key.removeprefix(_GRID)
     if word.removes:
         request.dropped.append(axis)
@@ -105,13 +105,13 @@ def _take_axis(word: Word, request: Request) -> None:
     request.axes[axis] = word.values if len(word.values) > 1 else values_of_axis(word.value())
 
 
-def _take_sweep(word: Word, request: Request) -> None:
+def _take_sweep(word: ParsedOverride, request: Request) -> None:
     if request.sweep is not None or len(word.values) != 1:
         raise ConfigError(f"{word.text!r} names another sweep; one command runs one sweep")
     request.sweep = str(word.value())
 
 
-def _single(word: Word) -> Any:
+def _single(word: ParsedOverride) -> Any:
     if len(word.values) != 1:
         known = ", ".join((*POINT_GROUPS, *POINT_KEYS, DEVICES))
         raise ConfigError(f"{word.text!r}: {word.key} holds for the whole command; axes may be: {known}")

@@ -9,10 +9,10 @@ from typing import Any, get_args
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-from orchestrator.config.dataclass_schema import twin_of
-from orchestrator.config.error_messages import in_one_line
+from orchestrator.config.dataclass_schema import schema_from_dataclass
+from orchestrator.config.error_messages import one_line_errors
 from orchestrator.core.device import Device
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
 from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
@@ -68,7 +68,7 @@ class FilesConf:
     images: bool = False
 
 
-ReportConf = twin_of(Wish, base=FilesConf)
+ReportConf = schema_from_dataclass(Objective, base=FilesConf)
 
 
 @dataclass
@@ -307,9 +307,9 @@ def register(folders: Sequence[Path]) -> None:
     store.store(name=ROOT_SCHEMA, node=RootConf)
     store.store(name=OPTIONS, node={OPTIONS: {}})
     schemas = {
-        "device": twin_of(Device),
+        "device": schema_from_dataclass(Device),
         "precision": NamedConf,
-        "measure": twin_of(TimingSpec),
+        "measure": schema_from_dataclass(TimingSpec),
         "data": DataConf,
         "sweep": SweepConf,
         "executor": ExecutorConf,
@@ -326,8 +326,10 @@ def register(folders: Sequence[Path]) -> None:
         store.store(group=group, name="schema", node=schema)
     for info in trainers().values():
         store.store(group="trainer", name=f"{info.name}_schema", node=trainer_conf(info))
-    with in_one_line():
-        confs = {name: twin_of(options_class(name), base=NamedConf) for name in workload_names()}
+    with one_line_errors():
+        confs = {
+            name: schema_from_dataclass(options_class(name), base=NamedConf) for name in workload_names()
+        }
     store.repo.pop("workload", None)  # an earlier command of this process may have had others
     for name, conf in confs.items():
         store.store(group="workload", name=f"{name}_schema", node=conf)

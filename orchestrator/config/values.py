@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from orchestrator.config.error_messages import explained, in_one_line
+from orchestrator.config.error_messages import explained, one_line_errors
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 MOST = 2**63 - 1
@@ -41,7 +41,7 @@ def assign(config: DictConfig, key: str, value: Any) -> None:
 
 def value_of(config: DictConfig, key: str) -> Any:
     """The value of a top-level key, resolved. Raises ConfigError for a whole number of more than 64 bits."""
-    with in_one_line():
+    with one_line_errors():
         value = config[key]
     _require_64_bits(key, value)
     return value
@@ -96,7 +96,7 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
 
 def resolved(config: DictConfig, *, file: str | None = None) -> Any:
     """Plain containers without interpolations and with nothing missing."""
-    with in_one_line(file=file):
+    with one_line_errors(file=file):
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
 
 

@@ -19,7 +19,7 @@ VARIABLES: Mapping[str, str] = {
 """Word -> environment variable that says the same of every command."""
 
 
-def taken_out(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def extract_workload_overrides(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """A command line without these words, and the variables that they set; of two of a kind the last holds.
 
     Folders are written `A`, `A,B` or `[A,B]`, and may have characters that Hydra's grammar has no place for.

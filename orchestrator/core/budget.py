@@ -23,7 +23,7 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class CostRate:
     """What an attempt costs for as long as it holds its nodes.
 
     Attributes:
@@ -93,14 +93,14 @@ UNCAPPED = Budget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class CostEstimate:
     """What an attempt likely costs.
 
     Attributes:
         is_measured: it is what others of the same setting took; otherwise it runs to its deadlines.
     """
 
-    rate: Rate
+    rate: CostRate
     seconds: float
     is_measured: bool
 
@@ -111,7 +111,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class BudgetStatus:
     """Where a sweep stands with its budget.
 
     Attributes:
@@ -125,8 +125,8 @@ class Balance:
 
     budget: Budget
     spent: Spend
-    quotes: tuple[Quote, ...] = ()
-    left_out: tuple[tuple[str, Quote], ...] = ()
+    quotes: tuple[CostEstimate, ...] = ()
+    left_out: tuple[tuple[str, CostEstimate], ...] = ()
     stopped: tuple[str, ...] = ()
     num_unpriced: int = 0
     is_hypothetical: bool = False

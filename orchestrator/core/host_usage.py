@@ -18,7 +18,7 @@ class GpuUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostUse:
+class HostUsage:
     """The whole host, whoever used it, and the trial's GPUs.
 
     Attributes:

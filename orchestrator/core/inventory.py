@@ -8,7 +8,7 @@ from orchestrator.core.pool import Cluster, Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class NodeGroup:
     """Nodes of one kind that trials can have.
 
     Attributes:
@@ -35,24 +35,24 @@ class Inventory:
 
     Attributes:
         host: the driver's.
-        sites: by name; of several that could hold a trial it gets the first.
+        node_groups: by name; of several that could hold a trial it gets the first.
         max_nodes: of all sites together, at once.
     """
 
     host: Node
-    sites: Mapping[str, Site]
+    node_groups: Mapping[str, NodeGroup]
     max_nodes: int
 
 
 def of_host(node: Node) -> Inventory:
     """This machine alone."""
-    return Inventory(host=node, sites={node.name: Site(node=node)}, max_nodes=1)
+    return Inventory(host=node, node_groups={node.name: NodeGroup(node=node)}, max_nodes=1)
 
 
 def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
     """The pools of a cluster; where they are fake, on the processors of this host."""
-    sites = {
-        each.name: Site(
+    node_groups = {
+        each.name: NodeGroup(
             node=_node_of(each, host=host, is_fake=is_fake),
             max_nodes=each.max_nodes * each.hosts,
             pool=each,
@@ -61,7 +61,7 @@ def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
         for each in cluster.available_pools
         if each.max_nodes
     }
-    return Inventory(host=host, sites=sites, max_nodes=cluster.max_nodes)
+    return Inventory(host=host, node_groups=node_groups, max_nodes=cluster.max_nodes)
 
 
 def _node_of(pool: Pool, *, host: Node, is_fake: bool) -> Node:

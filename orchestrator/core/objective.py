@@ -14,7 +14,7 @@ MOST_SAMPLES = 10**15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Objective:
     """Which setting is to be recommended.
 
     Attributes:
@@ -61,5 +61,5 @@ class Wish:
             raise ConfigError(f"{', '.join(f'report.{each}' for each in weights)} are all 0; one must not be")
 
 
-FASTEST = Wish()
+FASTEST = Objective()
 """What is wished where nobody says anything."""

@@ -15,7 +15,7 @@ StartMethod = Literal["fork", "spawn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RankGroup:
     """Consecutive ranks of a trial that run on one host, on devices that are alike.
 
     Attributes:
@@ -80,16 +80,16 @@ class Placement:
     other_nodes: tuple[str, ...] = ()
     pool: str | None = None
     start_method: StartMethod = "fork"
-    unequal: tuple[Part, ...] = ()
+    unequal: tuple[RankGroup, ...] = ()
     trains: bool = True
     substitutions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[RankGroup, ...]:
         """What its ranks have, in their order."""
         return self.unequal or tuple(
-            Part(
+            RankGroup(
                 device=self.trial.device,
                 kind=self.kind,
                 num_processes=self.num_processes // self.num_hosts,
@@ -104,11 +104,11 @@ class Placement:
         )
 
     @property
-    def of_ranks(self) -> tuple[Part, ...]:
+    def of_ranks(self) -> tuple[RankGroup, ...]:
         """The part that each rank belongs to."""
         return tuple(part for part in self.parts for _ in range(part.num_processes))
 
-    def on_host(self, host: int) -> tuple[Part, ...]:
+    def on_host(self, host: int) -> tuple[RankGroup, ...]:
         """The parts that one of its machines has."""
         return tuple(part for part in self.parts if part.host == host)
 

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
-from orchestrator.core.host_usage import HostUse
+from orchestrator.core.host_usage import HostUsage
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.core.target import Pursuit
+from orchestrator.core.target import TargetRun
 from orchestrator.core.trial_spec import SCHEMA_VERSION, TrialSpec
 from orchestrator.core.work_share import BatchShare, KernelLink, KernelMove, KernelShare
 
@@ -137,7 +137,7 @@ class TrainResult:
     unmoved: tuple[str, ...] = ()
     peaks: Peaks | None = None
     energy_joules: Mapping[str, float] = field(default_factory=dict)
-    pursuit: Pursuit | None = None
+    pursuit: TargetRun | None = None
     calibration: Calibration | None = None
     train_samples: int | None = None
     held_out_samples: int | None = None
@@ -196,7 +196,7 @@ class TrialRecord:
     failure: Failure | None = None
     reused_from: str | None = None
     price: Price | Unpriced | None = None
-    host_use: tuple[HostUse, ...] = ()
+    host_use: tuple[HostUsage, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from orchestrator.core.budget import UNCAPPED, Budget
 from orchestrator.core.errors import ConfigError, FailureKind
-from orchestrator.core.objective import FASTEST, Wish
+from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.pool import Cluster
 from orchestrator.core.price import PriceList
 from orchestrator.core.sweep import Sweep
@@ -101,7 +101,7 @@ class Settings:
         outputs: folder of the sweeps' folders.
         prices: what the hardware of trials costs.
         reprices: whether the command line says anything of prices, so that a report takes these.
-        wish: which setting a report recommends.
+        objective: which setting a report recommends.
         report_source: where a report takes its records from.
         budget: what the sweep may cost.
         images: whether a report's figures are written as images too.
@@ -126,7 +126,7 @@ class Settings:
     archive_url: str | None = None
     cluster: Cluster | None = None
     checkpointing: Checkpointing | None = None
-    wish: Wish = FASTEST
+    objective: Objective = FASTEST
     report_source: ReportSource = "ledger"
     images: bool = False
     rerun: Rerun = Rerun()

@@ -32,7 +32,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pursuit:
+class TargetRun:
     """All evaluations of a training that ended at its target, or at the limit of its steps.
 
     Attributes:

@@ -10,7 +10,7 @@ from orchestrator.core.trial_spec import Option, ProcessModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class RankContext:
     """One worker process among those of its trial.
 
     Attributes:
@@ -88,7 +88,7 @@ class TrainerInfo:
     environment: Environment
     precisions: Mapping[DeviceKind, tuple[str, ...]]
     process_model: Callable[[DeviceKind, Mapping[str, Option]], ProcessModel]
-    variables: Callable[[Seat], Mapping[str, str]]
+    variables: Callable[[RankContext], Mapping[str, str]]
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
     other_environments: Mapping[DeviceKind, Environment] = field(default_factory=dict)

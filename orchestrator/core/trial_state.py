@@ -6,10 +6,10 @@ from typing import Literal, get_args
 
 from orchestrator.core.errors import RecordError
 
-Stage = Literal["queued", "starting", "running", "finished", "failed", "withdrawn"]
-STAGES: tuple[Stage, ...] = get_args(Stage)
+TrialState = Literal["queued", "starting", "running", "finished", "failed", "withdrawn"]
+STAGES: tuple[TrialState, ...] = get_args(TrialState)
 
-FOLLOWING: Mapping[Stage | None, tuple[Stage, ...]] = {
+FOLLOWING: Mapping[TrialState | None, tuple[TrialState, ...]] = {
     None: ("queued",),
     "queued": ("queued", "starting"),
     "starting": ("running", "failed", "withdrawn", "queued"),
@@ -20,11 +20,11 @@ FOLLOWING: Mapping[Stage | None, tuple[Stage, ...]] = {
 }
 """Stage -> those that may come next. A command queues what is to run, whatever its last one left."""
 
-UNDER_WAY: tuple[Stage, ...] = ("starting", "running")
+UNDER_WAY: tuple[TrialState, ...] = ("starting", "running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class TrialEvent:
     """A trial has come to a stage.
 
     Attributes:
@@ -34,7 +34,7 @@ class Step:
 
     trial_id: str
     attempt: int
-    stage: Stage
+    stage: TrialState
     at: float
 
     def __post_init__(self) -> None:
@@ -42,12 +42,12 @@ class Step:
             raise RecordError(f"unknown stage {self.stage!r}; known: {', '.join(STAGES)}")
 
 
-def check(step: Step, *, after: Stage | None) -> None:
+def check(step: TrialEvent, *, after: TrialState | None) -> None:
     """Raises RecordError for a step that cannot be: it would tell of a fault of ours."""
     if step.stage not in FOLLOWING[after]:
         raise RecordError(f"trial {step.trial_id} cannot be {step.stage} after it was {after}")
 
 
-def latest_steps(steps: Iterable[Step]) -> dict[str, Step]:
+def latest_steps(steps: Iterable[TrialEvent]) -> dict[str, TrialEvent]:
     """The last step of each trial, by trial_id."""
     return {step.trial_id: step for step in steps}

@@ -110,7 +110,7 @@ def _group(pool: Pool, cluster: Cluster) -> Plain:
     asked = asked_of(pool.device, pool.count)
     spec = _pod("ray-worker", cluster, pool.environment, asked, selector_of(pool))
     tolerations = {"tolerations": [_TOLERATION]} if pool.provisioning == "spot" else {}
-    account = {"serviceAccountName": cluster.service_account, "automountServiceAccountToken": False}
+    budget_tracker = {"serviceAccountName": cluster.service_account, "automountServiceAccountToken": False}
     return {
         "groupName": pool.name,
         "replicas": pool.min_nodes,
@@ -119,7 +119,7 @@ def _group(pool: Pool, cluster: Cluster) -> Plain:
         "numOfHosts": pool.hosts,
         "labels": labels_of_pool(pool),
         "rayStartParams": {},
-        "template": {"spec": {**account, **spec, **tolerations}},
+        "template": {"spec": {**budget_tracker, **spec, **tolerations}},
     }
 
 

@@ -9,7 +9,7 @@ import yaml  # type: ignore[import-untyped]  # it has no type information
 from orchestrator.core.errors import ConfigError
 
 
-class _Reader(yaml.SafeLoader):  # type: ignore[misc]  # likewise
+class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # likewise
     """A key that stands twice in a mapping is refused: PyYAML would keep the last one in silence."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -47,7 +47,7 @@ def from_yaml(text: str, *, name: str) -> list[Any]:
         ConfigError: no YAML, or a key that stands twice.
     """
     try:
-        return [each for each in yaml.load_all(text, Loader=_Reader) if each is not None]
+        return [each for each in yaml.load_all(text, Loader=_YamlLoader) if each is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""

@@ -10,13 +10,13 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.execute.scheduling.budget import Purse
-from orchestrator.execute.scheduling.stop import Halt
+from orchestrator.execute.scheduling.budget import BudgetPolicy
+from orchestrator.execute.scheduling.stop import StopRequest
 from workloads.origins import Origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mission:
+class SweepContext:
     """What a sweep's trials have in common, wherever they run.
 
     Attributes:
@@ -49,7 +49,7 @@ class Mission:
     checkpointing: Checkpointing | None = None
 
 
-class Watcher(Protocol):
+class TrialCallback(Protocol):
     """Who wants to see a sweep while it runs."""
 
     def started(self, attempt: Attempt) -> None:
@@ -71,12 +71,12 @@ class Executor(Protocol):
     def run(
         self,
         placements: Sequence[Placement],
-        mission: Mission,
+        context: SweepContext,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: Watcher,
-        wished: Callable[[], Halt | None],
-        purse: Purse,
+        watcher: TrialCallback,
+        wished: Callable[[], StopRequest | None],
+        purse: BudgetPolicy,
     ) -> None:
         """Run every placement for which there is money, unless another wish comes.
 

@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Attempt, Part, Placement
+from orchestrator.core.placement import Attempt, Placement, RankGroup
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.execute.executor import Mission, Watcher
-from orchestrator.execute.machine.agent import Agent
-from orchestrator.execute.scheduling.budget import OPEN, Purse
+from orchestrator.execute.executor import SweepContext, TrialCallback
+from orchestrator.execute.machine.agent import HostAgent
+from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
 from orchestrator.execute.scheduling.capacity import fits
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.scheduling.stop import Halt, unwished
+from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 from orchestrator.execute.trial.host import LocalHost
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
@@ -29,24 +29,24 @@ class InlineExecutor:
     def run(
         self,
         placements: Sequence[Placement],
-        mission: Mission,
+        context: SweepContext,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: Watcher,
-        wished: Callable[[], Halt | None] = unwished,
-        purse: Purse = OPEN,
+        watcher: TrialCallback,
+        wished: Callable[[], StopRequest | None] = never_stop,
+        purse: BudgetPolicy = NO_BUDGET,
     ) -> None:
         """Run every placement in this process's own time; workers are processes all the same."""
         queue = Queue(
             placements,
             inventory=self._inventory,
-            prior_attempts=mission.prior_attempts,
-            retry_limits=mission.retry_limits,
-            backoff_seconds=mission.backoff_seconds,
+            prior_attempts=context.prior_attempts,
+            retry_limits=context.retry_limits,
+            backoff_seconds=context.backoff_seconds,
             purse=purse,
             wished=wished,
         )
-        with Agent() as agent:
+        with HostAgent() as agent:
             while not queue.is_drained:
                 attempt = queue.take()
                 if attempt is None:  # one rests after a failure
@@ -54,27 +54,33 @@ class InlineExecutor:
                     continue
                 watcher.started(attempt)
                 watcher.placed(attempt)
-                record = queue.explained(
-                    self._record_of(attempt, mission, agent=agent, is_leaving=lambda: bool(queue.leavers()))
+                record = queue.with_cause(
+                    self._record_of(
+                        attempt, context, agent=agent, is_leaving=lambda: bool(queue.over_budget())
+                    )
                 )
                 keep(record)
                 queue.end(record)
                 watcher.ended(record)
 
     def _record_of(
-        self, attempt: Attempt, mission: Mission, *, agent: Agent, is_leaving: Callable[[], bool]
+        self, attempt: Attempt, context: SweepContext, *, agent: HostAgent, is_leaving: Callable[[], bool]
     ) -> TrialRecord:
         placement = attempt.placement
         if fits(placement, self._node, pool=None):
             device_ids = self._device_ids_of(placement)
             here = LocalHost(
-                attempt, mission, nursery_of=agent.nursery, device_ids=device_ids, is_leaving=is_leaving
+                attempt,
+                context,
+                fork_server_of=agent.fork_server,
+                device_ids=device_ids,
+                is_leaving=is_leaving,
             )
-            return record_of(attempt, mission, hosts=[here], device_ids=device_ids)
+            return record_of(attempt, context, hosts=[here], device_ids=device_ids)
         asked = " and ".join(_words_of(part) for part in placement.parts)
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {asked}; {self._node.name} has {there}")
-        return outcome_of(attempt, mission, started_at=time.time(), ended_with=failure, versions={})
+        return outcome_of(attempt, context, started_at=time.time(), ended_with=failure, versions={})
 
     def _device_ids_of(self, placement: Placement) -> tuple[str, ...]:
         """The first ones of each device: nothing else runs."""
@@ -86,5 +92,5 @@ class InlineExecutor:
         )
 
 
-def _words_of(part: Part) -> str:
+def _words_of(part: RankGroup) -> str:
     return f"{part.cpus} cores and {part.devices} x {part.device}"

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.analysis.tables.budget import question, spent_line
-from orchestrator.core.budget import Balance
+from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.execute.scheduling.budget import Account
-from orchestrator.plan.pricing import Market
+from orchestrator.execute.scheduling.budget import BudgetTracker
+from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes
 
 Ask = Callable[[str], bool]
 """Asks a person whether to go on."""
 
 
-def account_of(
-    settings: Settings, ledgers: Mapping[str, Sequence[TrialRecord]], market: Market
-) -> Account | None:
+def budget_tracker_of(
+    settings: Settings, ledgers: Mapping[str, Sequence[TrialRecord]], price_book: PriceBook
+) -> BudgetTracker | None:
     """What this sweep has spent so far; records of every sweep tell what trials likely cost.
 
     None where nothing is capped and nothing is known to be rented: then nobody needs to know.
@@ -25,23 +25,23 @@ def account_of(
     if not settings.budget.is_capped and not settings.may_be_rented:
         return None
     every = (record for records in ledgers.values() for record in records)
-    return Account(
+    return BudgetTracker(
         settings.budget,
         records=ledgers.get(settings.sweep.name, ()),
-        quotes=Quotes(every, market=market, deadlines=settings.deadlines),
-        market=market,
+        quotes=Quotes(every, price_book=price_book, deadlines=settings.deadlines),
+        price_book=price_book,
         idle_seconds=settings.cluster.idle_seconds if settings.cluster else 0.0,
     )
 
 
-def remarks_on(account: Account | None) -> tuple[str, ...]:
+def remarks_on(budget_tracker: BudgetTracker | None) -> tuple[str, ...]:
     """What to tell after a run: nothing where nothing is capped."""
-    if account is None or not account.balance.budget.is_capped:
+    if budget_tracker is None or not budget_tracker.balance.budget.is_capped:
         return ()
-    return (spent_line(account.balance),)
+    return (spent_line(budget_tracker.balance),)
 
 
-def require_consent(prospect: Balance | None, ask: Ask | None) -> None:
+def require_consent(prospect: BudgetStatus | None, ask: Ask | None) -> None:
     """Have somebody agree to what a plan likely costs, if it is much.
 
     Args:

@@ -9,13 +9,13 @@ from orchestrator.core.inventory import Inventory
 from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import Executor
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.execute.trial.checkpoints import Checkpoints, require_place
-from orchestrator.plan.pricing import Market
-from orchestrator.record.bucket import Archive
+from orchestrator.execute.trial.checkpoints import CheckpointStore, require_place
+from orchestrator.plan.pricing import PriceBook
+from orchestrator.record.bucket import BucketStore
 from orchestrator.record.journal import JOURNAL_NAME, Journal
 from orchestrator.record.ledger import FILE_NAME, Ledger
-from orchestrator.record.replicated_ledger import ArchivedLedger
-from orchestrator.record.tracking.background import Mirror
+from orchestrator.record.replicated_ledger import ReplicatedLedger
+from orchestrator.record.tracking.background import BackgroundTracker
 from orchestrator.record.tracking.mlflow_answer import silence_of
 from orchestrator.record.tracking.mlflow_client import database_of, without_secrets
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
@@ -24,7 +24,7 @@ from orchestrator.record.tracking.tracker import NoTracker, Tracker
 def ledger_of(settings: Settings) -> Ledger:
     """The ledger of a sweep, in the sweep's folder."""
     path = settings.outputs / settings.sweep.name / FILE_NAME
-    return ArchivedLedger(path, Archive(settings.archive_url)) if settings.archive_url else Ledger(path)
+    return ReplicatedLedger(path, BucketStore(settings.archive_url)) if settings.archive_url else Ledger(path)
 
 
 def journal_of(settings: Settings) -> Journal:
@@ -55,16 +55,18 @@ def require_places(settings: Settings) -> str | None:
     )
 
 
-def checkpoints_of(settings: Settings) -> Checkpoints | None:
+def checkpoints_of(settings: Settings) -> CheckpointStore | None:
     """Where its trials leave checkpoints, if they do."""
-    return Checkpoints(settings.checkpointing.url) if settings.checkpointing else None
+    return CheckpointStore(settings.checkpointing.url) if settings.checkpointing else None
 
 
 def executor_of(settings: Settings, inventory: Inventory) -> Executor:
     """What runs its trials."""
     if settings.executor == "inline":
         return InlineExecutor(inventory)
-    ray_tune = heavy("orchestrator.execute.on_ray.executor", "executor=ray", instead="executor=inline")
+    ray_tune = import_optional(
+        "orchestrator.execute.on_ray.executor", "executor=ray", instead="executor=inline"
+    )
     executor: Executor = ray_tune.RayTuneExecutor(
         inventory, address=settings.cluster_address, cluster=settings.cluster
     )
@@ -75,7 +77,9 @@ def tracker_of(settings: Settings) -> Tracker:
     """What mirrors its records, at once."""
     if settings.tracking_uri is None:
         return NoTracker()
-    mlflow_store = heavy("orchestrator.record.tracking.mlflow_store", "tracking", instead="tracking=none")
+    mlflow_store = import_optional(
+        "orchestrator.record.tracking.mlflow_store", "tracking", instead="tracking=none"
+    )
     tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
     return tracker
 
@@ -85,10 +89,10 @@ def mirror_of(settings: Settings) -> Tracker:
     tracker = tracker_of(settings)
     if settings.tracking_uri is None or database_of(settings.tracking_uri):
         return tracker
-    return Mirror(tracker)
+    return BackgroundTracker(tracker)
 
 
-def heavy(module: str, asked: str, *, instead: str) -> Any:
+def import_optional(module: str, asked: str, *, instead: str) -> Any:
     """Import one of our modules whose package takes seconds to import, and need not be installed."""
     try:
         return importlib.import_module(module)
@@ -98,10 +102,10 @@ def heavy(module: str, asked: str, *, instead: str) -> Any:
         ) from error
 
 
-def market_of(settings: Settings, *, today: str) -> Market:
+def price_book_of(settings: Settings, *, today: str) -> PriceBook:
     """What the command's trials are priced by."""
     pools = settings.cluster.pools if settings.cluster else ()
-    return Market(
+    return PriceBook(
         devices=settings.sweep.devices,
         prices=settings.prices,
         today=today,

@@ -23,20 +23,26 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.pipeline.components import market_of
+from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of, today
 from orchestrator.plan.compatibility import reason_against
-from orchestrator.plan.pricing import Market
-from orchestrator.plan.slots import Berth, berths_of, host_cpu_of, hosts_of
+from orchestrator.plan.pricing import PriceBook
+from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import unsuitable, workload_of
 from orchestrator.predict.advised_jobs import KnownSetting, job_of
 from orchestrator.predict.jobs import jobs_of
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
 from orchestrator.predict.prediction_table import Prediction
 from orchestrator.predict.step_time.bundled_models import DefaultModels, default_models
-from orchestrator.predict.step_time.estimator import Corrected, bases_of, corrector_of, measured_step
-from orchestrator.predict.step_time.own_records import Own, fastest_of, is_current, of_source, own_of
-from orchestrator.predict.step_time.published_estimate import Asked, basis_of
+from orchestrator.predict.step_time.estimator import Correction, bases_of, corrector_of, measured_step
+from orchestrator.predict.step_time.own_records import (
+    StepMeasurement,
+    fastest_of,
+    is_current,
+    of_source,
+    step_measurements,
+)
+from orchestrator.predict.step_time.published_estimate import StepQuery, published_estimate_of
 from orchestrator.predict.step_time.step_priors import error_model_of, step_prior
 from orchestrator.train.registry import trainer_info
 from workloads.spec import WorkloadSpec
@@ -46,7 +52,7 @@ _COMMAND = "python -m orchestrator"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _PredictionInputs:
     """What the predictions of one command stand on.
 
     Attributes:
@@ -57,10 +63,10 @@ class _Known:
     settings: Settings
     models: DefaultModels
     inventory: Inventory
-    market: Market
+    price_book: PriceBook
     records: tuple[TrialRecord, ...]
-    own: tuple[Own, ...]
-    alike: Mapping[Hashable, Sequence[Own]]
+    own: tuple[StepMeasurement, ...]
+    alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
 
     @property
@@ -68,11 +74,11 @@ class _Known:
         """Of the sweep, each hardware once, of each source of data."""
         return {(self.identity(each), each.data_source): each for each in self.settings.sweep.points}.values()
 
-    def corrected_by(self, own: Iterable[Own]) -> Corrected:
+    def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """What others measured, corrected by these."""
         return corrector_of(bases_of(self.settings.sweep.devices, self.models), own, self.models.prior)
 
-    def repeats_of(self, point: Point) -> tuple[Own, ...]:
+    def repeats_of(self, point: Point) -> tuple[StepMeasurement, ...]:
         """Own measurements of its very step, of several trainers those of the fastest."""
         alike = self.alike.get(self.identity(point), ())
         return fastest_of(of_source(alike, point.data_source, spec_of=lambda one: one.trial))
@@ -91,27 +97,27 @@ class _Known:
 
     def price_of(self, point: Point) -> Price | Unpriced:
         """Where its device is."""
-        num_hosts = hosts_of(point, self.berths_of(point))
-        return self.market.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
+        num_hosts = hosts_of(point, self.find_slots(point))
+        return self.price_book.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
 
-    def berths_of(self, point: Point) -> tuple[Berth, ...]:
+    def find_slots(self, point: Point) -> tuple[Slot, ...]:
         """Where its workers would be."""
-        return berths_of(point, trainer_info(point.trainer), inventory=self.inventory)
+        return find_slots(point, trainer_info(point.trainer), inventory=self.inventory)
 
     def host_cpu_of(self, point: Point) -> str | None:
         """Of the hosts whose processors would compute."""
-        return host_cpu_of(point, self.berths_of(point), inventory=self.inventory)
+        return host_cpu_of(point, self.find_slots(point), inventory=self.inventory)
 
     def identity(self, point: Point) -> Hashable:
         """What a prediction depends on beside the data: not on the trainer."""
-        berths = self.berths_of(point)
+        slots = self.find_slots(point)
         return (
             point.workload,
             tuple(sorted(point.workload_options.items())),
             point.device.name,
             point.precision,
             point.num_workers,
-            hosts_of(point, berths),
+            hosts_of(point, slots),
             point.global_batch_size,
             self.host_cpu_of(point),
         )
@@ -127,9 +133,13 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     known = _look(_settings(overrides, working_directory))
     models, corrected = known.models, known.corrected_by(known.own)
 
-    def step_of(point: Point, asked: Asked) -> Estimate | Refusal:
+    def step_of(point: Point, asked: StepQuery) -> Estimate | Refusal:
         repeats = known.repeats_of(point)
-        return measured_step(repeats, models.prior) if repeats else corrected(basis_of(asked, models), None)
+        return (
+            measured_step(repeats, models.prior)
+            if repeats
+            else corrected(published_estimate_of(asked, models), None)
+        )
 
     return tuple(
         Prediction(
@@ -157,7 +167,7 @@ def advised(
         RecordError: the sweep's own records cannot be read.
     """
     settings = _settings(overrides, working_directory)
-    criteria = Criteria(wish=settings.wish, confidence=confidence, budget_usd=settings.budget.usd)
+    criteria = Criteria(objective=settings.objective, confidence=confidence, budget_usd=settings.budget.usd)
     criteria.check(settings.prices)
     known = _look(settings)
     errors = error_model_of(known.models)
@@ -168,7 +178,7 @@ def advised(
             job_of(
                 name,
                 _known_settings(possible.get(name, points), known),
-                wish=settings.wish,
+                objective=settings.objective,
                 sweep=settings.sweep.name,
             ),
             criteria,
@@ -200,14 +210,16 @@ def _is_possible(point: Point) -> bool:
     return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
 
 
-def _known_settings(settings: Sequence[tuple[Point, ...]], known: _Known) -> list[KnownSetting]:
+def _known_settings(settings: Sequence[tuple[Point, ...]], known: _PredictionInputs) -> list[KnownSetting]:
     """Collect what is known of one workload's settings, predicted as if nothing of it had been measured."""
     workload = settings[0][0].workload
     corrected = known.corrected_by(own for own in known.own if own.trial.workload != workload)
     return [_known_setting(points, known, corrected) for points in settings]
 
 
-def _known_setting(points: tuple[Point, ...], known: _Known, corrected: Corrected) -> KnownSetting:
+def _known_setting(
+    points: tuple[Point, ...], known: _PredictionInputs, corrected: Correction
+) -> KnownSetting:
     point = points[0]
     asked = _asked(point)
     refusal, prior = None, None
@@ -216,7 +228,7 @@ def _known_setting(points: tuple[Point, ...], known: _Known, corrected: Correcte
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
-        basis = basis_of(asked, known.models)
+        basis = published_estimate_of(asked, known.models)
         step = _in_phases(asked) or corrected(basis, None)
         prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=known.models.prior)
         refusal = step if isinstance(step, Refusal) else None
@@ -224,7 +236,7 @@ def _known_setting(points: tuple[Point, ...], known: _Known, corrected: Correcte
         points=points,
         spec=None if isinstance(asked, Refusal) else asked.spec,
         train_samples=None if isinstance(asked, Refusal) else known.train_samples_of(asked.spec, point),
-        num_hosts=hosts_of(point, known.berths_of(point)),
+        num_hosts=hosts_of(point, known.find_slots(point)),
         records=known.records_of(point),
         prior=prior,
         refusal=refusal,
@@ -233,7 +245,7 @@ def _known_setting(points: tuple[Point, ...], known: _Known, corrected: Correcte
     )
 
 
-def _in_phases(asked: Asked) -> Refusal | None:
+def _in_phases(asked: StepQuery) -> Refusal | None:
     """Explain why steps tell nothing about a whole training; None: they do."""
     count = len(asked.spec.phases)
     return None if count == 1 else in_phases(count)
@@ -255,10 +267,10 @@ def _with_sweep(overrides: Sequence[str]) -> list[str]:
     return [*([] if names_sweep else [_NO_SWEEP]), *overrides]
 
 
-def _look(settings: Settings) -> _Known:
+def _look(settings: Settings) -> _PredictionInputs:
     records = tuple(each for records in ledgers_of(settings).values() for each in records)
-    own = own_of(records, devices=settings.sweep.devices)
-    alike: dict[Hashable, list[Own]] = defaultdict(list)
+    own = step_measurements(records, devices=settings.sweep.devices)
+    alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
     for each in own:
         alike[_identity_of_trial(each.trial)].append(each)
     records_alike: dict[Hashable, list[TrialRecord]] = defaultdict(list)
@@ -266,11 +278,11 @@ def _look(settings: Settings) -> _Known:
         told = is_run(record) or is_failed_run(record)
         if told and not record.spec.other_devices and is_current(record.spec):
             records_alike[_identity_of_trial(record.spec)].append(record)
-    return _Known(
+    return _PredictionInputs(
         settings=settings,
         models=default_models(),
         inventory=inventory_of(settings),
-        market=market_of(settings, today=today()),
+        price_book=price_book_of(settings, today=today()),
         records=records,
         own=own,
         alike=alike,
@@ -278,12 +290,12 @@ def _look(settings: Settings) -> _Known:
     )
 
 
-def _asked(point: Point) -> Asked | Refusal:
+def _asked(point: Point) -> StepQuery | Refusal:
     """Refused where the workload takes no input of that size."""
     reason = unsuitable(point)
     if reason is not None:
         return Refusal(reason=reason, to_measure="another size")
-    return Asked(
+    return StepQuery(
         spec=workload_of(point),
         device=point.device,
         precision=point.precision,

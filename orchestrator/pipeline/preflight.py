@@ -27,7 +27,7 @@ from workloads.registry import origin_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class PreflightState:
     """What a command found.
 
     Attributes:
@@ -45,7 +45,7 @@ class Situation:
     today: str
 
 
-def look(settings: Settings, *, download: bool, progress: Progress | None = None) -> Situation:
+def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:
     """Look at this machine, the trainers' environments, the data and the ledgers.
 
     Args:
@@ -58,7 +58,7 @@ def look(settings: Settings, *, download: bool, progress: Progress | None = None
     """
     if settings.images:
         require_browser()
-    return Situation(
+    return PreflightState(
         inventory=inventory_of(settings),
         environments={name: _environment_of(settings, name) for name in settings.trainers},
         data={

@@ -15,13 +15,13 @@ from orchestrator.analysis.report.markdown import markdown_of
 from orchestrator.analysis.report.page import render
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.components import heavy, ledger_of, market_of, tracker_of
-from orchestrator.pipeline.planning import _at_prices_asked, plan_sweep, with_predictions
-from orchestrator.pipeline.preflight import Situation, today
+from orchestrator.pipeline.components import import_optional, ledger_of, price_book_of, tracker_of
+from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
+from orchestrator.pipeline.preflight import PreflightState, today
 from orchestrator.pipeline.report_images import draw_images, forget_images, require_browser
 from orchestrator.plan.pricing import forecasts_repriced
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
@@ -34,7 +34,7 @@ _Write = Callable[[Path], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SweepReport:
     """What a command did: every record of the sweep since, what they answer, and the files that tell it.
 
     Attributes:
@@ -63,8 +63,8 @@ class Outcome:
 
 
 def write_report(
-    folder: Path, records: Sequence[TrialRecord], plan: Plan, wish: Wish, *, images: bool = False
-) -> Outcome:
+    folder: Path, records: Sequence[TrialRecord], plan: Plan, objective: Objective, *, images: bool = False
+) -> SweepReport:
     """Work out what the records answer of the plan, and write it as files of every form.
 
     A file that cannot be written is told in the outcome, keeps what it held, and costs no other file.
@@ -72,7 +72,7 @@ def write_report(
     Args:
         images: whether figures are written as images too, which takes a browser and seconds.
     """
-    findings = findings_of(records, plan, wish)
+    findings = findings_of(records, plan, objective)
     told: dict[Path, str] = {}
     with _survived(folder, told):
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def write_report(
             forget_images(folder / _IMAGES)
             if images:
                 draw_images(figures_of(findings), folder / _IMAGES)
-    return Outcome(
+    return SweepReport(
         records=tuple(records),
         findings=findings,
         report=folder / PAGE_NAME,
@@ -132,20 +132,20 @@ def _survived(path: Path, told: dict[Path, str]) -> Iterator[None]:
         )
 
 
-def report_sweep(settings: Settings, situation: Situation) -> Outcome:
+def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     """Write the report of what is recorded, and show it where the sweep is tracked.
 
     Costs are at the prices that were kept with the records, unless the command line speaks of prices.
     """
-    kept = situation.ledgers.get(settings.sweep.name, ())
-    records = _at_prices_asked(settings, kept, today=situation.today)
-    outcome = _written(settings, plan_sweep(settings, situation), records, situation)
+    kept = preflight.ledgers.get(settings.sweep.name, ())
+    records = at_requested_prices(settings, kept, today=preflight.today)
+    outcome = write_all(settings, plan_sweep(settings, preflight), records, preflight)
     if outcome.records:
         tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
     return outcome
 
 
-def report_tracked(settings: Settings) -> Outcome:
+def report_tracked(settings: Settings) -> SweepReport:
     """The same report from the tracking server alone: no ledger, no data and no trainer need be here.
 
     Raises:
@@ -155,15 +155,15 @@ def report_tracked(settings: Settings) -> Outcome:
         require_browser()
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server, and tracking=none has none")
-    mlflow_read = heavy(
+    mlflow_read = import_optional(
         "orchestrator.record.tracking.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
     )
     records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
-    records = _at_prices_asked(settings, records, today=today())
+    records = at_requested_prices(settings, records, today=today())
     if settings.reprices:
-        told = forecasts_repriced(told, market_of(settings, today=today()))
+        told = forecasts_repriced(told, price_book_of(settings, today=today()))
     folder = settings.outputs / settings.sweep.name
-    return write_report(folder, records, told, settings.wish, images=settings.images)
+    return write_report(folder, records, told, settings.objective, images=settings.images)
 
 
 def sync_sweep(settings: Settings) -> int:
@@ -182,15 +182,15 @@ def sync_sweep(settings: Settings) -> int:
     return tracker.sent
 
 
-def _written(
-    settings: Settings, current: Plan, records: tuple[TrialRecord, ...], situation: Situation
-) -> Outcome:
+def write_all(
+    settings: Settings, current: Plan, records: tuple[TrialRecord, ...], preflight: PreflightState
+) -> SweepReport:
     """The report, in the sweep's folder.
 
     Args:
         records: of this sweep, as they are by now.
     """
     folder = ledger_of(settings).path.parent
-    ledgers = {**situation.ledgers, settings.sweep.name: records}
-    told = with_predictions(current, settings, replace(situation, ledgers=ledgers))
-    return write_report(folder, records, told, settings.wish, images=settings.images)
+    ledgers = {**preflight.ledgers, settings.sweep.name: records}
+    told = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
+    return write_report(folder, records, told, settings.objective, images=settings.images)

@@ -9,28 +9,28 @@ from orchestrator.core.placement import Cached, Failed, Provenance
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trainer import TrainerEnvironment
 
-Answers = Mapping[tuple[str, Provenance], TrialRecord]
+CachedResults = Mapping[tuple[str, Provenance], TrialRecord]
 """(trial_id, provenance) -> the newest record that has a result, or of those that have none."""
 
 OWN_DOING = ("oom", *UNSOUND)
 """Kinds that the same trial would come to again; the others are the host's doing."""
 
 
-def answers_of(records: Iterable[TrialRecord]) -> Answers:
+def results_by_trial(records: Iterable[TrialRecord]) -> CachedResults:
     """The records that have a result."""
     return _newest(each for each in records if each.result is not None)
 
 
-def failures_of(records: Iterable[TrialRecord]) -> Answers:
+def failures_of(records: Iterable[TrialRecord]) -> CachedResults:
     """The records of failures."""
     return _newest(each for each in records if each.failure is not None)
 
 
-def _newest(records: Iterable[TrialRecord]) -> Answers:
+def _newest(records: Iterable[TrialRecord]) -> CachedResults:
     return {(each.trial_id, each.provenance): each for each in sorted(records, key=_ended_at)}
 
 
-def adopted(
+def reuse_results(
     answered: Iterable[Cached | Failed], ledgers: Mapping[str, Sequence[TrialRecord]], *, sweep: str
 ) -> tuple[TrialRecord, ...]:
     """What a sweep's ledger needs of the others, so that a report needs this ledger alone.
@@ -43,8 +43,8 @@ def adopted(
     """
     every = [record for records in ledgers.values() for record in records]
     own = ledgers.get(sweep, ())
-    had = {Cached: answers_of(own), Failed: failures_of(own)}
-    known = {Cached: answers_of(every), Failed: failures_of(every)}
+    had = {Cached: results_by_trial(own), Failed: failures_of(own)}
+    known = {Cached: results_by_trial(every), Failed: failures_of(every)}
     failed: dict[tuple[str, str, Provenance], list[TrialRecord]] = defaultdict(list)
     for record in every:
         if record.failure is not None:

@@ -11,19 +11,19 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.sweep import Order
 from orchestrator.core.trial_spec import Option, TrialSpec
-from orchestrator.plan.pricing import Market
+from orchestrator.plan.pricing import PriceBook
 from workloads.flops import train_step_flops
 from workloads.registry import workload
 
 _UNPUBLISHED_FLOPS_PER_SECOND = 1e11
 """Of a host's few cores, to the power of ten: it only puts trials in order."""
 
-Weight = Callable[[Placement], float]
+TrialWeight = Callable[[Placement], float]
 """What trials are put in order by, the smallest first."""
 
 
 def running_order(
-    placements: Iterable[Placement], *, seed: int | None, weight: Weight = lambda _: 0.0
+    placements: Iterable[Placement], *, seed: int | None, weight: TrialWeight = lambda _: 0.0
 ) -> tuple[Placement, ...]:
     """Measured trials before rehearsals, by weight, and in rounds: each point once, shuffled, then repeats.
 
@@ -44,19 +44,19 @@ def running_order(
     )
 
 
-def weight_of(order: Order, market: Market) -> Weight:
+def weight_of(order: Order, price_book: PriceBook) -> TrialWeight:
     """How an order weighs a trial: by the bound of its time, by that and its price, or not at all."""
 
     def seconds(placement: Placement) -> float:
         trial = placement.trial
         names = trial.devices if trial.other_devices else (trial.device,)
-        return seconds_at_peak(trial, [market.devices[each] for each in names])
+        return seconds_at_peak(trial, [price_book.devices[each] for each in names])
 
     def usd(placement: Placement) -> float:
-        price = market.price_of(placement)
+        price = price_book.price_of(placement)
         return seconds(placement) * price.usd_per_hour if isinstance(price, Price) else math.inf
 
-    weights: Mapping[Order, Weight] = {
+    weights: Mapping[Order, TrialWeight] = {
         "shuffled": lambda _: 0.0,
         "longest_first": lambda placement: -seconds(placement),
         "cheapest_first": usd,

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import PlacementError
-from orchestrator.core.inventory import Inventory, Site
+from orchestrator.core.inventory import Inventory, NodeGroup
 from orchestrator.core.placement import Placement, Skipped, StartMethod
 from orchestrator.core.settings import MissingDevice, StartMethodChoice
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.rank_groups import parts_of
-from orchestrator.plan.slots import Berth, absence
+from orchestrator.plan.slots import Slot, why_no_slot
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
 """What a CPU sets for a precision that it has not: the same code path, other numbers."""
@@ -22,13 +22,13 @@ _LEFT_OUT = {"fp16": " without loss scaling"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PlacementRequest:
     """A trial with what decides its placement.
 
     Attributes:
         trial_id: its id, which takes longer to make than the rest of a placement.
         point: the trial's point, for its devices and replicas.
-        berths: that have what the point asks for, if any.
+        slots: that have what the point asks for, if any.
         start_method: how the user wants its workers started.
     """
 
@@ -36,26 +36,28 @@ class Asked:
     trial_id: str
     point: Point
     trainer: TrainerInfo
-    berths: tuple[Berth, ...]
+    slots: tuple[Slot, ...]
     start_method: StartMethodChoice
 
     @property
-    def site(self) -> Site | None:
+    def node_group(self) -> NodeGroup | None:
         """The first worker's."""
-        return self.berths[0].site if self.berths else None
+        return self.slots[0].node_group if self.slots else None
 
     @property
     def pools(self) -> tuple[str, ...]:
         """As `Placement.pools`."""
-        return tuple(dict.fromkeys(each.site.pool.name for each in self.berths if each.site.pool))
+        return tuple(dict.fromkeys(each.node_group.pool.name for each in self.slots if each.node_group.pool))
 
     @property
     def is_measured(self) -> bool:
         """It runs on what it asks for."""
-        return self.site is not None and not self.site.is_fake
+        return self.node_group is not None and not self.node_group.is_fake
 
 
-def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) -> Placement | Skipped:
+def place(
+    asked: PlacementRequest, *, inventory: Inventory, missing_device: MissingDevice
+) -> Placement | Skipped:
     """Where the trial runs: measured where its device is, otherwise as `missing_device` says.
 
     On a fake node it is rehearsed. The driver of a cluster rehearses nothing on its own host, and nobody a
@@ -64,15 +66,15 @@ def place(asked: Asked, *, inventory: Inventory, missing_device: MissingDevice) 
     Raises:
         PlacementError: the device is not there and `missing_device` is `fail`.
     """
-    site = asked.site
-    if asked.point.other_devices and site and (asked.is_measured or asked.trainer.rehearses):
+    node_group = asked.node_group
+    if asked.point.other_devices and node_group and (asked.is_measured or asked.trainer.rehearses):
         return _unequal(asked)
-    if site and not site.is_fake:
-        return _measured(asked, site=site)
-    here = inventory.sites.get(inventory.host.name) if missing_device == "rehearse" else None
-    stage = site or here
+    if node_group and not node_group.is_fake:
+        return _measured(asked, node_group=node_group)
+    here = inventory.node_groups.get(inventory.host.name) if missing_device == "rehearse" else None
+    stage = node_group or here
     if stage and asked.trainer.rehearses:
-        return _rehearsed(asked, site=stage)
+        return _rehearsed(asked, node_group=stage)
     reason = _no_stage(asked, inventory=inventory)
     if missing_device == "fail":
         raise PlacementError(f"{reason}; cluster.missing_device may be rehearse or skip")
@@ -84,17 +86,21 @@ def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     return tuple(sorted(placements, key=lambda each: each.provenance == "rehearsed"))
 
 
-def _no_stage(asked: Asked, *, inventory: Inventory) -> str:
+def _no_stage(asked: PlacementRequest, *, inventory: Inventory) -> str:
     """Why the trial neither runs nor is rehearsed."""
-    point, site, trainer = asked.point, asked.site, asked.trainer
-    why = f"nodes of {site.pool_name} are fake" if site else absence(point, trainer, inventory=inventory)
+    point, node_group, trainer = asked.point, asked.node_group, asked.trainer
+    why = (
+        f"nodes of {node_group.pool_name} are fake"
+        if node_group
+        else why_no_slot(point, trainer, inventory=inventory)
+    )
     return why if trainer.rehearses else f"{why}; {trainer.name} has no rehearsal, for it knows no CPU"
 
 
-def _measured(asked: Asked, *, site: Site) -> Placement:
+def _measured(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
     point, num_hosts = asked.point, asked.trial.num_hosts
     devices = _num_devices(asked)
-    cpus = _share_of_cores(asked, site)
+    cpus = _share_of_cores(asked, node_group)
     num_processes = _num_processes(asked, point.replicas, num_hosts=num_hosts)
     processes_per_host = num_processes // num_hosts
     return Placement(
@@ -106,9 +112,9 @@ def _measured(asked: Asked, *, site: Site) -> Placement:
         replicas=point.replicas,
         num_processes=num_processes,
         threads=max(1, cpus // processes_per_host),
-        node=site.node.name,
+        node=node_group.node.name,
         num_hosts=num_hosts,
-        pool=site.pool_name,
+        pool=node_group.pool_name,
         cpus=cpus,
         devices=devices,
         chips=devices * point.device.chips,
@@ -122,10 +128,10 @@ def _measured(asked: Asked, *, site: Site) -> Placement:
     )
 
 
-def _unequal(asked: Asked) -> Placement:
+def _unequal(asked: PlacementRequest) -> Placement:
     """Each rank has what its own device gives it; all that its fake nodes would hold, they hold."""
     point, is_measured = asked.point, asked.is_measured
-    parts = parts_of(asked.berths, asked.trial.process_model)
+    parts = parts_of(asked.slots, asked.trial.process_model)
     precision = point.precision if is_measured else _REHEARSED_PRECISION.get(point.precision, point.precision)
     crowds = (
         _crowd(sum(each.num_processes for each in held), sum(each.cpus for each in held))
@@ -149,7 +155,7 @@ def _unequal(asked: Asked) -> Placement:
         replicas=point.replicas,
         num_processes=num_processes,
         threads=parts[0].threads,
-        node=asked.berths[0].site.node.name,
+        node=asked.slots[0].node_group.node.name,
         num_hosts=asked.trial.num_hosts,
         pool=parts[0].pool,
         cpus=parts[0].cpus,
@@ -163,11 +169,11 @@ def _unequal(asked: Asked) -> Placement:
     )
 
 
-def _rehearsed(asked: Asked, *, site: Site) -> Placement:
+def _rehearsed(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
     """On a processor of this host; on a fake node it holds there what it would hold on a real one."""
     point = asked.point
-    devices = _num_devices(asked) if site.is_fake else 0
-    spans_hosts = site.is_fake and "cpu" in asked.trainer.spans_hosts
+    devices = _num_devices(asked) if node_group.is_fake else 0
+    spans_hosts = node_group.is_fake and "cpu" in asked.trainer.spans_hosts
     num_hosts = asked.trial.num_hosts if spans_hosts else 1
     replicas = num_hosts if num_hosts > 1 else _one_or_two(point)
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
@@ -181,16 +187,16 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
         replicas=replicas,
         num_processes=num_processes,
         threads=1,
-        node=site.node.name,
+        node=node_group.node.name,
         num_hosts=num_hosts,
-        pool=site.pool_name,
-        cpus=_share_of_cores(asked, site) if site.is_fake else 1,
+        pool=node_group.pool_name,
+        cpus=_share_of_cores(asked, node_group) if node_group.is_fake else 1,
         devices=devices,
         chips=devices * point.device.chips,
         start_method=_start_method(asked, kinds=["cpu"]),
         trains=asked.trainer.trains,
         substitutions=(
-            *_devices_stood_in(point, is_fake=site.is_fake),
+            *_devices_stood_in(point, is_fake=node_group.is_fake),
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
             *((f"1 host for {asked.trial.num_hosts}",) if num_hosts != asked.trial.num_hosts else ()),
@@ -199,7 +205,7 @@ def _rehearsed(asked: Asked, *, site: Site) -> Placement:
     )
 
 
-def _stand_ins(asked: Asked, *, replicas: int, num_processes: int) -> tuple[str, ...]:
+def _stand_ins(asked: PlacementRequest, *, replicas: int, num_processes: int) -> tuple[str, ...]:
     """What takes the place of a missing kind's own; a processor rehearses a processor with nothing else."""
     kinds = {each.kind for each in (asked.point.device, *asked.point.other_devices)}
     if "cpu" in kinds:
@@ -229,25 +235,25 @@ def _one_or_two(point: Point) -> int:
     return max(each for each in (1, 2) if each <= point.replicas and point.divides_over(each))
 
 
-def _num_processes(asked: Asked, replicas: int, *, num_hosts: int) -> int:
+def _num_processes(asked: PlacementRequest, replicas: int, *, num_hosts: int) -> int:
     """Of the code path of the device asked for, also where a CPU rehearses it."""
     return replicas if asked.trial.process_model == "per_replica" else num_hosts
 
 
-def _num_devices(asked: Asked) -> int:
+def _num_devices(asked: PlacementRequest) -> int:
     """Accelerators of each host that the trial holds."""
     return 0 if asked.point.device.kind == "cpu" else asked.point.num_workers // asked.trial.num_hosts
 
 
-def _share_of_cores(asked: Asked, site: Site) -> int:
+def _share_of_cores(asked: PlacementRequest, node_group: NodeGroup) -> int:
     """Of each host: all for a trial on the CPU, otherwise as many as its accelerators are of those there."""
-    node, device = site.node, asked.point.device
+    node, device = node_group.node, asked.point.device
     if device.kind == "cpu":
         return node.cpus
     return max(1, node.cpus * _num_devices(asked) // node.counts[device.name])
 
 
-def _start_method(asked: Asked, *, kinds: Iterable[DeviceKind]) -> StartMethod:
+def _start_method(asked: PlacementRequest, *, kinds: Iterable[DeviceKind]) -> StartMethod:
     if asked.start_method != "auto":
         return asked.start_method
     return "fork" if all(each in asked.trainer.fork_proven for each in kinds) else "spawn"
@@ -259,13 +265,13 @@ def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
     return (f"{num_processes} worker processes share {cpus} cores",)
 
 
-def _first_run(asked: Asked, *, kind: DeviceKind) -> tuple[str, ...]:
+def _first_run(asked: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...]:
     if kind in asked.trainer.run_on:
         return ()
     return (f"{asked.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
 
 
-def _over_hosts(asked: Asked) -> tuple[str, ...]:
+def _over_hosts(asked: PlacementRequest) -> tuple[str, ...]:
     """What the trainer has to say of several hosts."""
     said = asked.trainer.over_hosts.get(asked.point.device.kind)
     return (f"{asked.trainer.name} {said}",) if said and asked.trial.num_hosts > 1 else ()

@@ -12,17 +12,17 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.core.training import FullTraining
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.plan.cache import Answers, answers_of, failures_of, stale, would_fail_again
+from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against
-from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.slots import berths_of, host_cpu_of, hosts_of
+from orchestrator.plan.place import PlacementRequest, in_order, place
+from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import DataIds, TrainSamples, trial_of, unsuitable, workload_of
 
-Outcome = Placement | Cached | Failed | Skipped
+PointDecision = Placement | Cached | Failed | Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _PlanInputs:
     """All that is known beside the sweep itself."""
 
     inventory: Inventory
@@ -30,8 +30,8 @@ class _Known:
     environments: Mapping[str, TrainerEnvironment]
     start_methods: Mapping[str, StartMethodChoice]
     data_ids: DataIds
-    answers: Answers
-    failures: Answers
+    answers: CachedResults
+    failures: CachedResults
     code_sha256: str
     missing_device: MissingDevice
     rerun: Rerun
@@ -66,13 +66,13 @@ def plan(
             again that this sweep does not have.
         PlacementError: a device is not here and `missing_device` is `fail`.
     """
-    known = _Known(
+    known = _PlanInputs(
         inventory=inventory,
         trainers=trainers,
         environments=environments,
         start_methods=start_methods,
         data_ids=data_ids,
-        answers=answers_of(records),
+        answers=results_by_trial(records),
         failures=failures_of(records),
         code_sha256=code_sha256,
         missing_device=missing_device,
@@ -93,7 +93,7 @@ def plan(
     )
 
 
-def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
+def _baseline(sweep: Sweep, *, known: _PlanInputs) -> Baseline | None:
     if not sweep.baseline:
         return None
     points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
@@ -101,7 +101,7 @@ def _baseline(sweep: Sweep, *, known: _Known) -> Baseline | None:
     return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
 
 
-def _check_rerun(rerun: Rerun, outcomes: Iterable[Outcome], *, sweep: str) -> None:
+def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str) -> None:
     known = {each.trial_id for each in outcomes if not isinstance(each, Skipped)}
     unknown = sorted(rerun.trial_ids - known)
     if unknown:
@@ -131,16 +131,16 @@ def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mappi
     return trainings
 
 
-def _each_trial_once(outcomes: Iterable[Outcome]) -> tuple[Outcome, ...]:
+def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, ...]:
     """Points that differ in words alone, as `data=auto,standin` may, are one trial: it runs once."""
-    distinct: dict[str | int, Outcome] = {}
+    distinct: dict[str | int, PointDecision] = {}
     for number, outcome in enumerate(outcomes):
         name = number if isinstance(outcome, Skipped) else outcome.trial_id
         distinct.setdefault(name, outcome)
     return tuple(distinct.values())
 
 
-def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
+def _decide(point: Point, repeats: int, *, known: _PlanInputs) -> Iterator[PointDecision]:
     reason = unsuitable(point)
     if reason:
         yield Skipped(point=point.name, reason=reason)
@@ -164,33 +164,33 @@ def _decide(point: Point, repeats: int, *, known: _Known) -> Iterator[Outcome]:
         yield _rehearsed_before(first, known=known) or _placed(first, known=known)
 
 
-def _asked(point: Point, repeats: int, *, known: _Known) -> Iterator[Asked]:
+def _asked(point: Point, repeats: int, *, known: _PlanInputs) -> Iterator[PlacementRequest]:
     """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
     trainer = _trainer(point, known)
-    berths = berths_of(point, trainer, inventory=known.inventory)
-    host_cpu = host_cpu_of(point, berths, inventory=known.inventory)
-    num_hosts = hosts_of(point, berths)
+    slots = find_slots(point, trainer, inventory=known.inventory)
+    host_cpu = host_cpu_of(point, slots, inventory=known.inventory)
+    num_hosts = hosts_of(point, slots)
     for repeat in range(repeats):
         trial = trial_of(
             point, repeat, trainer=trainer, data_ids=known.data_ids, host_cpu=host_cpu, num_hosts=num_hosts
         )
-        yield Asked(
+        yield PlacementRequest(
             trial=trial,
             trial_id=trial_id(trial),
             point=point,
             trainer=trainer,
-            berths=berths,
+            slots=slots,
             start_method=known.start_methods[point.trainer],
         )
 
 
-def _placed(asked: Asked, *, known: _Known) -> Outcome:
+def _placed(asked: PlacementRequest, *, known: _PlanInputs) -> PointDecision:
     return place(asked, inventory=known.inventory, missing_device=known.missing_device)
 
 
-def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | Failed | None:
+def _rehearsed_before(asked: PlacementRequest, *, known: _PlanInputs) -> Cached | Failed | None:
     """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
-    if not asked.berths and known.missing_device != "rehearse":
+    if not asked.slots and known.missing_device != "rehearse":
         return None
     asks: tuple[str, Provenance] = (asked.trial_id, "rehearsed")
     record = known.answers.get(asks) or known.failures.get(asks)
@@ -199,7 +199,7 @@ def _rehearsed_before(asked: Asked, *, known: _Known) -> Cached | Failed | None:
     return _answer(asked, "rehearsed", known=known)
 
 
-def _answer(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | Failed | None:
+def _answer(asked: PlacementRequest, provenance: Provenance, *, known: _PlanInputs) -> Cached | Failed | None:
     """What the records say of a trial, unless it is to be run again."""
     if asked.trial_id in known.rerun.trial_ids:
         return None
@@ -222,7 +222,7 @@ def _answer(asked: Asked, provenance: Provenance, *, known: _Known) -> Cached | 
     )
 
 
-def _trainer(point: Point, known: _Known) -> TrainerInfo:
+def _trainer(point: Point, known: _PlanInputs) -> TrainerInfo:
     if point.trainer not in known.trainers:
         raise UnknownNameError("trainer", point.trainer, known=known.trainers)
     return known.trainers[point.trainer]

@@ -121,7 +121,7 @@ def _as_asked(device: Device, count: int, *, prices: PriceList) -> _Rented | Unp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Market:
+class PriceBook:
     """All that decides what trials cost.
 
     Attributes:
@@ -197,37 +197,43 @@ class Market:
         )
 
 
-def prices_in(plan: Plan, market: Market) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
+def prices_in(plan: Plan, price_book: PriceBook) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
     """Every trial that a plan would run, with what its devices cost, also where they are not here."""
-    return tuple((each.trial, market.price_of(each)) for each in plan.placements)
+    return tuple((each.trial, price_book.price_of(each)) for each in plan.placements)
 
 
-def priced(record: TrialRecord, market: Market) -> TrialRecord:
+def priced(record: TrialRecord, price_book: PriceBook) -> TrialRecord:
     """The record with the price of what it ran on. A rehearsal costs nothing of its device, and has none."""
     if record.provenance != "measured":
         return record
-    return replace(record, price=market.price_of(record.placement))
+    return replace(record, price=price_book.price_of(record.placement))
 
 
-def repriced(records: Iterable[TrialRecord], market: Market) -> tuple[TrialRecord, ...]:
+def repriced(records: Iterable[TrialRecord], price_book: PriceBook) -> tuple[TrialRecord, ...]:
     """Records with other prices than those that they were kept with, marked as such; for a report alone.
 
     Records of a device that is not among `devices` stay as they are.
     """
-    return tuple(_marked(priced(each, market)) if _is_known(each.spec, market) else each for each in records)
+    return tuple(
+        _marked(priced(each, price_book)) if _is_known(each.spec, price_book) else each for each in records
+    )
 
 
-def forecasts_repriced(plan: Plan, market: Market) -> Plan:
+def forecasts_repriced(plan: Plan, price_book: PriceBook) -> Plan:
     """The plan with what trials would cost now where their devices are, for a report alone."""
     forecasts = (
-        replace(each, price=market.price_of_absent(each.trial)) if _is_known(each.trial, market) else each
+        replace(each, price=price_book.price_of_absent(each.trial))
+        if _is_known(each.trial, price_book)
+        else each
         for each in plan.forecasts
     )
     return replace(plan, forecasts=tuple(forecasts))
 
 
-def _is_known(trial: TrialSpec, market: Market) -> bool:
-    return trial.device in market.devices and all(each in market.devices for each in trial.other_devices)
+def _is_known(trial: TrialSpec, price_book: PriceBook) -> bool:
+    return trial.device in price_book.devices and all(
+        each in price_book.devices for each in trial.other_devices
+    )
 
 
 def _marked(record: TrialRecord) -> TrialRecord:

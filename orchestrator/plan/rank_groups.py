@@ -3,45 +3,49 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from orchestrator.core.placement import Part
+from orchestrator.core.placement import RankGroup
 from orchestrator.core.trial_spec import ProcessModel
-from orchestrator.plan.slots import Berth
+from orchestrator.plan.slots import Slot
 
 
-def parts_of(berths: Sequence[Berth], process_model: ProcessModel) -> tuple[Part, ...]:
+def parts_of(slots: Sequence[Slot], process_model: ProcessModel) -> tuple[RankGroup, ...]:
     """In the order of ranks: on nodes of its own each, or all on one host, whose cores they divide."""
-    if berths[0].site.pool is None:
-        return tuple(_parts_here(berths, process_model))
-    parts = (part for berth in berths for part in _parts_in_pool(berth, process_model))
+    if slots[0].node_group.pool is None:
+        return tuple(_parts_here(slots, process_model))
+    parts = (part for berth in slots for part in _parts_in_pool(berth, process_model))
     return tuple(replace(part, host=host) for host, part in enumerate(parts))
 
 
-def _parts_in_pool(berth: Berth, process_model: ProcessModel) -> Iterator[Part]:
+def _parts_in_pool(berth: Slot, process_model: ProcessModel) -> Iterator[RankGroup]:
     """Of a fake node: what it would be of a real one, and a processor runs it."""
-    site, device = berth.site, berth.device
+    node_group, device = berth.node_group, berth.device
     count = berth.num_workers // berth.num_hosts
     is_cpu = device.kind == "cpu"
-    cpus = site.node.cpus if is_cpu else max(1, site.node.cpus * count // site.node.counts[device.name])
+    cpus = (
+        node_group.node.cpus
+        if is_cpu
+        else max(1, node_group.node.cpus * count // node_group.node.counts[device.name])
+    )
     processes = _num_processes(berth, process_model) // berth.num_hosts
     for _ in range(berth.num_hosts):
-        yield Part(
+        yield RankGroup(
             device=device.name,
-            kind="cpu" if site.is_fake else device.kind,
+            kind="cpu" if node_group.is_fake else device.kind,
             num_processes=processes,
-            threads=1 if site.is_fake else max(1, cpus // processes),
+            threads=1 if node_group.is_fake else max(1, cpus // processes),
             cpus=cpus,
             devices=0 if is_cpu else count,
             chips=0 if is_cpu else count * device.chips,
-            pool=site.pool_name,
+            pool=node_group.pool_name,
         )
 
 
-def _parts_here(berths: Sequence[Berth], process_model: ProcessModel) -> Iterator[Part]:
-    processes = [_num_processes(each, process_model) for each in berths]
-    for berth, count, cpus in zip(berths, processes, _cores_of(berths, processes), strict=True):
+def _parts_here(slots: Sequence[Slot], process_model: ProcessModel) -> Iterator[RankGroup]:
+    processes = [_num_processes(each, process_model) for each in slots]
+    for berth, count, cpus in zip(slots, processes, _cores_of(slots, processes), strict=True):
         device = berth.device
         is_cpu = device.kind == "cpu"
-        yield Part(
+        yield RankGroup(
             device=device.name,
             kind=device.kind,
             num_processes=count,
@@ -52,22 +56,22 @@ def _parts_here(berths: Sequence[Berth], process_model: ProcessModel) -> Iterato
         )
 
 
-def _cores_of(berths: Sequence[Berth], processes: Sequence[int]) -> list[int]:
+def _cores_of(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
     """Of each berth: a core for each process that drives an accelerator, and to those that compute the rest.
 
     Where none computes on the processor, together as many as the accelerators are of those of the host.
     """
-    node = berths[0].site.node
-    computing = [count for each, count in zip(berths, processes, strict=True) if each.device.kind == "cpu"]
+    node = slots[0].node_group.node
+    computing = [count for each, count in zip(slots, processes, strict=True) if each.device.kind == "cpu"]
     if computing:
         driving = min(sum(processes) - sum(computing), max(0, node.cpus - len(computing)))
     else:
-        held = sum(each.num_workers for each in berths)
+        held = sum(each.num_workers for each in slots)
         driving = max(1, node.cpus * held // sum(node.counts.values()))
     left = {True: node.cpus - driving, False: driving}  # by whether they compute
     waiting = {True: sum(computing), False: sum(processes) - sum(computing)}
     found = []
-    for berth, count in zip(berths, processes, strict=True):
+    for berth, count in zip(slots, processes, strict=True):
         computes = berth.device.kind == "cpu"
         found.append(left[computes] * count // waiting[computes])
         left[computes] -= found[-1]
@@ -75,5 +79,5 @@ def _cores_of(berths: Sequence[Berth], processes: Sequence[int]) -> list[int]:
     return found
 
 
-def _num_processes(berth: Berth, process_model: ProcessModel) -> int:
+def _num_processes(berth: Slot, process_model: ProcessModel) -> int:
     return berth.num_workers * berth.device.replicas if process_model == "per_replica" else berth.num_hosts

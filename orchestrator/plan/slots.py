@@ -7,27 +7,27 @@ from itertools import groupby
 from operator import itemgetter
 
 from orchestrator.core.device import Device, DeviceKind
-from orchestrator.core.inventory import Inventory, Site
+from orchestrator.core.inventory import Inventory, NodeGroup
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import HOST_SEPARATOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Berth:
+class Slot:
     """Where consecutive workers with one kind of device are.
 
     Attributes:
         num_hosts: nodes of the site over which they are spread evenly.
     """
 
-    site: Site
+    node_group: NodeGroup
     device: Device
     num_workers: int
     num_hosts: int = 1
 
 
-def berths_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+def find_slots(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...]:
     """Where all its workers are, in their order: one berth where their devices are alike; none: nowhere.
 
     Workers with one kind of device have the site with so many of it and the trainer's environment: on fewest
@@ -43,26 +43,26 @@ def berths_of(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tu
     return (found,) if found else ()
 
 
-def hosts_of(point: Point, berths: Sequence[Berth]) -> int:
+def hosts_of(point: Point, slots: Sequence[Slot]) -> int:
     """How many the point's trials have: those of all its berths, or where there are none what it asks for."""
-    if not berths:
+    if not slots:
         return point.num_hosts or 1
-    return sum(each.num_hosts for each in berths) if berths[0].site.pool else 1
+    return sum(each.num_hosts for each in slots) if slots[0].node_group.pool else 1
 
 
-def host_cpu_of(point: Point, berths: Sequence[Berth], *, inventory: Inventory) -> str | None:
+def host_cpu_of(point: Point, slots: Sequence[Slot], *, inventory: Inventory) -> str | None:
     """Of the hosts whose processors compute, each once; None where only accelerators do."""
     nodes = [
-        inventory.host if each.site.is_fake else each.site.node
-        for each in berths
+        inventory.host if each.node_group.is_fake else each.node_group.node
+        for each in slots
         if each.device.kind == "cpu"
     ]
-    if not berths and any(each.kind == "cpu" for each in (point.device, *point.other_devices)):
+    if not slots and any(each.kind == "cpu" for each in (point.device, *point.other_devices)):
         nodes = [inventory.host]
     return HOST_SEPARATOR.join(dict.fromkeys(each.host_cpu for each in nodes)) or None
 
 
-def absence(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
+def why_no_slot(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
     """Why there is none, in one sentence."""
     if point.other_devices:
         unequal = _of_unequal(point, trainer, inventory=inventory)
@@ -73,14 +73,14 @@ def absence(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
     )
 
 
-def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...] | str:
+def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...] | str:
     """In the order of ranks, or why there are none."""
-    here = inventory.sites.get(inventory.host.name)
+    here = inventory.node_groups.get(inventory.host.name)
     if here:
         if lack := _lacking(point, here):
             return f"{point.device_label} is not here: {here.node.name} {lack}"
         return tuple(
-            Berth(site=here, device=device, num_workers=count) for device, count in _runs(point.devices)
+            Slot(node_group=here, device=device, num_workers=count) for device, count in _runs(point.devices)
         )
     if kind := _kept_together(point, trainer, inventory):
         return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
@@ -91,10 +91,10 @@ def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
     return found
 
 
-def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...] | str:
+def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...] | str:
     """Whom fewest pools hold comes first, the larger first; each has what those before it left."""
     left = inventory
-    found: dict[int, tuple[Berth, ...]] = {}
+    found: dict[int, tuple[Slot, ...]] = {}
 
     def scarcity(run: tuple[int, tuple[Device, int]]) -> tuple[int, int]:
         device, count = run[1]
@@ -108,33 +108,33 @@ def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
             return f"{point.device_label} needs {_too_few(device, trainer, inventory)}"
         left = _without_nodes(left, found[index])
     return tuple(
-        replace(berth, site=inventory.sites[berth.site.node.name])
+        replace(berth, node_group=inventory.node_groups[berth.node_group.node.name])
         for index in sorted(found)
         for berth in found[index]
     )
 
 
-def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Berth, ...]:
+def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...]:
     """All in one pool, or where none has room for them the most that one has, and so on."""
-    berths = []
+    slots = []
     while count:
         sizes = (_berth_of(device, each, trainer, inventory=inventory) for each in range(count, 0, -1))
         berth = next((each for each in sizes if each), None)
         if berth is None:
             return ()
-        berths.append(berth)
+        slots.append(berth)
         count -= berth.num_workers
         inventory = _without_nodes(inventory, [berth])
-    return tuple(berths)
+    return tuple(slots)
 
 
-def _without_nodes(inventory: Inventory, berths: Iterable[Berth]) -> Inventory:
+def _without_nodes(inventory: Inventory, slots: Iterable[Slot]) -> Inventory:
     """What they leave of each pool."""
-    sites = dict(inventory.sites)
-    for each in berths:
-        name = each.site.node.name
-        sites[name] = replace(sites[name], max_nodes=sites[name].max_nodes - each.num_hosts)
-    return replace(inventory, sites=sites)
+    node_groups = dict(inventory.node_groups)
+    for each in slots:
+        name = each.node_group.node.name
+        node_groups[name] = replace(node_groups[name], max_nodes=node_groups[name].max_nodes - each.num_hosts)
+    return replace(inventory, node_groups=node_groups)
 
 
 def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
@@ -146,7 +146,7 @@ def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
 
 def _kept_together(point: Point, trainer: TrainerInfo, inventory: Inventory) -> DeviceKind | None:
     """The kind of device that the trainer has on one node alone; of fake nodes processors do the work."""
-    is_fake = any(each.is_fake for each in inventory.sites.values())
+    is_fake = any(each.is_fake for each in inventory.node_groups.values())
     kinds: list[DeviceKind] = ["cpu"] if is_fake else [each.kind for each in point.devices]
     return next((each for each in kinds if each not in trainer.spans_hosts), None)
 
@@ -158,11 +158,13 @@ def _runs(devices: Iterable[Device]) -> list[tuple[Device, int]]:
 
 def _without_slices(inventory: Inventory) -> Inventory:
     """A slice of several hosts is taken whole, by workers that are alike."""
-    single = {name: each for name, each in inventory.sites.items() if not each.pool or each.pool.hosts == 1}
-    return replace(inventory, sites=single)
+    single = {
+        name: each for name, each in inventory.node_groups.items() if not each.pool or each.pool.hosts == 1
+    }
+    return replace(inventory, node_groups=single)
 
 
-def _lacking(point: Point, here: Site) -> str | None:
+def _lacking(point: Point, here: NodeGroup) -> str | None:
     """What one host cannot have for the whole point; it has one kind of processor, whatever its name."""
     asked = Counter(each.name for each in point.devices if each.kind != "cpu")
     if any(here.node.counts.get(name, 0) < count for name, count in asked.items()):
@@ -173,41 +175,41 @@ def _lacking(point: Point, here: Site) -> str | None:
 
 def _berth_of(
     device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
-) -> Berth | None:
+) -> Slot | None:
     holding = _holding(device, count, trainer, inventory=inventory, num_hosts=num_hosts)
     if not holding:
         return None
-    hosts, site = min(holding, key=itemgetter(0))
-    return Berth(site=site, device=device, num_workers=count, num_hosts=hosts)
+    hosts, node_group = min(holding, key=itemgetter(0))
+    return Slot(node_group=node_group, device=device, num_workers=count, num_hosts=hosts)
 
 
 def _holding(
     device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
-) -> list[tuple[int, Site]]:
+) -> list[tuple[int, NodeGroup]]:
     """Sites that hold them, each with how many of its nodes that takes."""
     counts = (
         (_hosts_on(each, device, count, trainer, num_hosts=num_hosts), each)
-        for each in inventory.sites.values()
+        for each in inventory.node_groups.values()
     )
     return [(hosts, each) for hosts, each in counts if hosts]
 
 
 def _hosts_on(
-    site: Site, device: Device, count: int, trainer: TrainerInfo, *, num_hosts: int | None
+    node_group: NodeGroup, device: Device, count: int, trainer: TrainerInfo, *, num_hosts: int | None
 ) -> int | None:
     """On how many nodes of the site the workers would run: as many as are asked for, or as few as hold them.
 
     None: they cannot run there. Hosts of a slice are taken all together. Workers on CPUs share the cores of a
     node, however many they are.
     """
-    if site.pool is None:
-        return 1 if num_hosts in (None, 1) and _has_it(site, device, count) else None
-    if site.pool.device.name != device.name:
+    if node_group.pool is None:
+        return 1 if num_hosts in (None, 1) and _has_it(node_group, device, count) else None
+    if node_group.pool.device.name != device.name:
         return None
-    if site.pool.environment not in (trainer.environment_on(device.kind), "any"):
+    if node_group.pool.environment not in (trainer.environment_on(device.kind), "any"):
         return None
     splits = (num_hosts,) if num_hosts else (each for each in range(1, count + 1) if count % each == 0)
-    return next((each for each in splits if _takes(site, device, trainer, each, count // each)), None)
+    return next((each for each in splits if _takes(node_group, device, trainer, each, count // each)), None)
 
 
 def _absence_of(
@@ -215,10 +217,10 @@ def _absence_of(
 ) -> str:
     asked = f"{count} x {device.name}"
     asked += f" with num_hosts={num_hosts}" if num_hosts else ""
-    here = inventory.sites.get(inventory.host.name)
+    here = inventory.node_groups.get(inventory.host.name)
     if here:
         return f"{asked} is not here: {here.node.name} has {here.node.holdings}"
-    pools = [each.pool for each in inventory.sites.values() if each.pool]
+    pools = [each.pool for each in inventory.node_groups.values() if each.pool]
     of_the_device = [each for each in pools if each.device.name == device.name]
     fitting = [
         f"{each.name} ({each.count} a node, at most {each.max_nodes * each.hosts}, {each.environment})"
@@ -231,15 +233,15 @@ def _absence_of(
     return f"no pool has {wanted}{which}; pools: {known}"
 
 
-def _has_it(site: Site, device: Device, count: int) -> bool:
-    return device.kind == "cpu" or site.node.counts.get(device.name, 0) >= count
+def _has_it(node_group: NodeGroup, device: Device, count: int) -> bool:
+    return device.kind == "cpu" or node_group.node.counts.get(device.name, 0) >= count
 
 
-def _takes(site: Site, device: Device, trainer: TrainerInfo, num_hosts: int, each: int) -> bool:
+def _takes(node_group: NodeGroup, device: Device, trainer: TrainerInfo, num_hosts: int, each: int) -> bool:
     """Whether so many nodes hold so many of the workers each."""
-    assert site.pool is not None
-    if num_hosts > site.max_nodes or (num_hosts > 1 and device.kind not in trainer.spans_hosts):
+    assert node_group.pool is not None
+    if num_hosts > node_group.max_nodes or (num_hosts > 1 and device.kind not in trainer.spans_hosts):
         return False
-    if site.pool.hosts > 1:
-        return num_hosts == site.pool.hosts and each == site.pool.count
-    return device.kind == "cpu" or each <= site.pool.count
+    if node_group.pool.hosts > 1:
+        return num_hosts == node_group.pool.hosts and each == node_group.pool.count
+    return device.kind == "cpu" or each <= node_group.pool.count

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from statistics import median
 
-from orchestrator.core.budget import Quote, Rate, Spend
+from orchestrator.core.budget import CostEstimate, CostRate, Spend
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.plan.pricing import Market, node_prices_of
+from orchestrator.plan.pricing import PriceBook, node_prices_of
 
 
 def spend_of(record: TrialRecord) -> Spend:
@@ -32,8 +32,10 @@ class Quotes:
         records: of any sweep.
     """
 
-    def __init__(self, records: Iterable[TrialRecord], *, market: Market, deadlines: Deadlines) -> None:
-        self._market = market
+    def __init__(
+        self, records: Iterable[TrialRecord], *, price_book: PriceBook, deadlines: Deadlines
+    ) -> None:
+        self._market = price_book
         self._most_seconds = deadlines.start_seconds + deadlines.run_seconds
         self._seconds: dict[tuple[str, str], list[float]] = {}
         self._settings: dict[str, str] = {}  # trial_id -> that of the first repeat, which takes a while
@@ -45,11 +47,11 @@ class Quotes:
         if record.result is not None and not record.result.resumed_from_step:
             self._seconds.setdefault(self._setting(record.placement), []).append(record.seconds)
 
-    def of(self, placement: Placement) -> Quote:
+    def of(self, placement: Placement) -> CostEstimate:
         """What the trial likely costs from its beginning."""
         known = self._seconds.get(self._setting(placement))
         price = self._market.price_of(placement) if placement.provenance == "measured" else None
-        return Quote(
+        return CostEstimate(
             rate=_rate(placement, price),
             seconds=min(median(known), self._most_seconds) if known else self._most_seconds,
             is_measured=bool(known),
@@ -62,8 +64,8 @@ class Quotes:
         return self._settings[placement.trial_id], placement.provenance
 
 
-def _rate(placement: Placement, price: Price | Unpriced | None) -> Rate:
-    return Rate(nodes=placement.num_hosts, price=price if isinstance(price, Price) else None)
+def _rate(placement: Placement, price: Price | Unpriced | None) -> CostRate:
+    return CostRate(nodes=placement.num_hosts, price=price if isinstance(price, Price) else None)
 
 
 class IdleNodes:
@@ -105,7 +107,7 @@ class IdleNodes:
         for pool, nodes in _nodes_in(placement).items():
             self._idle_since[pool] = self._idle(pool, now=now)[nodes:]
 
-    def owed(self, placement: Placement, rate: Rate, *, now: float) -> Spend:
+    def owed(self, placement: Placement, rate: CostRate, *, now: float) -> Spend:
         """For nodes of the trial, until its record comes: what they have idled, or will if they are new."""
         if not placement.pools or placement.provenance == "rehearsed":
             return Spend()
@@ -131,8 +133,8 @@ def _nodes_in(placement: Placement) -> Mapping[str, int]:
     return Counter(part.pool for part in placement.parts if part.pool is not None)
 
 
-def _node_rates(placement: Placement, price: object) -> tuple[Rate, ...]:
+def _node_rates(placement: Placement, price: object) -> tuple[CostRate, ...]:
     """Of each of its nodes."""
     if not isinstance(price, Price):
-        return (Rate(nodes=1, price=None),) * len(placement.parts)
-    return tuple(Rate(nodes=1, price=each) for each in node_prices_of(placement, price))
+        return (CostRate(nodes=1, price=None),) * len(placement.parts)
+    return tuple(CostRate(nodes=1, price=each) for each in node_prices_of(placement, price))

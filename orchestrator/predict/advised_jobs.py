@@ -9,7 +9,7 @@ from orchestrator.analysis.recommendation.jobs.jobs_of_plan import Unnamed, cand
 from orchestrator.analysis.recommendation.jobs.length import job_length
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.core.estimate import Refusal, StepPrior
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
@@ -45,7 +45,7 @@ class KnownSetting:
     is_repriced: bool
 
 
-def job_of(name: str, known: Sequence[KnownSetting], *, wish: Wish, sweep: str) -> Job:
+def job_of(name: str, known: Sequence[KnownSetting], *, objective: Objective, sweep: str) -> Job:
     """Make a job of the settings of one workload."""
     spec = next((one.spec for one in known if one.spec is not None), None)
     aim = Aim(metric=spec.quality.metric, higher_is_better=spec.quality.higher_is_better) if spec else None
@@ -59,7 +59,7 @@ def job_of(name: str, known: Sequence[KnownSetting], *, wish: Wish, sweep: str) 
         aim=aim,
         target=target,
         candidates=candidates,
-        length=job_length(_full_training(known), wish, recorded_samples=recorded or asked),
+        length=job_length(_full_training(known), objective, recorded_samples=recorded or asked),
     )
 
 

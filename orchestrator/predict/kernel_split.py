@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.kernel_split.calibration import Machine, splits
+from orchestrator.analysis.kernel_split.calibration import Platform, splits
 from orchestrator.analysis.kernel_split.model import SplitModel
 from orchestrator.analysis.kernel_split.speedups import (
-    Split,
-    SplitFamily,
-    Work,
+    PlatformResults,
+    SplitConfig,
+    SplitMeasurement,
     is_even,
     kernels_in,
     with_kernels,
@@ -83,7 +83,7 @@ class SplitOutlook:
 
 
 def split_outlooks(
-    points: Iterable[tuple[Point, str | None]], families: Sequence[SplitFamily]
+    points: Iterable[tuple[Point, str | None]], families: Sequence[PlatformResults]
 ) -> tuple[SplitOutlook, ...]:
     """One for each point of a trainer that splits, over several workers.
 
@@ -116,13 +116,13 @@ def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
         raise ConfigError(f"predict split: {first.reason}; measure {first.to_measure}{how}")
 
 
-def _machine_of(point: Point, host: str | None) -> Machine:
-    return Machine(workload=point.workload, device=point.device_label, host=host, precision=point.precision)
+def _machine_of(point: Point, host: str | None) -> Platform:
+    return Platform(workload=point.workload, device=point.device_label, host=host, precision=point.precision)
 
 
-def _outlook(point: Point, machine: Machine, known: Mapping[Machine, SplitFamily]) -> SplitOutlook:
+def _outlook(point: Point, machine: Platform, known: Mapping[Platform, PlatformResults]) -> SplitOutlook:
     family = known.get(machine)
-    work = Work(
+    work = SplitConfig(
         options=point.workload_options,
         batch=point.global_batch_size,
         workers=point.num_workers,
@@ -143,7 +143,7 @@ def _outlook(point: Point, machine: Machine, known: Mapping[Machine, SplitFamily
     )
 
 
-def _unknown(point: Point, machine: Machine, known: Iterable[Machine]) -> Refusal:
+def _unknown(point: Point, machine: Platform, known: Iterable[Platform]) -> Refusal:
     there = f"{machine.workload} on {place_words(machine.device, machine.host)} in {machine.precision}"
     others = [str(each.host) for each in known if replace(each, host=machine.host) == machine]
     only = f", only of {' and '.join(others)}" if others else ""
@@ -158,7 +158,9 @@ def place_words(device: str, host: str | None) -> str:
     return f"{device} ({host})" if host else device
 
 
-def _predicted(work: Work, family: SplitFamily, done: Split | None) -> SplitProspect | Refusal:
+def _predicted(
+    work: SplitConfig, family: PlatformResults, done: SplitMeasurement | None
+) -> SplitProspect | Refusal:
     """Without its own trials, or if nothing else tells of it with them."""
     without = done.model if done else None
     model = without if isinstance(without, SplitModel) else family.model(work)
@@ -176,12 +178,12 @@ def _predicted(work: Work, family: SplitFamily, done: Split | None) -> SplitPros
     )
 
 
-def _pays_from(work: Work, family: SplitFamily) -> Iterator[str]:
+def _pays_from(work: SplitConfig, family: PlatformResults) -> Iterator[str]:
     """Of more kernels, larger batches and more workers, each by itself, the first that is faster than one."""
     kernels = kernels_in(family.machine.workload, work.options)
     more_kernels = [tuple(factor * each for each in kernels) for factor in _TIMES_KERNELS if kernels]
     larger = [factor * work.batch for factor in _TIMES_BATCH]
-    candidates: tuple[list[tuple[str, Work]], ...] = (
+    candidates: tuple[list[tuple[str, SplitConfig]], ...] = (
         [(f"kernels {colons(each)}", with_kernels(work, each)) for each in more_kernels],
         [(f"batch {each:,}", replace(work, batch=each)) for each in larger],
         [

@@ -18,7 +18,7 @@ from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.ledger_lines import bytes_of, lines_of
-from orchestrator.record.timeout import within
+from orchestrator.record.timeout import call_with_timeout
 from orchestrator.train.failures import line_of
 
 _CALL_SECONDS = 30.0  # what is behind fsspec tries again for minutes
@@ -30,7 +30,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-class Archive:
+class BucketStore:
     """`<url>/records/<record>.json`, and in `<url>/driver.json` who runs the sweep.
 
     Args:
@@ -58,12 +58,12 @@ class Archive:
         path = f"{self._records}/{name_of(record)}"
         self._asked(lambda: self._create(path, bytes_of(record)))
 
-    def lacking(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
+    def missing_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """Those of the records that are not here. Raises RecordError."""
         names = self._asked(self._names)
         return tuple(each for each in records if name_of(each) not in names)
 
-    def beside(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
+    def only_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """What is here and not among the records, in the order in which it ended.
 
         An object that is no record is left out and told.
@@ -80,7 +80,7 @@ class Archive:
         )
 
     @contextmanager
-    def claimed(self, *, sweep: str, folder: Path) -> Iterator[None]:
+    def owned(self, *, sweep: str, folder: Path) -> Iterator[None]:
         """Say who runs the sweep, and tell of a driver elsewhere that has said so and not that it ended.
 
         That one may have died with its machine, so nobody is refused.
@@ -152,7 +152,7 @@ class Archive:
     def _asked(self, call: Callable[[], T]) -> T:
         """What a call to the bucket returns; whatever one of fsspec's places raises, as a RecordError."""
         try:
-            return within(_CALL_SECONDS, call)
+            return call_with_timeout(_CALL_SECONDS, call)
         except TimeoutError as error:
             raise RecordError(f"records in {self._url}: no answer within {_CALL_SECONDS:g} s") from error
         except Exception as error:

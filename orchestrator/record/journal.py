@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
-from orchestrator.core.trial_state import Stage, Step, check, latest_steps
+from orchestrator.core.trial_state import TrialEvent, TrialState, check, latest_steps
 from orchestrator.record.fsync import content_of, sync_folder, write_synced
 
 JOURNAL_NAME = "journal.jsonl"
@@ -22,9 +22,9 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._at: dict[str, Stage] | None = None
+        self._at: dict[str, TrialState] | None = None
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[TrialEvent, ...]:
         """All steps. A line that is none was being written when its driver was killed.
 
         Raises:
@@ -36,7 +36,7 @@ class Journal:
             raise RecordError(f"{self._path} cannot be read: {error.strerror or error}") from error
         return tuple(step for step in map(_step_or_none, lines) if step)
 
-    def note(self, stage: Stage, trials: Iterable[tuple[str, int]]) -> None:
+    def note(self, stage: TrialState, trials: Iterable[tuple[str, int]]) -> None:
         """Keep that trials have come to a stage, each with the number of its attempt.
 
         Raises:
@@ -45,7 +45,7 @@ class Journal:
         if self._at is None:
             self._at = {step.trial_id: step.stage for step in latest_steps(self.steps()).values()}
         now = time.time()
-        steps = [Step(trial_id=each, attempt=number, stage=stage, at=now) for each, number in trials]
+        steps = [TrialEvent(trial_id=each, attempt=number, stage=stage, at=now) for each, number in trials]
         for step in steps:
             check(step, after=self._at.get(step.trial_id))
         self._write("".join(f"{to_json(step)}\n" for step in steps))
@@ -71,8 +71,8 @@ def _ends_a_line(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-def _step_or_none(line: bytes) -> Step | None:
+def _step_or_none(line: bytes) -> TrialEvent | None:
     try:
-        return from_json(Step, line.decode(errors="replace"))
+        return from_json(TrialEvent, line.decode(errors="replace"))
     except RecordError:
         return None

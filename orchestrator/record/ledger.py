@@ -12,7 +12,7 @@ from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.fsync import content_of, sync_folder, write_synced
 from orchestrator.record.ledger_lines import Lines, bytes_of, lines_of
-from orchestrator.record.lock import exclusive, holder_of
+from orchestrator.record.lock import exclusive_lock, lock_holder
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Ledger:
         with ExitStack() as held:
             with self._refusal():
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                held.enter_context(exclusive(self._lock_path, sweep=self.sweep))
+                held.enter_context(exclusive_lock(self._lock_path, sweep=self.sweep))
                 self._prepare()
                 held.callback(self._give_up_reserve)
                 write_synced(self._reserve, os.urandom(_RESERVE_BYTES), mode="wb")  # zeros may take no room
@@ -86,7 +86,7 @@ class Ledger:
 
     def holder(self) -> str | None:
         """Who drives the sweep, `process 4711`; None if nobody does."""
-        return holder_of(self._lock_path)
+        return lock_holder(self._lock_path)
 
     @property
     def _lock_path(self) -> Path:

@@ -15,7 +15,7 @@ _BETWEEN_LOOKS_SECONDS = 0.2
 
 
 @contextmanager
-def exclusive(path: Path, *, sweep: str) -> Iterator[None]:
+def exclusive_lock(path: Path, *, sweep: str) -> Iterator[None]:
     """Hold `path`, a file that tells the process id of its last holder.
 
     Raises:
@@ -30,8 +30,8 @@ def exclusive(path: Path, *, sweep: str) -> Iterator[None]:
         yield
 
 
-def holder_of(path: Path) -> str | None:
-    """Who holds `path`, a lock that `exclusive` takes: `process 4711`; None if nobody does."""
+def lock_holder(path: Path) -> str | None:
+    """Who holds `path`, a lock that `exclusive_lock` takes: `process 4711`; None if nobody does."""
     try:
         require_regular(path)
         file = path.open()
@@ -46,7 +46,7 @@ def holder_of(path: Path) -> str | None:
 
 
 @contextmanager
-def own_turn(
+def wait_for_host_lock(
     path: Path, *, sweep: str, say: Callable[[str], None], is_wanted: Callable[[], bool]
 ) -> Iterator[bool]:
     """Hold `path`, and wait for that as long as others do; yields whether it is held.

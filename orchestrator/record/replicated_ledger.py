@@ -9,7 +9,7 @@ from pathlib import Path
 
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.bucket import Archive
+from orchestrator.record.bucket import BucketStore
 from orchestrator.record.ledger import Ledger
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 _REST_SECONDS = 300.0  # after a call that failed, which may have taken a tenth of that
 
 
-class ArchivedLedger(Ledger):
+class ReplicatedLedger(Ledger):
     """The file is what everything reads; a record is in both places before its trial counts as done.
 
     An archive that is lost while the sweep runs does not end it, for the file has the record. It is sent with
@@ -27,7 +27,9 @@ class ArchivedLedger(Ledger):
         clock: seconds.
     """
 
-    def __init__(self, path: Path, archive: Archive, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, path: Path, archive: BucketStore, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__(path)
         self._archive = archive
         self._clock = clock
@@ -39,7 +41,7 @@ class ArchivedLedger(Ledger):
     def records(self) -> tuple[TrialRecord, ...]:
         """All records of the file, and those that are in the archive alone. Raises RecordError."""
         own = super().records()
-        return own if self._has_all else (*own, *self._archive.beside(own))
+        return own if self._has_all else (*own, *self._archive.only_here(own))
 
     def append(self, record: TrialRecord) -> None:
         """As `Ledger.append`. A record that the file cannot take is sent all the same."""
@@ -56,7 +58,7 @@ class ArchivedLedger(Ledger):
         Raises:
             RecordError: the archive cannot be read or written, or lacks records at the end.
         """
-        with super().lock(), self._archive.claimed(sweep=self.sweep, folder=self.path.parent):
+        with super().lock(), self._archive.owned(sweep=self.sweep, folder=self.path.parent):
             self._exchange()
             try:
                 yield
@@ -71,10 +73,10 @@ class ArchivedLedger(Ledger):
 
     def _exchange(self) -> None:
         own = super().records()
-        for record in self._archive.beside(own):
+        for record in self._archive.only_here(own):
             super().append(record)
         self._has_all = True
-        for record in self._archive.lacking(own):
+        for record in self._archive.missing_here(own):
             self._archive.put(record)
 
     def _send(self) -> None:

@@ -5,7 +5,7 @@ import tempfile
 from orchestrator.core.printable import MOST_OF_AN_ERROR, cut, one_line, printable
 
 
-def complaint(text: str) -> str:
+def error_line(text: str) -> str:
     """The line. All of a long text is in a temporary file, for the command may have no folder of its own."""
     line = f"error: {one_line(text)}"
     return line if len(line) <= MOST_OF_AN_ERROR else cut(line, rest=_kept(text))

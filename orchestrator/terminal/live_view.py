@@ -14,9 +14,9 @@ from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_state import Stage
-from orchestrator.execute.executor import Watcher
-from orchestrator.terminal.printing import say
+from orchestrator.core.trial_state import TrialState
+from orchestrator.execute.executor import TrialCallback
+from orchestrator.terminal.printing import print_line
 from orchestrator.terminal.progress import Progress, state_of
 
 _ENDED_ROWS = 12  # ended attempts that the live table keeps in sight
@@ -24,7 +24,7 @@ _RUNNING_ROWS = 8
 _OTHER_LINES = 2  # the line of progress, and the one that the cursor is in
 
 
-class PlainWatcher:
+class PlainProgress:
     """One line when an attempt ends: what a log file wants."""
 
     def __init__(self, console: Console, placements: Sequence[Placement], *, ledger: str) -> None:
@@ -48,13 +48,13 @@ class PlainWatcher:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
         told = cut(printable(_told(record)), rest=f"all of it: {self._ledger}")
-        say(
+        print_line(
             self._console,
             f"{state_of(record):<9}  {self._name_of(record.spec)}  {told}  [{self._progress.line()}]",
         )
 
 
-class LiveWatcher:
+class LiveProgress:
     """A table of what ended last and what runs, drawn anew at every event; no row is longer than a line."""
 
     def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
@@ -62,7 +62,7 @@ class LiveWatcher:
         self._progress = Progress(placements)
         self._name_of = namer(each.trial for each in placements)
         self._ended: list[TrialRecord] = []
-        self._stages: dict[str, tuple[Stage, str]] = {}
+        self._stages: dict[str, tuple[TrialState, str]] = {}
         self._draw()
 
     def started(self, attempt: Attempt) -> None:
@@ -85,7 +85,7 @@ class LiveWatcher:
         self._ended = [*self._ended, record][-_ENDED_ROWS:]
         self._draw()
 
-    def _tell(self, stage: Stage, attempt: Attempt) -> None:
+    def _tell(self, stage: TrialState, attempt: Attempt) -> None:
         self._stages[attempt.placement.trial_id] = stage, time.strftime("%H:%M:%S")
         self._draw()
 
@@ -115,17 +115,17 @@ def _add_row(table: Table, *cells: str) -> None:
 
 
 @contextmanager
-def watching(console: Console, placements: Sequence[Placement], *, ledger: str) -> Iterator[Watcher]:
+def watching(console: Console, placements: Sequence[Placement], *, ledger: str) -> Iterator[TrialCallback]:
     """The live table where somebody watches, lines where nobody does.
 
     Args:
         ledger: the file with all that a line has no room for.
     """
     if not console.is_terminal or not placements:
-        yield PlainWatcher(console, placements, ledger=ledger)
+        yield PlainProgress(console, placements, ledger=ledger)
         return
     with Live(console=console, auto_refresh=False) as live:
-        yield LiveWatcher(live, placements)
+        yield LiveProgress(live, placements)
 
 
 def _told(record: TrialRecord) -> str:

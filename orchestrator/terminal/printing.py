@@ -24,12 +24,12 @@ from orchestrator.terminal.table_layout import fitted, widths_of
 _MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
 
 
-def say(console: Console, line: str) -> None:
+def print_line(console: Console, line: str) -> None:
     """A line as it is; what is no terminal gets it unbroken."""
     console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path as short as it can be said from here."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -9,13 +9,18 @@ from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_state import UNDER_WAY, Step, latest_steps
-from orchestrator.terminal.printing import print_table, say, totals_of
+from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
+from orchestrator.terminal.printing import print_line, print_table, totals_of
 from orchestrator.terminal.progress import left_in_words
 
 
 def print_status(
-    console: Console, plan: Plan, records: Sequence[TrialRecord], steps: Iterable[Step], *, holder: str | None
+    console: Console,
+    plan: Plan,
+    records: Sequence[TrialRecord],
+    steps: Iterable[TrialEvent],
+    *,
+    holder: str | None,
 ) -> None:
     """Who runs it, what is under way, and what is left.
 
@@ -30,11 +35,11 @@ def print_status(
         print_table(console, _table(plan, found, is_run=holder is not None))
     took = [(each.placement, each.ended_at - each.started_at) for each in records if each.reused_from is None]
     left = left_in_words(plan.placements, took) if holder else ""
-    say(console, f"{totals_of(plan)}{left}")
-    say(console, f"run by {holder}" if holder else "not being run here")
+    print_line(console, f"{totals_of(plan)}{left}")
+    print_line(console, f"run by {holder}" if holder else "not being run here")
 
 
-def _under_way(plan: Plan, steps: Iterable[Step]) -> Iterator[tuple[Placement, Step]]:
+def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placement, TrialEvent]]:
     """The trials without an answer whose latest attempt has begun, and has not ended."""
     at = latest_steps(steps)
     for placement in plan.placements:
@@ -43,7 +48,7 @@ def _under_way(plan: Plan, steps: Iterable[Step]) -> Iterator[tuple[Placement, S
             yield placement, step
 
 
-def _table(plan: Plan, found: Iterable[tuple[Placement, Step]], *, is_run: bool) -> Table:
+def _table(plan: Plan, found: Iterable[tuple[Placement, TrialEvent]], *, is_run: bool) -> Table:
     name_of = names_in(plan)
     rows = sorted(
         (

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from orchestrator.core.device import DeviceKind
-from orchestrator.core.trainer import Seat
+from orchestrator.core.trainer import RankContext
 
 _PJRT_DEVICES: Mapping[DeviceKind, str] = {"cpu": "CPU", "gpu": "CUDA", "tpu": "TPU"}
 
@@ -12,91 +12,104 @@ _SLICE_BUILDER_PORT = 8070  # torch_tpu's own first port; a trial has the TPU ho
 _CHIP_GRIDS = {1: "1,1,1", 4: "2,2,1", 8: "2,4,1"}  # of one host, v4 to v6e, as torch_tpu 0.2 has them
 
 
-def alone(seat: Seat) -> Mapping[str, str]:
+def alone(rank_context: RankContext) -> Mapping[str, str]:
     """Processes that do not talk to each other: threads, and no GPU where none is asked for."""
-    return _process(seat)
+    return _process(rank_context)
 
 
-def torch_distributed(seat: Seat) -> Mapping[str, str]:
+def torch_distributed(rank_context: RankContext) -> Mapping[str, str]:
     """Variables of `torch.distributed`'s `env://`; the process of rank 0 keeps the store.
 
     gloo would take the address of the host's name, and nccl any interface: both are told which one.
     """
-    host, port = _host_and_port(seat.addresses[0])
+    host, port = _host_and_port(rank_context.addresses[0])
     return {
-        **_process(seat),
+        **_process(rank_context),
         "MASTER_ADDR": host,
         "MASTER_PORT": port,
-        "RANK": str(seat.rank),
-        "WORLD_SIZE": str(len(seat.addresses)),
-        "LOCAL_RANK": str(seat.local_rank),
-        "GLOO_SOCKET_IFNAME": seat.interface,
-        **_nccl(seat),
+        "RANK": str(rank_context.rank),
+        "WORLD_SIZE": str(len(rank_context.addresses)),
+        "LOCAL_RANK": str(rank_context.local_rank),
+        "GLOO_SOCKET_IFNAME": rank_context.interface,
+        **_nccl(rank_context),
     }
 
 
-def torch_tpu(seat: Seat) -> Mapping[str, str]:
+def torch_tpu(rank_context: RankContext) -> Mapping[str, str]:
     """Those of `torch.distributed`, and where the ranks, a chip each, build their slice of one host.
 
     What torch_tpu 0.2's `set_tpu_launch_env` sets in the parent of all ranks. Written from its source and
     never run on a TPU.
     """
-    ranks = range(len(seat.addresses))
-    builders = [f"{_host_and_port(seat.addresses[0])[0]}:{_SLICE_BUILDER_PORT + rank}" for rank in ranks]
+    ranks = range(len(rank_context.addresses))
+    builders = [
+        f"{_host_and_port(rank_context.addresses[0])[0]}:{_SLICE_BUILDER_PORT + rank}" for rank in ranks
+    ]
     return {
-        **torch_distributed(seat),
-        "LOCAL_WORLD_SIZE": str(len(seat.addresses)),
+        **torch_distributed(rank_context),
+        "LOCAL_WORLD_SIZE": str(len(rank_context.addresses)),
         "TORCH_TPU_SLICEBUILDER_ADDRESSES": ",".join(builders),
-        "TORCH_TPU_TOPOLOGY": _CHIP_GRIDS[len(seat.addresses)],
-        "TORCH_TPU_XPROF_SESSION_ID": _host_and_port(seat.addresses[0])[1],  # any that all ranks agree on
+        "TORCH_TPU_TOPOLOGY": _CHIP_GRIDS[len(rank_context.addresses)],
+        "TORCH_TPU_XPROF_SESSION_ID": _host_and_port(rank_context.addresses[0])[
+            1
+        ],  # any that all ranks agree on
     }
 
 
-def tensorflow_cluster(seat: Seat) -> Mapping[str, str]:
+def tensorflow_cluster(rank_context: RankContext) -> Mapping[str, str]:
     """TF_CONFIG where there are several processes; a single one must not have it."""
     variables = {
-        **_process(seat),
+        **_process(rank_context),
         "KERAS_BACKEND": "tensorflow",
-        "LOCAL_RANK": str(seat.local_rank),
-        **_nccl(seat),
+        "LOCAL_RANK": str(rank_context.local_rank),
+        **_nccl(rank_context),
     }
-    if len(seat.addresses) > 1:
+    if len(rank_context.addresses) > 1:
         variables["TF_CONFIG"] = json.dumps(
-            {"cluster": {"worker": list(seat.addresses)}, "task": {"type": "worker", "index": seat.rank}}
+            {
+                "cluster": {"worker": list(rank_context.addresses)},
+                "task": {"type": "worker", "index": rank_context.rank},
+            }
         )
     return variables
 
 
-def xla_spmd(seat: Seat) -> Mapping[str, str]:
+def xla_spmd(rank_context: RankContext) -> Mapping[str, str]:
     """PJRT's device; one process drives those of its host. On a CPU there is a virtual one for each replica.
 
     The hosts of a TPU slice find each other by their addresses, in the order of their places in the slice; a
     single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU. CPU hosts
     meet in a group of `torch.distributed`.
     """
-    num_processes = len(seat.addresses)
-    variables = {**_process(seat), "PJRT_DEVICE": _PJRT_DEVICES[seat.kind]}
-    if seat.kind == "cpu":
-        variables["CPU_NUM_DEVICES"] = str(seat.replicas // num_processes)
-        variables["NPROC"] = str(seat.threads)  # sizes the thread pool of XLA's CPU client
-    if seat.kind == "cpu" and num_processes > 1:
-        variables |= torch_distributed(seat)
-    if seat.kind == "tpu" and seat.num_hosts > 1:
-        variables["TPU_WORKER_ID"] = str(seat.host)
-        variables["TPU_WORKER_HOSTNAMES"] = ",".join(_host_and_port(each)[0] for each in seat.addresses)
+    num_processes = len(rank_context.addresses)
+    variables = {**_process(rank_context), "PJRT_DEVICE": _PJRT_DEVICES[rank_context.kind]}
+    if rank_context.kind == "cpu":
+        variables["CPU_NUM_DEVICES"] = str(rank_context.replicas // num_processes)
+        variables["NPROC"] = str(rank_context.threads)  # sizes the thread pool of XLA's CPU client
+    if rank_context.kind == "cpu" and num_processes > 1:
+        variables |= torch_distributed(rank_context)
+    if rank_context.kind == "tpu" and rank_context.num_hosts > 1:
+        variables["TPU_WORKER_ID"] = str(rank_context.host)
+        variables["TPU_WORKER_HOSTNAMES"] = ",".join(
+            _host_and_port(each)[0] for each in rank_context.addresses
+        )
     return variables
 
 
-def _process(seat: Seat) -> dict[str, str]:
-    variables = {"OMP_NUM_THREADS": str(seat.threads)}
-    if seat.kind == "cpu":
+def _process(rank_context: RankContext) -> dict[str, str]:
+    variables = {"OMP_NUM_THREADS": str(rank_context.threads)}
+    if rank_context.kind == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables
 
 
-def _nccl(seat: Seat) -> dict[str, str]:
+def _nccl(rank_context: RankContext) -> dict[str, str]:
     """Within a host nccl needs no network."""
-    return {"NCCL_SOCKET_IFNAME": seat.interface} if seat.kind == "gpu" and seat.num_hosts > 1 else {}
+    return (
+        {"NCCL_SOCKET_IFNAME": rank_context.interface}
+        if rank_context.kind == "gpu" and rank_context.num_hosts > 1
+        else {}
+    )
 
 
 def _host_and_port(address: str) -> tuple[str, str]:

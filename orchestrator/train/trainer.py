@@ -17,7 +17,7 @@ EnergyCounter = Literal["host", "accelerator"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
+class CheckpointOptions:
     """Where and how often a trial leaves checkpoints, and those that an earlier attempt has left.
 
     Attributes:
@@ -48,7 +48,7 @@ class WorkerJob:
         addresses: `host:port` of each rank, for the framework's own rendezvous.
         variables: environment variables, set before the framework is used.
         origin: where the workload is imported from; None looks for it.
-        keeping: of checkpoints; None neither makes nor reads any.
+        checkpoint_options: of checkpoints; None neither makes nor reads any.
         mixes_kinds: whether other ranks run on another kind of device.
         counters: of energy, that this process reads, for other ranks too.
     """
@@ -65,7 +65,7 @@ class WorkerJob:
     addresses: tuple[str, ...]
     variables: Mapping[str, str]
     origin: Origin | None = None
-    keeping: Keeping | None = None
+    checkpoint_options: CheckpointOptions | None = None
     mixes_kinds: bool = False
     counters: tuple[EnergyCounter, ...] = ()
 
@@ -119,7 +119,7 @@ class Trainer(Protocol):
     def device_facts(self) -> DeviceFacts:
         """What this process really ran on and in which precision, asked of the framework."""
 
-    def product_of(self, size: int) -> Callable[[], Any] | None:
+    def matmul_benchmark(self, size: int) -> Callable[[], Any] | None:
         """Make ready to multiply two matrices [size, size] as a step multiplies: same dtype, all threads.
 
         A call begins the product and returns it; `synchronize` waits for it while it is held. None where a

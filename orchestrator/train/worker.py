@@ -17,12 +17,12 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.target import Target
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint
-from orchestrator.train.checkpoints.worker_store import WorkerCheckpoints
+from orchestrator.train.checkpoints.worker_store import WorkerCheckpointer
 from orchestrator.train.environment import framework_versions, telling
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.measurement import calibration, loop
 from orchestrator.train.measurement.counters import Meter, meter_of, no_meter
-from orchestrator.train.measurement.target import Pursuer
+from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
@@ -72,7 +72,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         seed=job.trial.seed,
         noise=spec.noise,
     )
-    checkpoints = WorkerCheckpoints(
+    checkpoints = WorkerCheckpointer(
         job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
     )
     resumed = checkpoints.newest()
@@ -95,7 +95,9 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
             meet=lambda vote: _meet(channel, vote),
             clock=time.perf_counter,
             meter=_meter(job),
-            pursuer=_pursuer(job, timing, spec.quality, trainer=trainer, channel=channel, resumed=resumed),
+            target_evaluator=_pursuer(
+                job, timing, spec.quality, trainer=trainer, channel=channel, resumed=resumed
+            ),
             keeper=keeper,
             resumed=resumed,
         )
@@ -108,7 +110,7 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
     peak_host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     product_seconds: tuple[float, ...] = ()
     if calibration.is_wanted(job):
-        product_seconds = calibration.calibrate(
+        product_seconds = calibration.measure_matmul_peak(
             trainer, meet=lambda vote: _meet(channel, vote), clock=time.perf_counter
         )
     trainer.close()
@@ -144,12 +146,12 @@ def _pursuer(
     trainer: Trainer,
     channel: Channel,
     resumed: Checkpoint | None,
-) -> Pursuer | None:
+) -> TargetEvaluator | None:
     """Who looks for the trial's target, if it has one; rank 0 decides."""
     if timing.target is None:
         return None
     assert timing.target != "workload", "a trial's target is a number"
-    return Pursuer(
+    return TargetEvaluator(
         Target(metric=quality.metric, value=timing.target, higher_is_better=quality.higher_is_better),
         every_steps=timing.evaluate_every_steps,
         evaluate=lambda: trainer.evaluate(None),

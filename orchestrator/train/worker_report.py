@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.core.peaks import Calibration
 from orchestrator.core.result import DeviceFacts, TrainResult
-from orchestrator.core.target import Pursuit
+from orchestrator.core.target import TargetRun
 from orchestrator.train.measurement.calibration import PRODUCT_SIZE
 from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.trainer import EnergyCounter
@@ -133,7 +133,7 @@ def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: max(each[name] for each in seconds) for name in seconds[0]}
 
 
-def _slowest_pursuit(pursuits: Sequence[Pursuit | None]) -> Pursuit | None:
+def _slowest_pursuit(pursuits: Sequence[TargetRun | None]) -> TargetRun | None:
     """Rank 0's qualities, which decided, with the times of the slowest rank."""
     known = [each for each in pursuits if each is not None]
     if not known:

@@ -8,7 +8,7 @@ from importlib import metadata
 import pytest
 
 from orchestrator import api
-from orchestrator.cli import Line, main, parse
+from orchestrator.cli import TextLine, main, parse
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 NOOP = (
@@ -33,7 +33,7 @@ def working_directory(tmp_path, monkeypatch):
 
 
 def line(verb="run", *, flags=(), rerun=(), overrides=()):
-    return Line(verb=verb, flags=frozenset(flags), rerun=frozenset(rerun), overrides=tuple(overrides))
+    return TextLine(verb=verb, flags=frozenset(flags), rerun=frozenset(rerun), overrides=tuple(overrides))
 
 
 @pytest.mark.parametrize(

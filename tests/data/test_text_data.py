@@ -51,7 +51,10 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with serving() as site:
         monkeypatch.setenv("PIP_INDEX_URL", f"{site.url}/simple")
         page = b'<a href="/files/vaderSentiment-0.5.zip#sha256=00">vaderSentiment-0.5.zip</a>'
-        site.files |= {"/simple/vadersentiment/": page, "/files/vaderSentiment-0.5.zip": package.getvalue()}
+        site.files |= {
+            "/simple/vadersentiment/": page,
+            "/files/vaderSentiment-0.5.zip": package.getvalue(),
+        }
         yield site
 
 

@@ -20,9 +20,9 @@ from uneven_network import uneven_network
 
 from orchestrator.core.codec import from_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.train.trainers.kernel_split.messages import Wire
-from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, places_of
-from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.kernel_split.messages import RankChannel
+from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, split_layers
+from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_state import arrays_of, put_back
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
@@ -171,10 +171,10 @@ def test_a_whole_checkpoint_is_put_back_under_any_shares(speeds: tuple[float, ..
     pieces = []
     for rank in range(len(speeds)):
         networks = Networks(spec, 2)
-        places = places_of(networks)
+        places = split_layers(networks)
         parts = [parts_by(speeds, each.whole) for each in places]
-        wire = Wire(torch.device("cpu"), world_size=len(speeds))
-        watch = StepWatch(wire.device, num_layers=len(places))
+        wire = RankChannel(torch.device("cpu"), world_size=len(speeds))
+        watch = StepTimer(wire.device, num_layers=len(places))
         end = SplitNetworks(networks, places, parts, rank=rank, wire=wire, watch=watch)
         optimizer, _ = kept_by(networks)
         put_back(end.cut(whole), networks, [optimizer])

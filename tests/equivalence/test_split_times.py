@@ -7,7 +7,7 @@ import torch
 
 from orchestrator.analysis.kernel_split.step_time import layers_of
 from orchestrator.core.work_share import KernelLink
-from orchestrator.train.measurement.calibration import mean_seconds_of
+from orchestrator.train.measurement.calibration import mean_seconds
 from orchestrator.train.trainers.kernel_split.calibration import (
     Size,
     largest_message,
@@ -16,17 +16,17 @@ from orchestrator.train.trainers.kernel_split.calibration import (
     probes_of,
     size_of,
 )
-from orchestrator.train.trainers.kernel_split.link import Message, link_of
-from orchestrator.train.trainers.kernel_split.networks import places_of
-from orchestrator.train.trainers.kernel_split.step_timer import KEPT_STEPS, StepSeconds, StepWatch
+from orchestrator.train.trainers.kernel_split.link import LinkMessage, link_of
+from orchestrator.train.trainers.kernel_split.networks import split_layers
+from orchestrator.train.trainers.kernel_split.step_timer import KEPT_STEPS, StepSeconds, StepTimer
 from workloads.registry import workload
 from workloads.with_torch.training import Networks
 
 
-def watch(*, num_layers: int = 1) -> StepWatch:
+def watch(*, num_layers: int = 1) -> StepTimer:
     """A second passes from one reading of its clock to the next."""
     ticks = map(float, count())
-    return StepWatch(torch.device("cpu"), num_layers=num_layers, clock=ticks.__next__)
+    return StepTimer(torch.device("cpu"), num_layers=num_layers, clock=ticks.__next__)
 
 
 def test_a_step_is_its_rest_and_what_the_master_is_away_for():
@@ -86,7 +86,7 @@ def test_a_probe_is_an_even_share_or_what_one_take_has_time_for(flops, groups, s
 
 
 def places(name="cifar10_cnn", **options):
-    return places_of(Networks(workload(name, options), 0))
+    return split_layers(Networks(workload(name, options), 0))
 
 
 def test_a_probe_leaves_no_trace_in_what_is_drawn_later():
@@ -112,9 +112,9 @@ def test_a_convolution_of_samples_goes_back_to_its_kernels_alone():
 
 def test_a_large_message_is_an_even_share_of_the_most_maps_within_eight_mebibytes():
     few = largest_message(places(kernels=(5, 50)), batch=8, world_size=2)
-    assert few == Message(samples=8, channels=25, height=16, width=16)
+    assert few == LinkMessage(samples=8, channels=25, height=16, width=16)
     many = largest_message(places(kernels=(500, 1500)), batch=16, world_size=2)
-    assert many == Message(samples=8, channels=250, height=32, width=32)
+    assert many == LinkMessage(samples=8, channels=250, height=32, width=32)
     assert many.bytes == 4 * 8 * 250 * 32 * 32
 
 
@@ -124,7 +124,7 @@ def test_a_large_message_is_an_even_share_of_the_most_maps_within_eight_mebibyte
 )
 def test_takes_go_on_until_there_are_enough_of_them_or_of_seconds(take_seconds, seconds, takes):
     done = []
-    found = mean_seconds_of(
+    found = mean_seconds(
         lambda: done.append(1),
         lambda: None,
         seconds=seconds,

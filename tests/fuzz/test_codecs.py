@@ -20,11 +20,19 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.record.ledger_lines import lines_of
 from orchestrator.record.tracking.mlflow_run import points_of
-from orchestrator.train.checkpoints.format import ARRAYS, META, Checkpoint, Meta, Progress, meta_of, read
+from orchestrator.train.checkpoints.format import (
+    ARRAYS,
+    META,
+    Checkpoint,
+    Meta,
+    TrainingProgress,
+    meta_of,
+    read,
+)
 
 RECORD = json.loads(to_json(record()))
 PLAN = json.loads(to_json(tpu_vs_gpu()[1]))
-PROGRESS = Progress(step=1, phase="training", samples=64, training_seconds=0.1)
+PROGRESS = TrainingProgress(step=1, phase="training", samples=64, training_seconds=0.1)
 LEDGER = "\n".join([to_json(record())] * 3).encode()
 
 

@@ -14,7 +14,7 @@ from session_cache import cache  # noqa: F401  a fixture
 from orchestrator.cli import WRONG_REQUEST
 from orchestrator.commands.cluster import text_of
 from orchestrator.core.errors import ConfigError, RecordError
-from orchestrator.execute.scheduling.stop import Halts, request
+from orchestrator.execute.scheduling.stop import StopSignals, request
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.record.ledger import Ledger, read_ledgers
 
@@ -105,11 +105,11 @@ def test_a_wish_to_halt_that_is_no_file_is_taken_away_or_refused(
 ) -> None:
     path = in_place(tmp_path, "halt", make)
     refused = pytest.raises(RecordError, match="cannot be removed: Is a directory; remove it by hand")
-    halts = Halts(tmp_path, say=print)
-    with within(_SECONDS), refused if kind == "folder" else nullcontext(), halts.received():
+    stop_signals = StopSignals(tmp_path, say=print)
+    with within(_SECONDS), refused if kind == "folder" else nullcontext(), stop_signals.accepting_requests():
         assert not path.exists()
         make(path)
-        assert halts.wished() is None
+        assert stop_signals.requested() is None
 
 
 @every_kind

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from orchestrator.cli import parse
 from orchestrator.config.overrides import read
-from orchestrator.config.request import sort_out
-from orchestrator.config.workload_overrides import taken_out
+from orchestrator.config.request import classify_overrides
+from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.errors import ConfigError
 
 GRAMMAR = st.text(alphabet="abz019.,:=+~-[]{}()'\"\\$@/ _\n\t", max_size=30)
@@ -37,7 +37,7 @@ def words_of(values: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
 def test_any_word_is_an_override_or_refused(word: str) -> None:
     with outcome(ConfigError):
         for each in read([word], options=options):
-            sort_out([each])
+            classify_overrides([each])
 
 
 @many(500)
@@ -51,4 +51,4 @@ def test_any_line_has_one_verb_and_its_flags_or_is_refused(words: list[str]) -> 
 @given(st.one_of(texts, GRAMMAR, st.sampled_from(TEXTS)))
 def test_any_workload_path_is_folders_or_refused(value: str) -> None:
     with outcome(ConfigError):
-        taken_out([f"workload_path={value}"])
+        extract_workload_overrides([f"workload_path={value}"])

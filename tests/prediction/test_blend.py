@@ -9,7 +9,7 @@ from latency_builders import FAST, SLOW, both_ways, known_pair
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.estimate import Refusal
 from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.profile_transfer.condense import REPRESENTATIVES, condensed
+from orchestrator.predict.profile_transfer.condense import REPRESENTATIVES, reduce_profiles
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of
 from orchestrator.predict.profile_transfer.pairs import Profiles, joined, middle_of_repeats, pair_of
@@ -80,7 +80,7 @@ def test_neither_the_order_of_rows_nor_repeats_matter(pair):
 
 def test_a_condensed_table_teaches_the_same(tmp_path):
     whole = both_ways(tmp_path)
-    text = condensed(whole, names={SLOW: "slow", FAST: "fast"})
+    text = reduce_profiles(whole, names={SLOW: "slow", FAST: "fast"})
     (tmp_path / "condensed.csv").write_text(text)
     small = read_latencies(tmp_path / "condensed.csv")
     assert small.devices == ("fast", "slow")

@@ -6,7 +6,7 @@ from latency_builders import SLOW, both_ways, known_pair
 
 from orchestrator.predict.profile_transfer.pairs import Profiles
 from orchestrator.predict.profile_transfer.profet import clusters_of, edit_distance, fit_profet, seen_ops
-from orchestrator.predict.profile_transfer.profet_network import Network, fit_networks
+from orchestrator.predict.profile_transfer.profet_network import ProfetNetwork, fit_networks
 from orchestrator.predict.profile_transfer.scalers import Curve, curves_of, fit_scaler, held_out_errors
 
 OPS = ("Device_Conv2D", "Device_Conv2DBackpropFilter", "Device_Conv2DBackpropInput", "Host_IDLE")
@@ -61,7 +61,7 @@ def test_ops_that_took_no_time_were_not_seen():
 def test_a_network_computes_what_its_numbers_say():
     one = np.ones((1, 1), dtype=np.float32)
     kernels, biases = (2 * one, -3 * one), (one, 4 * one)
-    network = Network(kernels=kernels, biases=biases)
+    network = ProfetNetwork(kernels=kernels, biases=biases)
     assert network.predict(np.array([[1.0], [-5.0]])).tolist() == [4 - 3 * 3, 4]
 
 

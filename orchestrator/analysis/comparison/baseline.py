@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.comparison.compare import LEAST_REPEATS, Comparison, comparison_of, told_of
 from orchestrator.analysis.comparison.factors import alike, factors_named, same_host
 from orchestrator.analysis.formatting import counted, marks, ratio
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Baseline
 
@@ -24,7 +24,7 @@ class AgainstBaseline:
     num_without: int = 0
 
 
-def against_baseline(measured: Sequence[Measured], baseline: Baseline | None) -> AgainstBaseline:
+def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None) -> AgainstBaseline:
     """Compare every setting with the one that has the baseline's values and is like it in all else.
 
     `{device: cpu, precision: fp32}` is, for a trial of TensorFlow with two workers in bf16 on a T4, the
@@ -46,12 +46,12 @@ def against_baseline(measured: Sequence[Measured], baseline: Baseline | None) ->
     return AgainstBaseline(compared=tuple(dict.fromkeys(found)), num_without=len(alone))
 
 
-def is_base(each: Measured, baseline: Baseline) -> bool:
+def is_base(each: Measurement, baseline: Baseline) -> bool:
     """Whether a seed of it has the baseline's values."""
     return any(point in baseline.points for point in each.points)
 
 
-def _name_of(each: Measured) -> tuple[str, str, str]:
+def _name_of(each: Measurement) -> tuple[str, str, str]:
     return each.setting_id, each.versions, each.variables
 
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from orchestrator.analysis.comparison.factors import Factor, alike, differ, factors_of, same_host
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import DETAILS, label_of, varying
 from orchestrator.analysis.metrics.student import t_95
 from orchestrator.core.interval import Spread
@@ -42,7 +42,7 @@ class Comparison:
     is_resumed: bool
 
 
-def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...], ...]:
+def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, ...], ...]:
     """For each set of measurements that differ in one factor alone: the fastest against each of the others.
 
     The next fastest comes first. A trainer that trains nothing is compared with nobody.
@@ -64,7 +64,7 @@ def comparisons_of(measured: Sequence[Measured]) -> tuple[tuple[Comparison, ...]
     return tuple(groups)
 
 
-def told_of(measured: Sequence[Measured]) -> tuple[str, ...]:
+def told_of(measured: Sequence[Measurement]) -> tuple[str, ...]:
     """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
     settings = [each.setting for each in measured]
     found = varying(settings, ("device", "trainer", "precision", *DETAILS))
@@ -73,7 +73,7 @@ def told_of(measured: Sequence[Measured]) -> tuple[str, ...]:
 
 
 def comparison_of(
-    factors: Sequence[Factor], pair: tuple[Measured, Measured], *, told: Sequence[str]
+    factors: Sequence[Factor], pair: tuple[Measurement, Measurement], *, told: Sequence[str]
 ) -> Comparison:
     """The first of a pair over the second.
 

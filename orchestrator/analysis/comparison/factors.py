@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import Setting, options_in, plain_setting
 from orchestrator.core.trial_spec import HOST_SEPARATOR
 from orchestrator.train.registry import trainers
@@ -61,7 +61,7 @@ _VERSIONS = Factor(
 _VARIABLES = Factor(name="variables", field="variables", labels=("trainer",))
 
 
-def factors_of(measured: Iterable[Measured]) -> tuple[Factor, ...]:
+def factors_of(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
     """Every factor, among them each option of a trainer that somebody gave another value than its default."""
     options = sorted({name for each in measured for name in options_in(each.setting)})
     return (
@@ -77,11 +77,11 @@ def factors_of(measured: Iterable[Measured]) -> tuple[Factor, ...]:
     )
 
 
-def alike(measured: Iterable[Measured], *factors: Factor) -> list[list[Measured]]:
+def alike(measured: Iterable[Measurement], *factors: Factor) -> list[list[Measurement]]:
     """Measurements that differ in nothing but these factors, in the order in which they come."""
     apart = {name for each in factors for name in (each.field, *each.follows)}
     of_trainer = TRAINER in factors
-    groups: dict[object, list[Measured]] = defaultdict(list)
+    groups: dict[object, list[Measurement]] = defaultdict(list)
     for each in measured:
         facts = facts_of(each)
         rest = (item for item in facts.items() if item[0] not in apart)
@@ -90,12 +90,12 @@ def alike(measured: Iterable[Measured], *factors: Factor) -> list[list[Measured]
     return [each for group in found for each in _by_shared_options(group)] if of_trainer else found
 
 
-def differ(one: Measured, other: Measured, factor: Factor) -> bool:
+def differ(one: Measurement, other: Measurement, factor: Factor) -> bool:
     """Whether the factor itself differs, and not only what follows from it."""
     return facts_of(one).get(factor.field) != facts_of(other).get(factor.field)
 
 
-def same_host(one: Measured, other: Measured) -> bool:
+def same_host(one: Measurement, other: Measurement) -> bool:
     """False for the CPUs of two hosts: no setting names a host, so nobody asked to compare them.
 
     What has hosts that are not alike compares with what has some of them.
@@ -119,7 +119,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
     return tuple(factor for factors in named for factor in factors)
 
 
-def facts_of(each: Measured) -> dict[str, object]:
+def facts_of(each: Measurement) -> dict[str, object]:
     """All that tells measurements apart; each option of its trainer is a fact of its own."""
     facts = plain_setting(each.setting)
     del facts["ran_with"], facts["trainer_options"]
@@ -143,7 +143,7 @@ def _is_option(name: str) -> bool:
     return name.startswith("trainer.")
 
 
-def _by_shared_options(group: Sequence[Measured]) -> Iterator[list[Measured]]:
+def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measurement]]:
     """Sets in which nobody differs in an option that several trainers have.
 
     A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers

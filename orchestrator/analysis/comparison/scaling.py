@@ -9,7 +9,7 @@ from typing import Literal
 from orchestrator.analysis.comparison.compare import ratio_of, told_of
 from orchestrator.analysis.comparison.factors import BATCH, WORKERS, alike
 from orchestrator.analysis.formatting import Number, count, percent, ratio, spread
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.interval import Spread
@@ -35,35 +35,35 @@ class Scaling:
     kind: Literal["strong", "weak"]
     where: str
     batch: str
-    points: tuple[Measured, ...]
+    points: tuple[Measurement, ...]
 
-    def speed_up(self, each: Measured) -> Spread:
+    def speed_up(self, each: Measurement) -> Spread:
         """Samples per second over those of the fewest workers."""
         return ratio_of(each.rates, self.points[0].rates)
 
-    def efficiency(self, each: Measured) -> Spread:
+    def efficiency(self, each: Measurement) -> Spread:
         """The speed-up over that of a setting in which every worker is as fast as those of the fewest."""
         ideal = each.setting.num_workers / self.points[0].setting.num_workers
         found = self.speed_up(each)
         return Spread(median=found.median / ideal, low=found.low / ideal, high=found.high / ideal)
 
 
-def scaling_of(measured: Sequence[Measured]) -> tuple[Scaling, ...]:
+def scaling_of(measured: Sequence[Measurement]) -> tuple[Scaling, ...]:
     """Every set with more than one number of workers, strong ones first."""
     training = [each for each in measured if each.trains]
     where = [name for name in told_of(training) if name not in _APART]
     return (*_strong(training, where), *_weak(training, where))
 
 
-def _strong(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scaling]:
+def _strong(training: Sequence[Measurement], where: Sequence[str]) -> Iterator[Scaling]:
     for group in alike(training, WORKERS):
         batch = group[0].setting.global_batch_size
         yield from _found("strong", group, where, batch=f"{batch:,}")
 
 
-def _weak(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scaling]:
+def _weak(training: Sequence[Measurement], where: Sequence[str]) -> Iterator[Scaling]:
     for group in alike(training, WORKERS, BATCH):
-        by_share: dict[Fraction, list[Measured]] = defaultdict(list)
+        by_share: dict[Fraction, list[Measurement]] = defaultdict(list)
         for each in group:
             by_share[Fraction(each.setting.global_batch_size, each.setting.num_workers)].append(each)
         for share, found in by_share.items():
@@ -72,7 +72,7 @@ def _weak(training: Sequence[Measured], where: Sequence[str]) -> Iterator[Scalin
 
 
 def _found(
-    kind: Literal["strong", "weak"], group: Sequence[Measured], where: Sequence[str], *, batch: str
+    kind: Literal["strong", "weak"], group: Sequence[Measurement], where: Sequence[str], *, batch: str
 ) -> Iterator[Scaling]:
     if len({each.setting.num_workers for each in group}) < 2:
         return
@@ -118,6 +118,6 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
     )
 
 
-def _workers_of(each: Measured) -> Number:
+def _workers_of(each: Measurement) -> Number:
     workers, hosts = each.setting.num_workers, each.setting.num_hosts
     return Number(f"{workers:,} on {hosts} hosts", workers) if hosts else count(workers)

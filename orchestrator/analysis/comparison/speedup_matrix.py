@@ -10,7 +10,7 @@ from orchestrator.analysis.comparison.baseline import is_base
 from orchestrator.analysis.comparison.compare import Comparison, comparison_of, told_of
 from orchestrator.analysis.comparison.factors import DEVICE, PRECISION, alike, same_host
 from orchestrator.analysis.formatting import UNKNOWN, Number, ratio
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Baseline
@@ -33,7 +33,7 @@ class Matrix:
     cells: Mapping[tuple[str, str], Comparison | None]
 
 
-def matrices_of(measured: Sequence[Measured], baseline: Baseline | None) -> tuple[Matrix, ...]:
+def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> tuple[Matrix, ...]:
     """A matrix for each set that differs in device and precision alone, where that is more than one.
 
     The reference is the slowest of the baseline's measurements in it. Without a baseline it is the same
@@ -55,7 +55,7 @@ def matrices_of(measured: Sequence[Measured], baseline: Baseline | None) -> tupl
     return tuple(matrices)
 
 
-def _usual_reference(groups: Sequence[Sequence[Measured]]) -> tuple[str, str] | None:
+def _usual_reference(groups: Sequence[Sequence[Measurement]]) -> tuple[str, str] | None:
     """(device, precision) that most of the groups have; of several the slowest, by geometric mean."""
     logs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for group in groups:
@@ -67,15 +67,15 @@ def _usual_reference(groups: Sequence[Sequence[Measured]]) -> tuple[str, str] | 
     return min(logs, key=lambda cell: (-len(logs[cell]), fmean(logs[cell])), default=None)
 
 
-def _cell_of(each: Measured) -> tuple[str, str]:
+def _cell_of(each: Measurement) -> tuple[str, str]:
     return each.setting.device, each.setting.precision
 
 
-def _rate_of(each: Measured) -> float:
+def _rate_of(each: Measurement) -> float:
     return each.samples_per_second.median
 
 
-def _matrix_of(group: Sequence[Measured], reference: Measured, *, told: Sequence[str]) -> Matrix:
+def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Sequence[str]) -> Matrix:
     return Matrix(
         where=label_of(reference.setting, [name for name in told if name not in _APART]),
         cells={

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.comparison.compare import told_of
 from orchestrator.analysis.comparison.factors import BATCH, alike
 from orchestrator.analysis.formatting import UNKNOWN, share, spread
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.student import t_95
 from orchestrator.analysis.table import Column, Table
@@ -18,7 +18,7 @@ LEAST_BATCHES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CostLine:
     """seconds of a step = fixed_seconds + seconds_per_sample x batch.
 
     Attributes:
@@ -50,8 +50,8 @@ class StepCost:
     """
 
     where: str
-    points: tuple[Measured, ...]
-    line: Line | None
+    points: tuple[Measurement, ...]
+    line: CostLine | None
 
     @property
     def batches(self) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ class StepCost:
         return 1 - last / first
 
 
-def step_costs_of(measured: Sequence[Measured]) -> tuple[StepCost, ...]:
+def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
     """Every set of more than one batch size that is alike in all else."""
     training = [each for each in measured if each.trains]
     told = [name for name in told_of(training) if name != BATCH.field]
@@ -79,7 +79,7 @@ def step_costs_of(measured: Sequence[Measured]) -> tuple[StepCost, ...]:
     )
 
 
-def _cost_of(points: Sequence[Measured], *, told: Sequence[str]) -> StepCost:
+def _cost_of(points: Sequence[Measurement], *, told: Sequence[str]) -> StepCost:
     pairs = [(each.setting.global_batch_size, each.step_seconds.median) for each in points]
     return StepCost(
         where=label_of(points[0].setting, told),
@@ -88,7 +88,7 @@ def _cost_of(points: Sequence[Measured], *, told: Sequence[str]) -> StepCost:
     )
 
 
-def line_through(points: Sequence[tuple[float, float]]) -> Line:
+def line_through(points: Sequence[tuple[float, float]]) -> CostLine:
     """Least squares of relative errors, for the noise of a time grows with it.
 
     Args:
@@ -110,7 +110,7 @@ def line_through(points: Sequence[tuple[float, float]]) -> Line:
     noise = sum(each**2 for each in residuals) / freedom
     slope_half = t_95(freedom) * math.sqrt(noise / spread_of_batches)
     fixed_half = t_95(freedom) * math.sqrt(noise * (1 / total + batch_mean**2 / spread_of_batches))
-    return Line(
+    return CostLine(
         fixed_seconds=Spread(median=fixed, low=fixed - fixed_half, high=fixed + fixed_half),
         seconds_per_sample=Spread(median=slope, low=slope - slope_half, high=slope + slope_half),
         largest_residual=max(map(abs, residuals)),
@@ -159,7 +159,7 @@ def _fitted(cost: StepCost) -> tuple[str, ...]:
     )
 
 
-def _remark(line: Line) -> str:
+def _remark(line: CostLine) -> str:
     if line.fixed_seconds.median < 0:
         return "negative fixed part: steps grow faster than their batch, so this line does not describe them"
     if line.seconds_per_sample.median < 0:

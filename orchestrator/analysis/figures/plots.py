@@ -9,7 +9,7 @@ from math import floor, isfinite, log10
 from typing import Any
 
 from orchestrator.analysis.formatting import counted, data_name, number, spread
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import DETAILS, label_of, setting_of, varying
 from orchestrator.core.result import TrialRecord
 
@@ -38,12 +38,12 @@ class Figure:
     plot: Mapping[str, Any]
 
 
-def throughput_figures(measured: Sequence[Measured]) -> tuple[Figure, ...]:
+def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
     """Samples per second as bars, trainer by precision: one figure per workload and data.
 
     A trainer that trains nothing has no bar: it would hide the others.
     """
-    groups: dict[tuple[str, str], list[Measured]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
     for each in (each for each in measured if each.trains):
         groups[each.setting.workload, each.setting.data].append(each)
     return tuple(
@@ -59,7 +59,7 @@ def throughput_figures(measured: Sequence[Measured]) -> tuple[Figure, ...]:
     )
 
 
-def _bars_in_words(group: Sequence[Measured]) -> str:
+def _bars_in_words(group: Sequence[Measurement]) -> str:
     ranked = sorted(group, key=lambda each: -each.samples_per_second.median)
     names = ("device", "trainer", "precision")
     ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
@@ -70,7 +70,7 @@ def _bars_in_words(group: Sequence[Measured]) -> str:
     return f"Bars of {counted(len(group), 'setting')}: {', '.join(said)}."
 
 
-def _fastest(group: Sequence[Measured]) -> list[Measured]:
+def _fastest(group: Sequence[Measurement]) -> list[Measurement]:
     """As many as a figure can show, in the order in which they come."""
     least = sorted((each.samples_per_second.median for each in group), reverse=True)[:_MOST_BARS][-1]
     return [each for each in group if each.samples_per_second.median >= least]
@@ -81,7 +81,7 @@ def left_out(count: int, most: int, what: str) -> str:
     return f" It shows {most:,} of {count:,} {what}." if count > most else ""
 
 
-def _bar_plot(group: Sequence[Measured]) -> dict[str, Any]:
+def _bar_plot(group: Sequence[Measurement]) -> dict[str, Any]:
     names = ("trainer", *varying([each.setting for each in group], ("device", *DETAILS)))
     labels = dict.fromkeys(label_of(each.setting, names) for each in group)
     ticks = {
@@ -98,7 +98,7 @@ def _bar_plot(group: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def _bars(group: Sequence[Measured], names: Sequence[str]) -> list[dict[str, Any]]:
+def _bars(group: Sequence[Measurement], names: Sequence[str]) -> list[dict[str, Any]]:
     colours = _colours_of(each.setting.precision for each in group)
     return [
         _bars_of([each for each in group if each.setting.precision == precision], names)
@@ -107,7 +107,7 @@ def _bars(group: Sequence[Measured], names: Sequence[str]) -> list[dict[str, Any
     ]
 
 
-def _bars_of(group: Sequence[Measured], names: Sequence[str]) -> dict[str, Any]:
+def _bars_of(group: Sequence[Measurement], names: Sequence[str]) -> dict[str, Any]:
     rates = [each.samples_per_second for each in group]
     return {
         "type": "bar",

@@ -7,7 +7,7 @@ from orchestrator.analysis.comparison.scaling import Scaling
 from orchestrator.analysis.comparison.step_cost import StepCost
 from orchestrator.analysis.figures.plots import COLOURS, Figure, left_out, shown
 from orchestrator.analysis.formatting import number, percent
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 
 _HEIGHT_PIXELS = 420
 _STYLES = tuple({"color": colour, "symbol": symbol} for symbol in ("circle", "diamond") for colour in COLOURS)
@@ -51,7 +51,7 @@ def _steps_in_words(costs: Sequence[StepCost]) -> str:
     return f"Lines of step times: {'; '.join(said)}."
 
 
-def _step_in_words(point: Measured) -> str:
+def _step_in_words(point: Measurement) -> str:
     milliseconds = number(point.step_seconds.median * 1000)
     return f"{milliseconds} ms at batch {point.setting.global_batch_size:,}"
 

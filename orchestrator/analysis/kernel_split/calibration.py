@@ -10,7 +10,7 @@ from statistics import fmean, harmonic_mean
 import numpy as np
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.kernel_split.step_time import Layer, layers_of
+from orchestrator.analysis.kernel_split.step_time import SplitLayer, layers_of
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.result import DeviceFacts, TrialRecord
@@ -30,7 +30,7 @@ _Found = dict[float, list[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Platform:
     """What speeds are kept apart by.
 
     Attributes:
@@ -81,7 +81,7 @@ class SplitTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class PlatformCalibration:
     """What trials of one number of workers say of a machine.
 
     Attributes:
@@ -107,18 +107,18 @@ class Calibration:
         noisy = f" ({self.num_noisy:,} noisy)" if self.num_noisy else ""
         return f"{counted(self.num_trials, 'trial')} of {sizes}{noisy}"
 
-    def speed(self, layer: Layer, rank: int) -> float | None:
+    def speed(self, layer: SplitLayer, rank: int) -> float | None:
         """FLOP/s; ranks beyond are taken for more of those beside the master. None: no such geometry."""
         of_rank = rank if rank < self.workers else 1 + (rank - 1) % max(1, self.workers - 1)
         points = self.speeds.get((layer.geometry, min(of_rank, self.workers - 1)))
         return None if points is None else read_off(points, layer.channels)
 
-    def holds(self, layer: Layer) -> bool:
+    def holds(self, layer: SplitLayer) -> bool:
         """Whether its channels lie between those that were calibrated."""
         points = self.speeds.get((layer.geometry, 0), ())
         return bool(points) and points[0][0] <= math.log(layer.channels) <= points[-1][0]
 
-    def rest_seconds(self, layers: Iterable[Layer]) -> float | None:
+    def rest_seconds(self, layers: Iterable[SplitLayer]) -> float | None:
         """Of a master's step; None: not measured."""
         size = sum(each.output_bytes for each in layers)
         return size * read_off(self.rest, size) if self.rest else None
@@ -136,17 +136,17 @@ def splits(trainer: str) -> bool:
     return info is not None and info.splits_convolutions
 
 
-def machine_of(record: TrialRecord) -> Machine:
+def machine_of(record: TrialRecord) -> Platform:
     """Whose speeds a record tells."""
     spec = record.spec
-    return Machine(
+    return Platform(
         workload=spec.workload, device=spec.device_label, host=spec.host_cpu, precision=spec.precision
     )
 
 
 def split_layers(
     name: str, options: Mapping[str, Option], *, batch: int, precision: str
-) -> tuple[Layer, ...] | Refusal:
+) -> tuple[SplitLayer, ...] | Refusal:
     """The convolutions of a workload, where the model of time knows all of them."""
     try:
         networks = workload(name, options).networks
@@ -185,7 +185,7 @@ def trial_of(record: TrialRecord) -> SplitTrial:
     )
 
 
-def _speeds(layers: Iterable[Layer], devices: Sequence[DeviceFacts]) -> Iterator[Speed]:
+def _speeds(layers: Iterable[SplitLayer], devices: Sequence[DeviceFacts]) -> Iterator[Speed]:
     for layer, (rank, device) in product(layers, enumerate(devices)):
         share = _share_in(device, layer)
         if share:
@@ -197,13 +197,13 @@ def _speeds(layers: Iterable[Layer], devices: Sequence[DeviceFacts]) -> Iterator
             )
 
 
-def _share_in(device: DeviceFacts, layer: Layer) -> KernelShare | None:
+def _share_in(device: DeviceFacts, layer: SplitLayer) -> KernelShare | None:
     """What a rank held of a convolution; None: nothing is known of it."""
     name = f"{_NETWORK}.{layer.node}"
     return next((each for each in device.kernel_shares if each.layer == name), None)
 
 
-def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, Calibration]:
+def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, PlatformCalibration]:
     """By number of workers, of one machine."""
     of_workers: dict[int, list[SplitTrial]] = defaultdict(list)
     for each in trials:
@@ -212,7 +212,7 @@ def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, Calibration]:
     return {workers: _calibration(of_workers[workers], workers) for workers in sorted(of_workers)}
 
 
-def _calibration(trials: Sequence[SplitTrial], workers: int) -> Calibration:
+def _calibration(trials: Sequence[SplitTrial], workers: int) -> PlatformCalibration:
     speeds: dict[tuple[str, int], _Found] = defaultdict(lambda: defaultdict(list))
     rests: _Found = defaultdict(list)
     for trial in trials:
@@ -220,7 +220,7 @@ def _calibration(trials: Sequence[SplitTrial], workers: int) -> Calibration:
             speeds[each.geometry, each.rank][each.channels].append(each.flops_per_second)
         if trial.rest_seconds and trial.map_bytes:
             rests[trial.map_bytes].append(trial.rest_seconds / trial.map_bytes)
-    return Calibration(
+    return PlatformCalibration(
         workers=workers,
         threads=max(each.threads for each in trials),
         num_trials=len(trials),

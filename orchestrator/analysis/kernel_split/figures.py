@@ -12,9 +12,9 @@ from orchestrator.analysis.formatting import ratio
 from orchestrator.analysis.kernel_split.model import SplitModel
 from orchestrator.analysis.kernel_split.speedups import (
     KERNELS,
-    Split,
-    SplitFamily,
-    Work,
+    PlatformResults,
+    SplitConfig,
+    SplitMeasurement,
     kernels_in,
     usual_kernels,
     with_kernels,
@@ -42,17 +42,17 @@ _READING = (
 _WHICH = "lines, those of the longest steps"
 _STARS = f" Stars are those of {PAPER}, with what Amdahl's law allows equal devices that reach them."
 
-Curve = Sequence[tuple[float, float]]
+CurvePoints = Sequence[tuple[float, float]]
 """(place, predicted speed-up)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _SpeedupCurve:
     """Settings that differ in nothing but what a figure is over; marks are (place, measured speed-up)."""
 
     name: str
     marks: Sequence[tuple[float, Spread]]
-    curve: Curve
+    curve: CurvePoints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,12 @@ class _View:
 
     over: str
     told: str
-    lines: Sequence[_Line]
+    lines: Sequence[_SpeedupCurve]
     axis: Mapping[str, Any]
     more: Sequence[Mapping[str, Any]] = field(default=())
 
 
-def split_figures(families: Sequence[SplitFamily]) -> tuple[Figure, ...]:
+def split_figures(families: Sequence[PlatformResults]) -> tuple[Figure, ...]:
     """Up to four for each machine: none where too little was measured and nothing is predicted."""
     views = (_over_workers, _over_kernels, _over_batches, _over_links)
     shown_ones = ((family, view(family)) for family in families if family.splits for view in views)
@@ -84,10 +84,10 @@ def split_figures(families: Sequence[SplitFamily]) -> tuple[Figure, ...]:
     )
 
 
-def _over_workers(family: SplitFamily) -> _View:
+def _over_workers(family: PlatformResults) -> _View:
     most = max([_LEAST_WORKERS, *(2 * each.work.workers for each in family.splits)])
 
-    def curve(one: Split) -> Curve:
+    def curve(one: SplitMeasurement) -> CurvePoints:
         return _curve(family, [(each, replace(one.work, workers=each)) for each in range(1, most + 1)])
 
     of_paper = is_of_paper(family.machine)
@@ -101,12 +101,12 @@ def _over_workers(family: SplitFamily) -> _View:
     )
 
 
-def _over_kernels(family: SplitFamily) -> _View:
+def _over_kernels(family: PlatformResults) -> _View:
     name = family.machine.workload
     known = {kernels for each in family.splits if (kernels := kernels_in(name, each.work.options))}
     places = sorted({*known, *_larger(known, usual_kernels(name))}, key=sum)
 
-    def curve(one: Split) -> Curve:
+    def curve(one: SplitMeasurement) -> CurvePoints:
         return _curve(family, [(sum(each), with_kernels(one.work, each)) for each in places])
 
     lines = _lines(family, KERNELS, place=lambda each: sum(kernels_in(name, each.options)), curve=curve)
@@ -133,11 +133,11 @@ def _larger(known: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterato
         yield usual
 
 
-def _over_batches(family: SplitFamily) -> _View:
+def _over_batches(family: PlatformResults) -> _View:
     known = {each.work.batch for each in family.splits}
     places = sorted({*known, *(factor * max(known) for factor in _LARGER_BATCHES)})
 
-    def curve(one: Split) -> Curve:
+    def curve(one: SplitMeasurement) -> CurvePoints:
         return _curve(family, [(each, replace(one.work, batch=each)) for each in places])
 
     return _View(
@@ -148,10 +148,10 @@ def _over_batches(family: SplitFamily) -> _View:
     )
 
 
-def _over_links(family: SplitFamily) -> _View:
+def _over_links(family: PlatformResults) -> _View:
     """Its marks lie at the link that was measured."""
     lines = [
-        _Line(
+        _SpeedupCurve(
             name=_name_of(family, each),
             marks=[(link / 1e9, each.speed_up)] if each.speed_up else [],
             curve=[(factor * link / 1e9, model.over(factor * link).speed_up) for factor in _BANDWIDTHS],
@@ -172,13 +172,17 @@ def _over_links(family: SplitFamily) -> _View:
 
 
 def _lines(
-    family: SplitFamily, without: str, *, place: Callable[[Work], float], curve: Callable[[Split], Curve]
-) -> list[_Line]:
-    alike: dict[str, list[Split]] = defaultdict(list)
+    family: PlatformResults,
+    without: str,
+    *,
+    place: Callable[[SplitConfig], float],
+    curve: Callable[[SplitMeasurement], CurvePoints],
+) -> list[_SpeedupCurve]:
+    alike: dict[str, list[SplitMeasurement]] = defaultdict(list)
     for each in _largest_first(family.splits):
         alike[_name_of(family, each, without=without)].append(each)
     return [
-        _Line(
+        _SpeedupCurve(
             name=name,
             marks=sorted(((place(each.work), each.speed_up) for each in group if each.speed_up), key=_place),
             curve=curve(group[0]),
@@ -187,7 +191,7 @@ def _lines(
     ]
 
 
-def _name_of(family: SplitFamily, split: Split, *, without: str = "") -> str:
+def _name_of(family: PlatformResults, split: SplitMeasurement, *, without: str = "") -> str:
     ran_with = split.measured.setting.ran_with
     words = work_words(family.machine.workload, split.work, without=without)
     return f"{words}, {ran_with}" if ran_with else words
@@ -197,11 +201,11 @@ def _place(mark: tuple[float, Spread]) -> float:
     return mark[0]
 
 
-def _largest_first(splits: Iterable[Split]) -> list[Split]:
+def _largest_first(splits: Iterable[SplitMeasurement]) -> list[SplitMeasurement]:
     return sorted(splits, key=lambda each: -each.measured.step_seconds.median)
 
 
-def _curve(family: SplitFamily, works: Iterable[tuple[float, Work]]) -> Curve:
+def _curve(family: PlatformResults, works: Iterable[tuple[float, SplitConfig]]) -> CurvePoints:
     """As far as the model says something."""
     models = ((place, family.model(work)) for place, work in works)
     return [(place, model.speed_up) for place, model in models if isinstance(model, SplitModel)]
@@ -222,7 +226,7 @@ def _logarithmic(places: Mapping[float, str]) -> dict[str, Any]:
     }
 
 
-def _figure(family: SplitFamily, view: _View) -> Figure:
+def _figure(family: PlatformResults, view: _View) -> Figure:
     drawn = [each for each in view.lines if each.curve or each.marks]
     lines = drawn[:_MOST_LINES]
     return Figure(
@@ -255,17 +259,17 @@ _ONE = {
 }
 
 
-def _in_words(over: str, lines: Iterable[_Line]) -> str:
+def _in_words(over: str, lines: Iterable[_SpeedupCurve]) -> str:
     return f"Lines over {over}: {'; '.join(map(_line_in_words, lines))}."
 
 
-def _line_in_words(line: _Line) -> str:
+def _line_in_words(line: _SpeedupCurve) -> str:
     measured = [f"measured {ratio(each)} at {place:.4g}" for place, each in line.marks]
     ends = [line.curve[0], line.curve[-1]] if line.curve else []
     return f"{line.name}: {', '.join([*measured, *(f'predicted {y:.2f}x at {x:.4g}' for x, y in ends)])}"
 
 
-def _traces(line: _Line, colour: str) -> Iterator[dict[str, Any]]:
+def _traces(line: _SpeedupCurve, colour: str) -> Iterator[dict[str, Any]]:
     hover = "%{x}: %{y:.2f}x<extra>%{fullData.name}</extra>"
     group = {"type": "scatter", "legendgroup": shown(line.name), "hovertemplate": hover}
     if line.curve:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from orchestrator.analysis.kernel_split.calibration import Calibration
-from orchestrator.analysis.kernel_split.step_time import Layer, bound, step_seconds
+from orchestrator.analysis.kernel_split.calibration import PlatformCalibration
+from orchestrator.analysis.kernel_split.step_time import SplitLayer, bound, step_seconds
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
 from orchestrator.train.trainers.kernel_split.shares import shares_of
@@ -17,7 +17,7 @@ _FREE = KernelLink(bytes_per_second=math.inf, latency_seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SplitQuery:
     """A step.
 
     Attributes:
@@ -25,7 +25,7 @@ class Asked:
         is_even: each worker holds as many kernels, however fast it is.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[SplitLayer, ...]
     workers: int
     is_even: bool
 
@@ -42,7 +42,7 @@ class SplitModel:
         stretched: how far they are, in words; empty: no further than they reach.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[SplitLayer, ...]
     shares: tuple[tuple[int, ...], ...]
     speeds: tuple[tuple[float, ...], ...]
     rest_seconds: float
@@ -91,15 +91,15 @@ class SplitModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _SplitInputs:
     """What a calibration says of a step: [layer][rank] FLOP/s, and the master's rest."""
 
     speeds: tuple[tuple[float, ...], ...]
     rest_seconds: float
-    calibration: Calibration
+    calibration: PlatformCalibration
 
 
-def modelled(asked: Asked, calibrations: Mapping[int, Calibration]) -> SplitModel | Refusal:
+def modelled(asked: SplitQuery, calibrations: Mapping[int, PlatformCalibration]) -> SplitModel | Refusal:
     """Predict a step by the calibrations of the nearest number of workers.
 
     Args:
@@ -135,8 +135,8 @@ def modelled(asked: Asked, calibrations: Mapping[int, Calibration]) -> SplitMode
 
 
 def _known(
-    layers: tuple[Layer, ...], workers: int, calibrations: Mapping[int, Calibration]
-) -> _Known | Refusal:
+    layers: tuple[SplitLayer, ...], workers: int, calibrations: Mapping[int, PlatformCalibration]
+) -> _SplitInputs | Refusal:
     if not calibrations:
         return Refusal(reason="no other setting is calibrated there", to_measure="another one")
     calibration = calibrations[min(calibrations, key=partial(_distance, workers))]
@@ -151,7 +151,7 @@ def _known(
     rest = calibration.rest_seconds(layers)
     if rest is None:
         return _unknown("the step without its convolutions", calibration, to_measure=_AGAIN)
-    return _Known(speeds=tuple(speeds), rest_seconds=rest, calibration=calibration)
+    return _SplitInputs(speeds=tuple(speeds), rest_seconds=rest, calibration=calibration)
 
 
 def _distance(workers: int, calibrated: int) -> tuple[bool, float, int]:
@@ -159,11 +159,11 @@ def _distance(workers: int, calibrated: int) -> tuple[bool, float, int]:
     return workers > 1 and calibrated == 1, abs(math.log(calibrated / workers)), -calibrated
 
 
-def _unknown(what: str, calibration: Calibration, *, to_measure: str) -> Refusal:
+def _unknown(what: str, calibration: PlatformCalibration, *, to_measure: str) -> Refusal:
     return Refusal(reason=f"nothing is known of {what} from {calibration.words}", to_measure=to_measure)
 
 
-def _stretched(asked: Asked, one: Calibration, together: Calibration) -> Iterator[str]:
+def _stretched(asked: SplitQuery, one: PlatformCalibration, together: PlatformCalibration) -> Iterator[str]:
     if asked.workers > together.workers:
         yield "more workers taken to be as fast, each on a device of its own"
     if not all(each.holds(layer) for each in (one, together) for layer in asked.layers):

@@ -9,16 +9,16 @@ from functools import partial
 from orchestrator.analysis.comparison.compare import ratio_of
 from orchestrator.analysis.comparison.factors import TRAINER, WORKERS, alike
 from orchestrator.analysis.kernel_split.calibration import (
-    Calibration,
-    Machine,
+    Platform,
+    PlatformCalibration,
     calibrations_of,
     machine_of,
     split_layers,
     splits,
     trial_of,
 )
-from orchestrator.analysis.kernel_split.model import Asked, SplitModel, modelled
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.kernel_split.model import SplitModel, SplitQuery, modelled
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.result import TrialRecord
@@ -53,7 +53,7 @@ class Margin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class SplitConfig:
     """What is trained, and over how many workers.
 
     Attributes:
@@ -67,7 +67,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class SplitMeasurement:
     """A measured setting whose convolutions were split over several workers.
 
     Attributes:
@@ -76,10 +76,10 @@ class Split:
         model: without the setting's own trials.
     """
 
-    measured: Measured
-    work: Work
+    measured: Measurement
+    work: SplitConfig
     held: tuple[int, ...]
-    baseline: Measured | None
+    baseline: Measurement | None
     model: SplitModel | Refusal
 
     @property
@@ -106,16 +106,16 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitFamily:
+class PlatformResults:
     """All of one machine.
 
     Attributes:
         calibrations: by number of workers.
     """
 
-    machine: Machine
-    calibrations: Mapping[int, Calibration]
-    splits: tuple[Split, ...]
+    machine: Platform
+    calibrations: Mapping[int, PlatformCalibration]
+    splits: tuple[SplitMeasurement, ...]
 
     @property
     def margin(self) -> Margin | None:
@@ -129,7 +129,7 @@ class SplitFamily:
         rank = min(len(errors), math.ceil(_COVERAGE * (len(errors) + 1)))
         return Margin(factor=math.exp(errors[rank - 1]), num_points=len(errors))
 
-    def model(self, work: Work) -> SplitModel | Refusal:
+    def model(self, work: SplitConfig) -> SplitModel | Refusal:
         """Of any step on it."""
         return model_of(work, self.machine, self.calibrations)
 
@@ -139,26 +139,28 @@ class SplitFamily:
         return Spread(median=speed_up, low=speed_up / factor, high=speed_up * factor)
 
 
-def splits_of(measured: Sequence[Measured], records: Iterable[TrialRecord]) -> tuple[SplitFamily, ...]:
+def splits_of(measured: Sequence[Measurement], records: Iterable[TrialRecord]) -> tuple[PlatformResults, ...]:
     """One for each machine that has trials of a trainer that splits, whatever their number of workers."""
-    families: dict[Machine, list[TrialRecord]] = defaultdict(list)
+    families: dict[Platform, list[TrialRecord]] = defaultdict(list)
     for record in records:
         if record.provenance == "measured" and record.result is not None and splits(record.spec.trainer):
             families[machine_of(record)].append(record)
     if not families:
         return ()
-    several: dict[str, list[tuple[Measured, Measured | None]]] = defaultdict(list)
+    several: dict[str, list[tuple[Measurement, Measurement | None]]] = defaultdict(list)
     for each, baseline in _with_baselines(measured):
         several[each.setting_id].append((each, baseline))
     return tuple(_family(machine, found, several) for machine, found in families.items())
 
 
-def model_of(work: Work, machine: Machine, calibrations: Mapping[int, Calibration]) -> SplitModel | Refusal:
+def model_of(
+    work: SplitConfig, machine: Platform, calibrations: Mapping[int, PlatformCalibration]
+) -> SplitModel | Refusal:
     """Of one step."""
     layers = split_layers(machine.workload, work.options, batch=work.batch, precision=machine.precision)
     if isinstance(layers, Refusal):
         return layers
-    return modelled(Asked(layers=layers, workers=work.workers, is_even=work.is_even), calibrations)
+    return modelled(SplitQuery(layers=layers, workers=work.workers, is_even=work.is_even), calibrations)
 
 
 def is_even(trainer_options: Mapping[str, Option]) -> bool:
@@ -184,12 +186,12 @@ def _whole(value: object) -> tuple[int, ...]:
     return tuple(each for each in value if isinstance(each, int)) if isinstance(value, tuple) else ()
 
 
-def with_kernels(work: Work, kernels: tuple[int, ...]) -> Work:
+def with_kernels(work: SplitConfig, kernels: tuple[int, ...]) -> SplitConfig:
     """The same of other kernels."""
     return replace(work, options={**work.options, KERNELS: kernels})
 
 
-def _with_baselines(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Measured | None]]:
+def _with_baselines(measured: Sequence[Measurement]) -> Iterator[tuple[Measurement, Measurement | None]]:
     """Those that were split over several workers, each with one worker that is alike in all else.
 
     One of the same trainer, or where there is none of another one of its framework.
@@ -206,25 +208,25 @@ def _with_baselines(measured: Sequence[Measured]) -> Iterator[tuple[Measured, Me
                 yield each, max(alone, key=partial(_nearness, each), default=None)
 
 
-def _is_split(each: Measured) -> bool:
+def _is_split(each: Measurement) -> bool:
     return splits(each.setting.trainer)
 
 
-def _is_plain(each: Measured, environments: Container[str]) -> bool:
+def _is_plain(each: Measurement, environments: Container[str]) -> bool:
     info, options = trainers().get(each.setting.trainer), each.setting.trainer_options
     return each.trains and info is not None and info.environment in environments and not options
 
 
-def _nearness(each: Measured, one: Measured) -> tuple[bool, bool, bool]:
+def _nearness(each: Measurement, one: Measurement) -> tuple[bool, bool, bool]:
     options = one.setting.trainer_options == each.setting.trainer_options
     return _is_split(one), options, one.versions == each.versions
 
 
 def _family(
-    machine: Machine,
+    machine: Platform,
     records: Sequence[TrialRecord],
-    several: Mapping[str, Sequence[tuple[Measured, Measured | None]]],
-) -> SplitFamily:
+    several: Mapping[str, Sequence[tuple[Measurement, Measurement | None]]],
+) -> PlatformResults:
     trials = [trial_of(each) for each in records]
     specs = {trial.setting_id: each.spec for trial, each in zip(trials, records, strict=True)}
     found = []
@@ -234,17 +236,17 @@ def _family(
         model = model_of(work, machine, others)
         held = next(each.held for each in trials if each.setting_id == setting)
         found += [
-            Split(measured=measured, work=work, held=held, baseline=baseline, model=model)
+            SplitMeasurement(measured=measured, work=work, held=held, baseline=baseline, model=model)
             for measured, baseline in several[setting]
         ]
-    return SplitFamily(
+    return PlatformResults(
         machine=machine,
         calibrations=calibrations_of(trials),
         splits=tuple(sorted(found, key=_order_of)),
     )
 
 
-def _order_of(split: Split) -> tuple[object, ...]:
+def _order_of(split: SplitMeasurement) -> tuple[object, ...]:
     """By its numbers, not by how they are written."""
     work, setting = split.work, split.measured.setting
     options = [
@@ -256,8 +258,8 @@ def _order_of(split: Split) -> tuple[object, ...]:
     return kernels, options, work.batch, work.workers, work.is_even, setting.ran_with
 
 
-def _work_of(spec: TrialSpec) -> Work:
-    return Work(
+def _work_of(spec: TrialSpec) -> SplitConfig:
+    return SplitConfig(
         options=spec.workload_options,
         batch=spec.global_batch_size,
         workers=spec.num_workers,

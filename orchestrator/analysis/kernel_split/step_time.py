@@ -18,7 +18,7 @@ _FLOAT32_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class SplitLayer:
     """A convolution in a step of so many samples.
 
     Attributes:
@@ -39,7 +39,7 @@ class Layer:
     needs_input_gradient: bool
 
 
-def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES) -> list[Layer]:
+def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES) -> list[SplitLayer]:
     """The convolutions of a network in their order."""
     found = []
     shapes = zip(network.nodes, input_shapes_of(network), shapes_of(network), strict=True)
@@ -49,7 +49,7 @@ def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES
             is_first = node.inputs == (INPUT,)
             forward = 2 * batch * made[0] * made[1] * made[2] * read[2] * height * width
             found.append(
-                Layer(
+                SplitLayer(
                     node=index,
                     geometry=f"{read[0]}x{read[1]} to {made[0]}x{made[1]} by {height}x{width}",
                     channels=read[2],
@@ -64,7 +64,7 @@ def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES
 
 
 def step_seconds(
-    layers: Sequence[Layer],
+    layers: Sequence[SplitLayer],
     shares: Sequence[Sequence[int]],
     speeds: Sequence[Sequence[float]],
     *,
@@ -79,7 +79,11 @@ def step_seconds(
 
 
 def bound(
-    layers: Sequence[Layer], speeds: Sequence[Sequence[float]], *, alone_seconds: float, rest_seconds: float
+    layers: Sequence[SplitLayer],
+    speeds: Sequence[Sequence[float]],
+    *,
+    alone_seconds: float,
+    rest_seconds: float,
 ) -> float:
     """Amdahl's: the speed-up over the master alone if traffic were free and shares were fractions."""
     together = sum(layer.flops / sum(fast) for layer, fast in zip(layers, speeds, strict=True))
@@ -96,13 +100,13 @@ def most_speed_up(fraction: float, devices: float) -> float:
     return 1 / (1 - fraction + fraction / devices)
 
 
-def _compute_seconds(layer: Layer, held: Sequence[int], fast: Sequence[float]) -> float:
+def _compute_seconds(layer: SplitLayer, held: Sequence[int], fast: Sequence[float]) -> float:
     return max(
         layer.flops * kernels / layer.kernels / speed for kernels, speed in zip(held, fast, strict=True)
     )
 
 
-def _traffic_seconds(layer: Layer, held: Sequence[int], link: KernelLink) -> float:
+def _traffic_seconds(layer: SplitLayer, held: Sequence[int], link: KernelLink) -> float:
     """Input and gradient out, with an order each; maps and the input's gradient back."""
     seconds = 0.0
     for kernels in held[1:]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, ratio, share
-from orchestrator.analysis.kernel_split.calibration import Machine
+from orchestrator.analysis.kernel_split.calibration import Platform
 from orchestrator.analysis.kernel_split.model import SplitModel
-from orchestrator.analysis.kernel_split.speedups import Split, SplitFamily, Work
+from orchestrator.analysis.kernel_split.speedups import PlatformResults, SplitConfig, SplitMeasurement
 from orchestrator.analysis.kernel_split.step_time import least_fraction, most_speed_up
 from orchestrator.analysis.kernel_split.wording import (
     bound_words,
@@ -30,7 +30,7 @@ _NOTE = (
 )
 
 
-def split_table(families: Sequence[SplitFamily]) -> Table:
+def split_table(families: Sequence[PlatformResults]) -> Table:
     """One row for each setting of several workers."""
     margins = dict.fromkeys(margin_words(each.margin) for each in families if each.splits)
     return Table(
@@ -52,12 +52,12 @@ def split_table(families: Sequence[SplitFamily]) -> Table:
     )
 
 
-def _bounds(families: Iterable[SplitFamily]) -> list[tuple[float, int]]:
+def _bounds(families: Iterable[PlatformResults]) -> list[tuple[float, int]]:
     splits = [each for family in families for each in family.splits]
     return [(each.model.bound, each.work.workers) for each in splits if isinstance(each.model, SplitModel)]
 
 
-def _row(family: SplitFamily, split: Split) -> tuple[str, ...]:
+def _row(family: PlatformResults, split: SplitMeasurement) -> tuple[str, ...]:
     work, model = split.work, split.model
     where = f"{machine_words(family.machine)}{', even shares' if work.is_even else ''}"
     return (
@@ -73,7 +73,7 @@ def _row(family: SplitFamily, split: Split) -> tuple[str, ...]:
     )
 
 
-def _predicted(family: SplitFamily, split: Split, model: SplitModel) -> tuple[str, ...]:
+def _predicted(family: PlatformResults, split: SplitMeasurement, model: SplitModel) -> tuple[str, ...]:
     return (
         ratio(family.bracketed(model.speed_up)),
         UNKNOWN if split.error is None else off_by(split.error),
@@ -92,7 +92,7 @@ def _alone(value: float) -> Spread:
     return Spread(median=value, low=value, high=value)
 
 
-def _baseline(split: Split) -> str:
+def _baseline(split: SplitMeasurement) -> str:
     if split.baseline is None:
         return "not measured"
     trainer = split.baseline.setting.trainer
@@ -135,12 +135,12 @@ PAPER_POINTS = (
 )
 
 
-def is_of_paper(machine: Machine) -> bool:
+def is_of_paper(machine: Platform) -> bool:
     """Whether its workload is the paper's network."""
     return machine.workload == _WORKLOAD
 
 
-def paper_table(families: Sequence[SplitFamily]) -> Table:
+def paper_table(families: Sequence[PlatformResults]) -> Table:
     """The paper's points beside the setting with the most convolutions of each machine; none without one."""
     own = [row for each in families if is_of_paper(each.machine) for row in _rows_of(each)]
     paper = [
@@ -163,7 +163,7 @@ def paper_table(families: Sequence[SplitFamily]) -> Table:
     )
 
 
-def _rows_of(family: SplitFamily) -> Iterator[tuple[str, ...]]:
+def _rows_of(family: PlatformResults) -> Iterator[tuple[str, ...]]:
     modelled = [(each.work, each.model) for each in family.splits if not isinstance(each.model, Refusal)]
     if not modelled:
         return
@@ -177,7 +177,7 @@ def _rows_of(family: SplitFamily) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _words(family: SplitFamily, work: Work) -> str:
+def _words(family: PlatformResults, work: SplitConfig) -> str:
     network = network_words(family.machine.workload, work)
     return f"{machine_words(family.machine)}, {network}, batch {work.batch:,}"
 

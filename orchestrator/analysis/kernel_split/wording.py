@@ -3,23 +3,30 @@
 from collections.abc import Iterable
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, counted, marks, number, ratio, share
-from orchestrator.analysis.kernel_split.calibration import Machine
-from orchestrator.analysis.kernel_split.speedups import KERNELS, Margin, Split, SplitFamily, Work, kernels_in
+from orchestrator.analysis.kernel_split.calibration import Platform
+from orchestrator.analysis.kernel_split.speedups import (
+    KERNELS,
+    Margin,
+    PlatformResults,
+    SplitConfig,
+    SplitMeasurement,
+    kernels_in,
+)
 from orchestrator.core.work_share import KernelLink
 
 
-def machine_words(machine: Machine) -> str:
+def machine_words(machine: Platform) -> str:
     """`cifar10_cnn on cpu, fp32`."""
     return f"{machine.workload} on {machine.device}, {machine.precision}"
 
 
-def network_words(workload: str, work: Work) -> str:
+def network_words(workload: str, work: SplitConfig) -> str:
     """`kernels 50:150 kernel_size=3`; empty where kernels are no knob and nothing differs from defaults."""
     parts = _parts(workload, work)
     return " ".join(filter(None, (parts["kernels"], parts["options"])))
 
 
-def work_words(workload: str, work: Work, *, without: str = "") -> str:
+def work_words(workload: str, work: SplitConfig, *, without: str = "") -> str:
     """`kernels 50:150, batch 64, 2 workers`.
 
     Args:
@@ -28,7 +35,7 @@ def work_words(workload: str, work: Work, *, without: str = "") -> str:
     return ", ".join(words for name, words in _parts(workload, work).items() if words and name != without)
 
 
-def _parts(workload: str, work: Work) -> dict[str, str]:
+def _parts(workload: str, work: SplitConfig) -> dict[str, str]:
     kernels = kernels_in(workload, work.options)
     others = {name: value for name, value in work.options.items() if name != KERNELS}
     return {
@@ -40,14 +47,14 @@ def _parts(workload: str, work: Work) -> dict[str, str]:
     }
 
 
-def speed_up_words(split: Split) -> str:
+def speed_up_words(split: SplitMeasurement) -> str:
     """`1.31x [1.27, 1.35], noisy`, and a dash if there is none."""
     if split.speed_up is None:
         return UNKNOWN
     return Number(f"{ratio(split.speed_up)}{speed_up_marks(split)}", split.speed_up.median)
 
 
-def speed_up_marks(split: Split) -> str:
+def speed_up_marks(split: SplitMeasurement) -> str:
     """How to read it: `, noisy`, and where trials of one setting ran with others, `, torch 2.9`."""
     ran_with = split.measured.setting.ran_with
     told = marks(is_noisy=split.is_noisy, is_resumed=split.is_resumed)
@@ -64,7 +71,7 @@ def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:
     )
 
 
-def calibrated_words(families: Iterable[SplitFamily]) -> str:
+def calibrated_words(families: Iterable[PlatformResults]) -> str:
     """What was calibrated on each machine."""
     of_machines = {machine_words(each.machine): each.calibrations.values() for each in families}
     known = [

@@ -11,7 +11,7 @@ import pandas as pd
 
 from orchestrator.analysis.measurements.frame import quality_columns
 from orchestrator.analysis.measurements.setting import Setting
-from orchestrator.analysis.metrics.quality import Interval, quality_interval
+from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.core.interval import Spread
 
 _Row = Mapping[Any, Any]
@@ -35,7 +35,7 @@ RESUMED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measurement:
     """A setting's numbers: medians over its repeats with their range, or those of its only trial.
 
     A repeat is a trial of the setting, with whatever seed.
@@ -86,7 +86,7 @@ class Measured:
     job_usd: Spread
     all_job_usd: tuple[float, ...]
     where_known: Mapping[str, Spread]
-    quality: Mapping[str, Interval]
+    quality: Mapping[str, QualityInterval]
 
     @property
     def num_repeats(self) -> int:
@@ -99,7 +99,7 @@ class Measured:
         return self.quiet.count(False)
 
 
-def measured_of(frame: pd.DataFrame) -> tuple[Measured, ...]:
+def measured_of(frame: pd.DataFrame) -> tuple[Measurement, ...]:
     """Every setting that was measured: what is alike together, and of that the fastest first."""
     done = frame[(frame["provenance"] == "measured") & (frame["state"] == "done")]
     alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
@@ -109,13 +109,13 @@ def measured_of(frame: pd.DataFrame) -> tuple[Measured, ...]:
     return tuple(sorted(found, key=_order_of))
 
 
-def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
+def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     first = rows[0]
     step_seconds, samples_per_second = _timing_of(rows)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
     jobs = tuple(sum(row[each] for each in _JOB) for row in rows)
-    return Measured(
+    return Measurement(
         setting_id=first["setting_id"],
         seeds=tuple(sorted({row["seed"] for row in rows})),
         points=tuple(dict.fromkeys(row["point"] for row in rows)),
@@ -146,7 +146,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measured:
     )
 
 
-def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> Interval:
+def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> QualityInterval:
     """Over seeds; repeats of a seed differ by next to nothing, so that their median counts once."""
     seeds = dict.fromkeys(row["seed"] for row in rows)
     of_seeds = [_known([row for row in rows if row["seed"] == seed], column) for seed in seeds]
@@ -188,9 +188,9 @@ def _known(rows: Sequence[_Row], column: str) -> list[float]:
     return [row[column] for row in rows if not math.isnan(row[column])]
 
 
-def _told_apart(measured: Iterable[Measured]) -> list[Measured]:
+def _told_apart(measured: Iterable[Measurement]) -> list[Measurement]:
     """Say what trials ran with where that alone tells their rows apart."""
-    alike: dict[Setting, list[Measured]] = defaultdict(list)
+    alike: dict[Setting, list[Measurement]] = defaultdict(list)
     for each in measured:
         alike[each.setting].append(each)
     return [
@@ -200,16 +200,16 @@ def _told_apart(measured: Iterable[Measured]) -> list[Measured]:
     ]
 
 
-def _differing(one: Measured, group: Sequence[Measured]) -> str:
+def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
     facts = [set(_facts_of(each)) for each in group]
     return "; ".join(fact for fact in _facts_of(one) if not all(fact in each for each in facts))
 
 
-def _facts_of(each: Measured) -> list[str]:
+def _facts_of(each: Measurement) -> list[str]:
     return [fact for facts in (each.versions, each.variables) for fact in facts.split("; ") if fact]
 
 
-def _order_of(each: Measured) -> tuple[object, ...]:
+def _order_of(each: Measurement) -> tuple[object, ...]:
     setting = each.setting
     return (
         not each.trains,

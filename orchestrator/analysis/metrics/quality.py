@@ -11,7 +11,7 @@ from orchestrator.core.interval import Spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class QualityInterval:
     """A mean over seeds and its 95% interval; its ends are infinite where nothing bounds it."""
 
     estimate: float
@@ -19,7 +19,9 @@ class Interval:
     high: float
 
 
-def quality_interval(values: Sequence[float], *, metric: str, held_out_samples: int | None) -> Interval:
+def quality_interval(
+    values: Sequence[float], *, metric: str, held_out_samples: int | None
+) -> QualityInterval:
     """The mean of the qualities of several seeds, and its 95% interval.
 
     Over seeds: mean ± t s / sqrt(seeds), Student's t with seeds - 1 degrees of freedom. One seed gives none.
@@ -45,13 +47,13 @@ def quality_interval(values: Sequence[float], *, metric: str, held_out_samples: 
     half = t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
     if held_out_samples is None or not _is_accuracy(metric, values):
         width = math.inf if half is None else half
-        return Interval(estimate=mean, low=mean - width, high=mean + width)
+        return QualityInterval(estimate=mean, low=mean - width, high=mean + width)
     low, high = _wilson(mean, held_out_samples)
     below, above = (math.hypot(distance, half or 0.0) for distance in (mean - low, high - mean))
-    return Interval(estimate=mean, low=max(0.0, mean - below), high=min(1.0, mean + above))
+    return QualityInterval(estimate=mean, low=max(0.0, mean - below), high=min(1.0, mean + above))
 
 
-def shown_better(one: Interval, other: Interval, *, higher_is_better: bool) -> bool:
+def shown_better(one: QualityInterval, other: QualityInterval, *, higher_is_better: bool) -> bool:
     """Whether the 95% interval of the difference lies on the good side of 0.
 
     The square of each of its distances from the difference is the sum of the squares of the ends that lie
@@ -64,7 +66,7 @@ def shown_better(one: Interval, other: Interval, *, higher_is_better: bool) -> b
     return ahead > math.hypot(better.estimate - better.low, worse.high - worse.estimate)
 
 
-def quality_words(found: Interval) -> Number:
+def quality_words(found: QualityInterval) -> Number:
     """Show the estimate with its interval; alone where nothing bounds it."""
     if not math.isfinite(found.high - found.low):
         return number(found.estimate)

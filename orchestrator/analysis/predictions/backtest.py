@@ -6,7 +6,7 @@ from statistics import median
 
 from orchestrator.analysis.comparison.compare import told_of
 from orchestrator.analysis.formatting import counted, number, share, spread
-from orchestrator.analysis.measurements.measured import Measured
+from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.estimate import Estimate, TrackRecord
@@ -20,7 +20,7 @@ _NOTE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hindsight:
+class BacktestRow:
     """A measurement, and what would have been thought of it.
 
     Attributes:
@@ -44,13 +44,15 @@ class Hindsight:
         return self.measured / self.predicted.likely
 
 
-def hindsights_of(measured: Sequence[Measured], hindcasts: Mapping[str, Estimate]) -> tuple[Hindsight, ...]:
+def hindsights_of(
+    measured: Sequence[Measurement], hindcasts: Mapping[str, Estimate]
+) -> tuple[BacktestRow, ...]:
     """One for each measurement of which something would have been predicted."""
     training = [each for each in measured if each.trains]
     told = told_of(training)
     own = dict.fromkeys(("workload", "device", "trainer", "precision", *told))
     return tuple(
-        Hindsight(
+        BacktestRow(
             label=label_of(each.setting, own),
             predicted=predicted,
             measured=each.step_seconds.median,
@@ -61,12 +63,12 @@ def hindsights_of(measured: Sequence[Measured], hindcasts: Mapping[str, Estimate
     )
 
 
-def _hindcast_of(each: Measured, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
+def _hindcast_of(each: Measurement, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
     """The same for all seeds: of the first that has one."""
     return next((hindcasts[point] for point in each.points if point in hindcasts), None)
 
 
-def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Table:
+def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Table:
     """One row for each."""
     numbers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
@@ -92,7 +94,7 @@ def hindsight_table(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Tab
     )
 
 
-def hindsight_in_words(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> Iterator[str]:
+def hindsight_in_words(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Iterator[str]:
     """Tell both numbers of a single measurement, of several how often the intervals held; then of all sweeps.
 
     Measurements on a busy host tell nothing of predictions.
@@ -106,7 +108,9 @@ def hindsight_in_words(hindsights: Sequence[Hindsight], so_far: TrackRecord) -> 
         yield from _calibration_of(quiet, so_far, num_here=len(hindsights))
 
 
-def _calibration_of(hindsights: Sequence[Hindsight], so_far: TrackRecord, *, num_here: int) -> Iterator[str]:
+def _calibration_of(
+    hindsights: Sequence[BacktestRow], so_far: TrackRecord, *, num_here: int
+) -> Iterator[str]:
     if len(hindsights) > 1:
         errors = [abs(1 / each.ratio - 1) for each in hindsights]
         yield (

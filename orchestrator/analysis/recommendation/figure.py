@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.analysis.figures.plots import COLOURS, NEUTRAL, Figure, shortened, shown
 from orchestrator.analysis.formatting import counted, number
-from orchestrator.analysis.metrics.quality import Interval
+from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance, duration
 from orchestrator.core.interval import Spread
@@ -54,7 +54,7 @@ def _figures_of(recommendation: Recommendation) -> Iterator[Figure]:
         )
 
 
-def _bounded(quality: Interval) -> Spread:
+def _bounded(quality: QualityInterval) -> Spread:
     """Drop ends that nothing bounds."""
     if not math.isfinite(quality.high - quality.low):
         return Spread(median=quality.estimate, low=quality.estimate, high=quality.estimate)

@@ -19,7 +19,7 @@ from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE, Crit
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT, model_of
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 
@@ -51,7 +51,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
     runs = [run for candidate in job.candidates for run in candidate.runs]
     return Recommendation(
         job=job.where,
-        asked=wish_in_words(criteria.wish, job.aim),
+        asked=wish_in_words(criteria.objective, job.aim),
         aim=job.aim,
         basis=job.length,
         confidence=criteria.confidence,
@@ -63,7 +63,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         chosen_by=judged.chosen_by,
         runner_up=judged.runner_up,
         ahead=judged.ahead,
-        is_by_cost=criteria.wish.goal == "cheapest",
+        is_by_cost=criteria.objective.goal == "cheapest",
         caveats=tuple(caveats_of(candidates, job, criteria)),
         reasons=tuple(reasons_of(judged.state, judged.standings, excluded)),
         next_step=next_step_of(
@@ -137,13 +137,13 @@ def _besides_seconds(job: Job) -> float | None:
 
 
 def recommendations_of(
-    records: Sequence[TrialRecord], plan: Plan, wish: Wish, *, confidence: float = CONFIDENCE
+    records: Sequence[TrialRecord], plan: Plan, objective: Objective, *, confidence: float = CONFIDENCE
 ) -> tuple[Recommendation, ...]:
     """Answer the question of every job of a sweep.
 
     Args:
         records: that stand, of trials of the plan.
     """
-    criteria = Criteria(wish=wish, confidence=confidence)
+    criteria = Criteria(objective=objective, confidence=confidence)
     errors = plan.error_model or INDEPENDENT
-    return tuple(recommend(job, criteria, errors) for job in jobs_of_plan(records, plan, wish))
+    return tuple(recommend(job, criteria, errors) for job in jobs_of_plan(records, plan, objective))

@@ -20,7 +20,7 @@ from orchestrator.analysis.measurements.setting import DETAILS, Setting, setting
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.interval import Spread
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
-from orchestrator.core.target import Pursuit, Target
+from orchestrator.core.target import Target, TargetRun
 
 _NOT_REACHED = "not reached"
 _NAMED = {"workload": "workload", "device": "device", "trainer": "trainer", "precision": "precision"}
@@ -40,7 +40,7 @@ class ToTarget:
 
     setting: Setting
     target: Target
-    pursuits: tuple[Pursuit, ...]
+    pursuits: tuple[TargetRun, ...]
     seeds: tuple[int, ...]
     num_noisy: int
     num_resumed: int
@@ -74,7 +74,7 @@ def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
 
     Trials that ran with other versions or variables are never one setting.
     """
-    alike: dict[tuple[object, ...], list[tuple[TrialRecord, Pursuit]]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[tuple[TrialRecord, TargetRun]]] = defaultdict(list)
     for each in records:
         if each.provenance == "measured" and each.result and each.result.pursuit:
             pursuit = each.result.pursuit
@@ -89,7 +89,7 @@ def _identity_of(record: TrialRecord) -> tuple[object, ...]:
     )
 
 
-def _one_of(found: Sequence[tuple[TrialRecord, Pursuit]]) -> ToTarget:
+def _one_of(found: Sequence[tuple[TrialRecord, TargetRun]]) -> ToTarget:
     first, pursuit = found[0]
     facts = {**versions_of(first), **variables_of(first)}
     ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
@@ -194,7 +194,7 @@ def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
     return Number(f"{said(value.median)} [{said(value.low)}, {slowest}]", value.median)
 
 
-def _seconds_of(pursuits: Iterable[Pursuit]) -> Spread:
+def _seconds_of(pursuits: Iterable[TargetRun]) -> Spread:
     return _over(each.reached.training_seconds if each.reached else math.inf for each in pursuits)
 
 

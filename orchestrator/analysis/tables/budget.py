@@ -3,21 +3,21 @@
 from collections.abc import Iterable, Sequence
 
 from orchestrator.analysis.formatting import counted, number
-from orchestrator.core.budget import Balance, Quote
+from orchestrator.core.budget import BudgetStatus, CostEstimate
 
 
-def spent_line(balance: Balance) -> str:
+def spent_line(balance: BudgetStatus) -> str:
     """After a run: what was spent, what was left out for it, and what to say to have it run."""
     return f"budget: {', '.join([_spent(balance), *_not_run(balance)])}{_more_budget(balance)}"
 
 
-def prospect_line(balance: Balance) -> str:
+def prospect_line(balance: BudgetStatus) -> str:
     """Before a run: what was spent, what will likely be, and what would be left out."""
     run = _likely(balance.quotes)
     return f"budget: {_spent(balance)}; {', '.join([run, *_not_run(balance)])}{_more_budget(balance)}"
 
 
-def question(balance: Balance) -> str | None:
+def question(balance: BudgetStatus) -> str | None:
     """What a person is asked before much is spent, if it is. Nobody pays a hypothetical price."""
     rented = [each for each in balance.quotes if each.rate.price and not each.rate.price.is_hypothetical]
     usd, limit = _usd(rented), balance.budget.confirm_usd
@@ -26,7 +26,7 @@ def question(balance: Balance) -> str | None:
     return f"{_likely(rented)}, above budget.confirm_usd={limit:g}"
 
 
-def _spent(balance: Balance) -> str:
+def _spent(balance: BudgetStatus) -> str:
     budget, spent = balance.budget, balance.spent
     of_usd = f" of ${budget.usd:g}" if budget.usd is not None else ""
     of_hours = f" of {budget.hours:g}" if budget.hours is not None else ""
@@ -38,13 +38,13 @@ def _spent(balance: Balance) -> str:
     )
 
 
-def _likely(quotes: Sequence[Quote]) -> str:
+def _likely(quotes: Sequence[CostEstimate]) -> str:
     """`15 trials likely cost $3.200 for 1.500 node-hours`, and what that stands on."""
     cost = "costs" if len(quotes) == 1 else "cost"
     return f"{counted(len(quotes), 'trial')} likely {cost} {_cost_of(quotes)}"
 
 
-def _cost_of(quotes: Sequence[Quote]) -> str:
+def _cost_of(quotes: Sequence[CostEstimate]) -> str:
     hours = sum(each.spend.node_hours for each in quotes)
     unknown = sum(not each.is_measured for each in quotes)
     which = f"{unknown:,} up to their" if len(quotes) > 1 else "up to its"
@@ -52,7 +52,7 @@ def _cost_of(quotes: Sequence[Quote]) -> str:
     return f"${number(_usd(quotes))} for {number(hours)} node-hours{basis}"
 
 
-def _not_run(balance: Balance) -> list[str]:
+def _not_run(balance: BudgetStatus) -> list[str]:
     """Trials that were stopped, and those that were not started."""
     stopped = [f"{counted(len(balance.stopped), 'trial')} stopped"] if balance.stopped else []
     quotes = [quote for _, quote in balance.left_out]
@@ -63,15 +63,15 @@ def _not_run(balance: Balance) -> list[str]:
     return [*stopped, left_out, f"the cheapest of which likely costs {_cost_of([cheapest])}"]
 
 
-def _more_budget(balance: Balance) -> str:
+def _more_budget(balance: BudgetStatus) -> str:
     """`; the same command with a larger budget.usd runs the rest`, if there is a rest."""
     caps = dict.fromkeys(each.partition("=")[0] for each in _caps_met(balance))
     return f"; the same command with a larger {' and '.join(caps)} runs the rest" if caps else ""
 
 
-def _caps_met(balance: Balance) -> Iterable[str]:
+def _caps_met(balance: BudgetStatus) -> Iterable[str]:
     return (*balance.stopped, *(cap for cap, _ in balance.left_out))
 
 
-def _usd(quotes: Iterable[Quote]) -> float:
+def _usd(quotes: Iterable[CostEstimate]) -> float:
     return sum(each.spend.usd for each in quotes)

@@ -13,7 +13,7 @@ from orchestrator.analysis.formatting import (
     number,
     spread,
 )
-from orchestrator.analysis.measurements.measured import RESUMED, WHERE_KNOWN, Measured
+from orchestrator.analysis.measurements.measured import RESUMED, WHERE_KNOWN, Measurement
 from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.measurements.setting import DETAILS, IMPLIED, Setting, varying
 from orchestrator.analysis.metrics.cost import COSTS
@@ -38,7 +38,7 @@ _ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
 _IF_VARYING = {"workload": "workload", **DETAILS}
 
 
-def measured_table(measured: Sequence[Measured]) -> Table:
+def measured_table(measured: Sequence[Measurement]) -> Table:
     """One row per setting; what is the same in all of them is told once, in the note."""
     settings = [each.setting for each in measured]
     others = varying(settings, _IF_VARYING)
@@ -75,7 +75,7 @@ def _apart(metric: str, headers: Sequence[str]) -> str:
     return f"{metric} (quality)" if metric in headers else metric
 
 
-def _measured_notes(measured: Sequence[Measured], *, same: str) -> Iterator[str]:
+def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[str]:
     yield (
         "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
         "several repeats."
@@ -105,7 +105,7 @@ def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _measured_row(
-    each: Measured,
+    each: Measurement,
     *,
     named: Iterable[str],
     known: Iterable[str],
@@ -126,7 +126,7 @@ def _measured_row(
     )
 
 
-def _basis_of(each: Measured) -> str:
+def _basis_of(each: Measurement) -> str:
     """What the numbers come from: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
     if each.num_repeats == 1:
         marked = marks(is_noisy=bool(each.num_noisy), is_resumed=bool(each.num_resumed))

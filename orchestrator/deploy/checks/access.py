@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from orchestrator.core.pool import Catalogue
-from orchestrator.deploy.checks.finding import Finding, Findings, listed, mapping, sequence
+from orchestrator.deploy.checks.finding import Finding, FindingLines, listed, mapping, sequence
 
 Config = Mapping[str, Any]
 
@@ -20,14 +20,14 @@ _SECRET = re.compile(
 _CREDENTIALS = re.compile(r"://[^/\s:@]+:[^/\s@$]+@|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
-def check_access(config: Config, _catalogue: Catalogue) -> Findings:
+def check_access(config: Config, _catalogue: Catalogue) -> FindingLines:
     """Findings of tokens, ports and secrets."""
     yield from _token(config)
     yield from _ports(config)
     yield from secrets(config)
 
 
-def secrets(config: Config) -> Findings:
+def secrets(config: Config) -> FindingLines:
     """A finding for each text that looks like a secret, and each variable of such a name with a value."""
     for key, text in chain(texts_of(config), _variables_in(config)):
         if _SECRET.search(text) or _CREDENTIALS.search(text):
@@ -36,7 +36,7 @@ def secrets(config: Config) -> Findings:
             )
 
 
-def check_images(config: Config, _catalogue: Catalogue) -> Findings:
+def check_images(config: Config, _catalogue: Catalogue) -> FindingLines:
     """A finding for each container image that may be another one tomorrow."""
     docker = mapping(config["docker"])
     for key in ("image", "head_image", "worker_image"):
@@ -50,7 +50,7 @@ def check_images(config: Config, _catalogue: Catalogue) -> Findings:
             yield from unpinned(f"available_node_types.{name}.docker.worker_image", own["worker_image"])
 
 
-def unpinned(key: str, image: object) -> Findings:
+def unpinned(key: str, image: object) -> FindingLines:
     """A finding unless the image has a tag, other than latest, or a digest."""
     tag = re.search(r"@sha256:[0-9a-f]{64}$|:([\w.-]+)$", str(image))
     if not tag or tag[1] == "latest" or "/" in (tag[1] or ""):
@@ -80,7 +80,7 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _token(config: Config) -> Findings:
+def _token(config: Config) -> FindingLines:
     for key in _STARTS:
         if "RAY_AUTH_MODE=token" not in " ".join(map(str, sequence(config.get(key)))):
             yield Finding(
@@ -95,7 +95,7 @@ def _token(config: Config) -> Findings:
         )
 
 
-def _ports(config: Config) -> Findings:
+def _ports(config: Config) -> FindingLines:
     for key, text in texts_of({each: config.get(each) for each in _STARTS}):
         if found := _OPEN.search(text):
             yield Finding(key=key, message=f"{found[0]} opens the dashboard to the network; use 127.0.0.1")
@@ -113,7 +113,7 @@ def _ports(config: Config) -> Findings:
         yield from _tags(f"available_node_types.{name}.node_config.tags", mapping(each))
 
 
-def _tags(key: str, node_type: Config) -> Findings:
+def _tags(key: str, node_type: Config) -> FindingLines:
     tags = mapping(node_type.get("node_config")).get("tags")
     named = set(map(str, sequence(mapping(tags).get("items")) or sequence(tags)))
     if opening := named & _OPENING_TAGS:

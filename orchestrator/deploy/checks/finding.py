@@ -20,7 +20,7 @@ class Finding:
     message: str
 
 
-Findings = Iterator[Finding]
+FindingLines = Iterator[Finding]
 
 _ACCELERATORS = {"GPU", "TPU", "nvidia.com/gpu", "google.com/tpu"}
 
@@ -45,7 +45,7 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(sorted(map(str, names))) or "none"
 
 
-def require_mappings(top: Mapping[str, Any], *keys: str, under: str = "") -> Findings:
+def require_mappings(top: Mapping[str, Any], *keys: str, under: str = "") -> FindingLines:
     """A finding for each of these keys that has no mapping.
 
     Args:
@@ -57,13 +57,13 @@ def require_mappings(top: Mapping[str, Any], *keys: str, under: str = "") -> Fin
             yield Finding(key=name, message=f"must be a mapping of keys to values, not {top.get(key)!r}")
 
 
-def require_name(key: str, name: object) -> Findings:
+def require_name(key: str, name: object) -> FindingLines:
     """A finding for a name that machines and pods cannot have."""
     if not NAME_RULE.fullmatch(str(name)):
         yield Finding(key=key, message=f"{name!r} must be a-z, 0-9 and hyphens, at most 30, a letter first")
 
 
-def expected(key: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Findings:
+def expected(key: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> FindingLines:
     """A finding for each value that is not the wanted one, and for accelerators that nobody has."""
     for name, value in wanted.items():
         if name not in found:

@@ -9,7 +9,7 @@ from orchestrator.core.tpu_topology import chips_of, generation_of, topologies_o
 from orchestrator.deploy.checks.access import secrets, unpinned
 from orchestrator.deploy.checks.finding import (
     Finding,
-    Findings,
+    FindingLines,
     expected,
     listed,
     mapping,
@@ -48,7 +48,7 @@ _GROUP_KEYS = {
 }
 
 
-def check_group(key: str, group: Group, catalogue: Catalogue) -> Findings:
+def check_group(key: str, group: Group, catalogue: Catalogue) -> FindingLines:
     """Findings of one group."""
     for name in sorted(map(str, group.keys() - _GROUP_KEYS)):
         yield Finding(key=f"{key}.{name}", message=f"unknown; known: {listed(_GROUP_KEYS)}")
@@ -65,7 +65,7 @@ def check_group(key: str, group: Group, catalogue: Catalogue) -> Findings:
     yield from _sold(key, group, offer, catalogue)
 
 
-def check_containers(key: str, group: Group) -> Findings:
+def check_containers(key: str, group: Group) -> FindingLines:
     """What every container must be: pinned, confined, alone in its network."""
     pod = pod_of(group)
     if pod.get("hostNetwork"):
@@ -86,7 +86,7 @@ def check_containers(key: str, group: Group) -> Findings:
             yield Finding(key=f"{here}.resources", message="must have limits, and requests equal to them")
 
 
-def _sizes(key: str, group: Group) -> Findings:
+def _sizes(key: str, group: Group) -> FindingLines:
     least, most = group.get("minReplicas"), group.get("maxReplicas")
     if not isinstance(least, int) or least < 0:
         yield Finding(key=f"{key}.minReplicas", message=f"must be a whole number from 0 on, not {least!r}")
@@ -96,7 +96,7 @@ def _sizes(key: str, group: Group) -> Findings:
         yield Finding(key=f"{key}.replicas", message=f"{group['replicas']!r} is not from {least} to {most}")
 
 
-def _slices(key: str, group: Group, offer: Offer) -> Findings:
+def _slices(key: str, group: Group, offer: Offer) -> FindingLines:
     """Whether each slice has the hosts that its shape takes."""
     hosts = 1
     if offer.device.kind == "tpu":
@@ -115,7 +115,7 @@ def _slices(key: str, group: Group, offer: Offer) -> Findings:
         )
 
 
-def _sold(key: str, group: Group, offer: Offer, catalogue: Catalogue) -> Findings:
+def _sold(key: str, group: Group, offer: Offer, catalogue: Catalogue) -> FindingLines:
     zone, provisioning = str(selector_in(group).get(ZONE_KEY)), _provisioning_of(group)
     if why := not_sold(
         offer.instance, region=region_of(zone), provisioning=provisioning, catalogue=catalogue
@@ -168,7 +168,7 @@ def check_manifests(documents: Sequence[Any], catalogue: Catalogue) -> list[Find
     return found
 
 
-def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> Findings:
+def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> FindingLines:
     """Findings of a RayCluster; of one that has not its shape, only that."""
     spec = mapping(manifest.get("spec"))
     shape = list(require_mappings(spec, "headGroupSpec", "authOptions", "autoscalerOptions", under="spec"))
@@ -188,7 +188,7 @@ def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> Finding
         yield from check_group(key, group, catalogue)
 
 
-def _head_lines(manifest: Manifest) -> Findings:
+def _head_lines(manifest: Manifest) -> FindingLines:
     kind, name = manifest.get("kind"), mapping(manifest.get("metadata")).get("name")
     if kind not in _KINDS:
         yield Finding(
@@ -202,7 +202,7 @@ def _head_lines(manifest: Manifest) -> Findings:
     yield from require_name("metadata.name", str(name).removesuffix("-sweep"))
 
 
-def _settings(spec: Manifest) -> Findings:
+def _settings(spec: Manifest) -> FindingLines:
     if spec["authOptions"].get("mode") != "token":
         yield Finding(
             key="spec.authOptions.mode",
@@ -227,7 +227,7 @@ def _settings(spec: Manifest) -> Findings:
         )
 
 
-def _head(head: Manifest) -> Findings:
+def _head(head: Manifest) -> FindingLines:
     key = "spec.headGroupSpec"
     if head.get("serviceType") != "ClusterIP":
         yield Finding(
@@ -241,7 +241,7 @@ def _head(head: Manifest) -> Findings:
         yield Finding(key=f"{key}.template", message=f"asks for {name}; the head runs no trial")
 
 
-def _job(manifest: Manifest, *, names: Sequence[object]) -> Findings:
+def _job(manifest: Manifest, *, names: Sequence[object]) -> FindingLines:
     spec = mapping(manifest.get("spec"))
     if not spec.get("entrypoint"):
         yield Finding(key="spec.entrypoint", message="of RayJob is missing; say what it runs")

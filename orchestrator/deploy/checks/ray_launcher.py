@@ -9,7 +9,7 @@ from orchestrator.core.price import Provisioning
 from orchestrator.deploy.checks.access import check_access, check_images
 from orchestrator.deploy.checks.finding import (
     Finding,
-    Findings,
+    FindingLines,
     expected,
     listed,
     mapping,
@@ -24,7 +24,7 @@ from orchestrator.deploy.nodes import POOL_LABEL, labels_of, resources_of
 Config = Mapping[str, Any]
 
 
-def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogue) -> Findings:
+def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogue) -> FindingLines:
     """Findings of one node type."""
     key = f"available_node_types.{name}"
     node = node_type.get("node_config")
@@ -70,7 +70,7 @@ def provisioning_of(node: Config) -> Provisioning:
     return "spot" if asks or tpu.get("preemptible") or tpu.get("spot") else "on_demand"
 
 
-def _ending(key: str, offer: Offer, node: Config) -> Findings:
+def _ending(key: str, offer: Offer, node: Config) -> FindingLines:
     """How a node ends: what would go on being billed, and what Google would refuse."""
     scheduling = mapping(node.get("scheduling"))
     if offer.device.kind == "gpu" and scheduling.get("onHostMaintenance") != "TERMINATE":
@@ -105,13 +105,13 @@ def check_launcher(config: dict[str, Any], catalogue: Catalogue) -> list[Finding
     return found
 
 
-def _names(config: Config, _catalogue: Catalogue) -> Findings:
+def _names(config: Config, _catalogue: Catalogue) -> FindingLines:
     yield from require_name("cluster_name", config.get("cluster_name"))
     for name in config["available_node_types"]:
         yield from require_name(f"available_node_types.{name}", name)
 
 
-def _provider(config: Config, catalogue: Catalogue) -> Findings:
+def _provider(config: Config, catalogue: Catalogue) -> FindingLines:
     provider = config["provider"]
     region, zone = str(provider.get("region")), str(provider.get("availability_zone"))
     if provider.get("type") != "gcp":
@@ -130,7 +130,7 @@ def _provider(config: Config, catalogue: Catalogue) -> Findings:
         yield Finding(key="provider.availability_zone", message=f"{zone!r} is not in the region {region!r}")
 
 
-def _one_zone(config: Config, _catalogue: Catalogue) -> Findings:
+def _one_zone(config: Config, _catalogue: Catalogue) -> FindingLines:
     zone = config["provider"].get("availability_zone")
     for name, node_type in config["available_node_types"].items():
         named = re.findall(r"zones/([a-z0-9-]+)/", str(mapping(node_type).get("node_config")))
@@ -142,7 +142,7 @@ def _one_zone(config: Config, _catalogue: Catalogue) -> Findings:
                 )
 
 
-def _head(config: Config, _catalogue: Catalogue) -> Findings:
+def _head(config: Config, _catalogue: Catalogue) -> FindingLines:
     name, types = str(config.get("head_node_type")), config["available_node_types"]
     if name not in types:
         yield Finding(key="head_node_type", message=f"{name!r} is no node type; known: {listed(types)}")
@@ -160,7 +160,7 @@ def _head(config: Config, _catalogue: Catalogue) -> Findings:
         )
 
 
-def _sizes(config: Config, _catalogue: Catalogue) -> Findings:
+def _sizes(config: Config, _catalogue: Catalogue) -> FindingLines:
     types = config["available_node_types"]
     minimum = sum(whole(mapping(each).get("min_workers")) for each in types.values())
     most = config.get("max_workers")
@@ -180,7 +180,7 @@ def _sizes(config: Config, _catalogue: Catalogue) -> Findings:
             yield from _size(f"available_node_types.{name}", mapping(node_type))
 
 
-def _size(key: str, node_type: Config) -> Findings:
+def _size(key: str, node_type: Config) -> FindingLines:
     least, most = node_type.get("min_workers", 0), node_type.get("max_workers")
     if not isinstance(least, int) or least < 0:
         yield Finding(key=f"{key}.min_workers", message=f"must be a whole number from 0 on, not {least!r}")
@@ -190,7 +190,7 @@ def _size(key: str, node_type: Config) -> Findings:
         yield Finding(key=f"{key}.max_workers", message=f"{most} is less than min_workers={least}")
 
 
-def _duplicates(config: Config, _catalogue: Catalogue) -> Findings:
+def _duplicates(config: Config, _catalogue: Catalogue) -> FindingLines:
     seen: dict[str, str] = {}
     for name, node_type in config["available_node_types"].items():
         asked = mapping(node_type)
@@ -204,7 +204,7 @@ def _duplicates(config: Config, _catalogue: Catalogue) -> Findings:
         seen.setdefault(what, name)
 
 
-def _autoscaler(config: Config, _catalogue: Catalogue) -> Findings:
+def _autoscaler(config: Config, _catalogue: Catalogue) -> FindingLines:
     commands = " ".join(map(str, sequence(config.get("head_start_ray_commands"))))
     if "--autoscaling-config" not in commands:
         yield Finding(
@@ -218,7 +218,7 @@ def _autoscaler(config: Config, _catalogue: Catalogue) -> Findings:
         )
 
 
-_CHECKS: tuple[Callable[[Config, Catalogue], Findings], ...] = (
+_CHECKS: tuple[Callable[[Config, Catalogue], FindingLines], ...] = (
     _names,
     _provider,
     _one_zone,

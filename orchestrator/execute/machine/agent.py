@@ -30,7 +30,7 @@ _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NurseryAddress:
+class ForkServerAddress:
     """Where a nursery listens, and what it wants to hear first.
 
     Attributes:
@@ -44,21 +44,21 @@ class NurseryAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class _Nursery:
+class _ForkServerProcess:
     process: "subprocess.Popen[str]"
-    address: NurseryAddress
+    address: ForkServerAddress
 
 
-class Agent:
+class HostAgent:
     """Starts nurseries and ends them. They die with the process that holds the agent, however it ends."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
         self._folder = self._held.enter_context(temporary_folder("orchestrator-"))
-        self._nurseries: dict[tuple[str, str], _Nursery] = {}
+        self._nurseries: dict[tuple[str, str], _ForkServerProcess] = {}
         link_code(self._folder / "code")
 
-    def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+    def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
         """The address of a nursery for this trainer that answers, started if there is none.
 
         Raises:
@@ -74,9 +74,9 @@ class Agent:
             self._nurseries[info.name, python] = known
         return known.address
 
-    def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _Nursery:
+    def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _ForkServerProcess:
         name = f"{info.name}-{secrets.token_hex(4)}"
-        address = NurseryAddress(path=str(self._folder / name), token=secrets.token_hex(16))
+        address = ForkServerAddress(path=str(self._folder / name), token=secrets.token_hex(16))
         log = self._folder / f"{name}.log"
         try:
             process = _popen(
@@ -92,16 +92,16 @@ class Agent:
             last = log.read_text(errors="replace").strip().splitlines()[-1:]
             message = f"trainer {info.name!r}: {python} did not start: {'; '.join([str(error), *last])}"
             raise TrialError("environment", message) from error
-        return _Nursery(process, address)
+        return _ForkServerProcess(process, address)
 
     def close(self) -> None:
         """End every nursery, and with it every worker."""
-        for nursery in self._nurseries.values():
-            child.end(nursery.process, seconds=_END_SECONDS)
+        for fork_server in self._nurseries.values():
+            child.end(fork_server.process, seconds=_END_SECONDS)
         self._nurseries.clear()
         self._held.close()
 
-    def __enter__(self) -> "Agent":
+    def __enter__(self) -> "HostAgent":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -115,7 +115,7 @@ def _interpreter(info: TrainerInfo, python: str) -> str:
 
 
 def _popen(
-    python: str, address: NurseryAddress, *, modules: tuple[str, ...], code: Path, log: Path
+    python: str, address: ForkServerAddress, *, modules: tuple[str, ...], code: Path, log: Path
 ) -> "subprocess.Popen[str]":
     with log.open("wb") as stderr:
         return subprocess.Popen(
@@ -143,7 +143,7 @@ def _environment(code: Path) -> dict[str, str]:
     return {**without_hidden_settings(kept), "PYTHONPATH": str(code)}
 
 
-def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds: float) -> None:
+def _greet(process: "subprocess.Popen[str]", address: ForkServerAddress, *, seconds: float) -> None:
     """Tell the token, and wait until the nursery has imported its framework and says that it is ready."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -161,7 +161,7 @@ def _greet(process: "subprocess.Popen[str]", address: NurseryAddress, *, seconds
         raise ConnectionError("it ended at once")
 
 
-def _answers(address: NurseryAddress, *, seconds: float) -> bool:
+def _answers(address: ForkServerAddress, *, seconds: float) -> bool:
     """Whether a nursery is there and awake: it refuses at once what does not tell its token."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(seconds)

@@ -15,14 +15,14 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from orchestrator.core.errors import TrialError
 from orchestrator.core.result import Failure
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.execute.machine.agent import Agent, NurseryAddress
+from orchestrator.execute.machine.agent import ForkServerAddress, HostAgent
 from orchestrator.train.registry import trainer_info
 
 _ANSWER_SECONDS = 5.0  # more than the agent is given, so that it can say itself what went wrong
 _CLOSE_SECONDS = 10.0  # idle nurseries end at once; a busy one is killed
 
 
-class RayAgent:
+class RayHostAgent:
     """A handle that trials can be given. Ray starts another agent when this one is killed."""
 
     def __init__(self) -> None:
@@ -31,17 +31,17 @@ class RayAgent:
         here = NodeAffinitySchedulingStrategy(self._node_id, soft=False)
         self._actor: Any = kept.options(scheduling_strategy=here).remote()
 
-    def nursery(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
-        """As `Agent.nursery`. An agent that does not answer is ended, and another one takes its place.
+    def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
+        """As `HostAgent.nursery`. An agent that does not answer is ended, and another one takes its place.
 
         Raises:
             TrialError: `environment` as there; `timeout`, `worker_lost` or `oom` by its agent's fate.
         """
         if _this_node() != self._node_id:
-            return own_agent().nursery(info, python=python, start_seconds=start_seconds)
-        asked = self._actor.nursery.remote(info.name, python=python, start_seconds=start_seconds)
+            return this_process_agent().fork_server(info, python=python, start_seconds=start_seconds)
+        asked = self._actor.fork_server.remote(info.name, python=python, start_seconds=start_seconds)
         try:
-            answer: NurseryAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
+            answer: ForkServerAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
         except ray.exceptions.GetTimeoutError as error:
             ray.kill(self._actor, no_restart=False)
             message = f"the host's agent gave no nursery (executor.start_seconds={start_seconds:g})"
@@ -61,15 +61,15 @@ class RayAgent:
 
 
 @cache
-def own_agent() -> Agent:
+def this_process_agent() -> HostAgent:
     """Of this process, with which it ends."""
-    return Agent()
+    return HostAgent()
 
 
 def end_own_agent() -> None:
     """End it sooner, and its nurseries with it."""
-    own_agent().close()
-    own_agent.cache_clear()
+    this_process_agent().close()
+    this_process_agent.cache_clear()
 
 
 def _this_node() -> str:
@@ -80,15 +80,15 @@ class _HostAgent:
     """What runs in that process."""
 
     def __init__(self) -> None:
-        self._agent = Agent()
+        self._agent = HostAgent()
 
-    def nursery(self, trainer: str, *, python: str, start_seconds: float) -> NurseryAddress | Failure:
+    def fork_server(self, trainer: str, *, python: str, start_seconds: float) -> ForkServerAddress | Failure:
         """A trainer travels by its name, and an error as a value: Ray would wrap it."""
         try:
-            return self._agent.nursery(trainer_info(trainer), python=python, start_seconds=start_seconds)
+            return self._agent.fork_server(trainer_info(trainer), python=python, start_seconds=start_seconds)
         except TrialError as error:
             return Failure(kind=error.kind, message=str(error))
 
     def close(self) -> None:
-        """As `Agent.close`."""
+        """As `HostAgent.close`."""
         self._agent.close()

@@ -24,18 +24,24 @@ from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.pool import Cluster
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.deploy.nodes import POOL_LABEL
-from orchestrator.execute.executor import Mission, Watcher
+from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests as ray_notices
-from orchestrator.execute.on_ray.agent import RayAgent
-from orchestrator.execute.on_ray.file_transfer import Depot, supplied
-from orchestrator.execute.on_ray.head_monitor import head_watched
-from orchestrator.execute.on_ray.placement_group import bundles_of, gang_of, spread_of
-from orchestrator.execute.on_ray.tune_adapters import _PastTune, _Placed, _QueueSearcher, _Silent, _Watch
-from orchestrator.execute.scheduling.budget import OPEN, Purse
+from orchestrator.execute.on_ray.agent import RayHostAgent
+from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
+from orchestrator.execute.on_ray.head_monitor import head_monitor
+from orchestrator.execute.on_ray.placement_group import bundles_of, hosts_of_group, placement_strategy
+from orchestrator.execute.on_ray.tune_adapters import (
+    DeadlineScheduler,
+    DriverError,
+    PlacementCallback,
+    SilentReporter,
+    _QueueSearcher,
+)
+from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.scheduling.stop import Halt, unwished
+from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
 
@@ -64,26 +70,26 @@ class RayTuneExecutor:
     def run(
         self,
         placements: Sequence[Placement],
-        mission: Mission,
+        context: SweepContext,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: Watcher,
-        wished: Callable[[], Halt | None] = unwished,
-        purse: Purse = OPEN,
+        watcher: TrialCallback,
+        wished: Callable[[], StopRequest | None] = never_stop,
+        purse: BudgetPolicy = NO_BUDGET,
     ) -> None:
         """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
         queue = Queue(
             placements,
             inventory=self._inventory,
-            prior_attempts=mission.prior_attempts,
-            retry_limits=mission.retry_limits,
-            backoff_seconds=mission.backoff_seconds,
+            prior_attempts=context.prior_attempts,
+            retry_limits=context.retry_limits,
+            backoff_seconds=context.backoff_seconds,
             purse=purse,
             wished=wished,
         )
-        searcher = _QueueSearcher(queue, mission, keep=keep, watcher=watcher)
+        searcher = _QueueSearcher(queue, context, keep=keep, watcher=watcher)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
-        packages = [Path(each.folder) for each in mission.origins.values() if each.folder]
+        packages = [Path(each.folder) for each in context.origins.values() if each.folder]
         by_id = {placement.trial_id: placement for placement in placements}
         with (
             ray_cluster.connected(
@@ -92,15 +98,15 @@ class RayTuneExecutor:
             temporary_folder("orchestrator-") as storage,
             contextlib.ExitStack() as held,
         ):
-            held.enter_context(head_watched(ray.get_runtime_context().gcs_address))
-            held.callback(ray_notices.take_back)
-            depot = held.enter_context(Depot(mission.folder)) if self._cluster else None
-            agent = RayAgent()
+            held.enter_context(head_monitor(ray.get_runtime_context().gcs_address))
+            held.callback(ray_notices.clear_requests)
+            driver_files = held.enter_context(DriverFiles(context.folder)) if self._cluster else None
+            agent = RayHostAgent()
             tuner = tune.Tuner(
-                _trainable(by_id, mission, agent=agent, depot=depot, slices=self._slices()),
+                _trainable(by_id, context, agent=agent, driver_files=driver_files, slices=self._slices()),
                 tune_config=tune.TuneConfig(
                     search_alg=searcher,
-                    scheduler=_Watch(mission.deadlines, searcher),
+                    scheduler=DeadlineScheduler(context.deadlines, searcher),
                     num_samples=-1,
                     reuse_actors=True,
                 ),
@@ -109,51 +115,56 @@ class RayTuneExecutor:
                     name="sweep",
                     verbose=0,
                     progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
-                    callbacks=[_Silent(), _Placed(searcher.hear_placed)],
+                    callbacks=[SilentReporter(), PlacementCallback(searcher.hear_placed)],
                 ),
             )
             try:
                 tuner.fit()
-            except _PastTune as carrier:
+            except DriverError as carrier:
                 raise carrier.error from None
             finally:
                 agent.close()
 
     def _slices(self) -> Collection[str]:
         """Pools of slices with several hosts. Fake nodes do not say which slice they are of."""
-        pools = [each.pool for each in self._inventory.sites.values() if each.pool and not each.is_fake]
+        pools = [each.pool for each in self._inventory.node_groups.values() if each.pool and not each.is_fake]
         return {each.name for each in pools if each.hosts > 1}
 
 
 def _trainable(
     placements: Mapping[str, Placement],
-    mission: Mission,
+    context: SweepContext,
     *,
-    agent: RayAgent,
-    depot: Depot | None,
+    agent: RayHostAgent,
+    driver_files: DriverFiles | None,
     slices: Collection[str],
 ) -> Any:
     """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's first bundle.
 
     Args:
-        depot: None where all trials run on the driver's host.
+        driver_files: None where all trials run on the driver's host.
         slices: pools whose nodes are hosts of slices.
     """
 
     def supervise(config: Mapping[str, Any]) -> None:
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
-        resources = bundles_of(attempt.placement, mission)
+        resources = bundles_of(attempt.placement, context)
         device_ids = [str(each) for each in ray.get_gpu_ids()]
         started_at = time.time()
         try:
-            with supplied(attempt, mission, depot=depot) as here:
-                placed, hosts = gang_of(
-                    attempt, mission, here=here, depot=depot, nursery_of=agent.nursery, resources=resources
+            with staged_inputs(attempt, context, driver_files=driver_files) as here:
+                placed, hosts = hosts_of_group(
+                    attempt,
+                    context,
+                    here=here,
+                    driver_files=driver_files,
+                    fork_server_of=agent.fork_server,
+                    resources=resources,
                 )
                 record = record_of(placed, here, hosts=hosts, device_ids=device_ids)
         except TrialError as error:
             failure = Failure(kind=error.kind, message=str(error))
-            record = outcome_of(attempt, mission, started_at=started_at, ended_with=failure, versions={})
+            record = outcome_of(attempt, context, started_at=started_at, ended_with=failure, versions={})
         tune.report({"record": codec.to_json(record)})
 
     def bundles(config: Mapping[str, Any]) -> tune.PlacementGroupFactory:
@@ -161,11 +172,11 @@ def _trainable(
         again = {_NODE_LABEL: _NO_NODE} if config["attempt"] > 1 else {}
         firsts = [placement.on_host(host)[0] for host in range(placement.num_hosts)]
         return tune.PlacementGroupFactory(
-            bundles_of(placement, mission),
+            bundles_of(placement, context),
             bundle_label_selector=[
                 {**({POOL_LABEL: each.pool} if each.pool else {}), **again} for each in firsts
             ],
-            **spread_of(placement, is_slice=placement.pool in slices),
+            **placement_strategy(placement, is_slice=placement.pool in slices),
         )
 
     return tune.with_resources(supervise, bundles)

@@ -14,7 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Attempt
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.trial.records import log_of
 from workloads.data.parcel import packed, unpacked
@@ -26,7 +26,7 @@ _SENDERS = 4  # nodes that are served at a time
 _MARK = ".driver-"
 
 
-class Depot:
+class DriverFiles:
     """A handle that trials can be given. What it hands out is read on the driver's host.
 
     Args:
@@ -36,10 +36,10 @@ class Depot:
     def __init__(self, folder: Path) -> None:
         self._mark = folder / f"{_MARK}{secrets.token_hex(8)}"
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_Counter)
+        counter = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=1)(_DriverFilesActor)
         self._actor: Any = counter.options(max_concurrency=_SENDERS, scheduling_strategy=here).remote()
 
-    def __enter__(self) -> "Depot":
+    def __enter__(self) -> "DriverFiles":
         for left in self._mark.parent.glob(f"{_MARK}*"):  # by a driver that was killed
             left.unlink()
         self._mark.touch()
@@ -52,35 +52,35 @@ class Depot:
         """Whether this host sees the sweep's folder, and so, it is taken, those of its workloads."""
         return self._mark.exists()
 
-    def parcel(self, path: str) -> bytes:
+    def read_dataset(self, path: str) -> bytes:
         """A prepared data set of the driver's.
 
         Raises:
             TrialError: `environment`, when the driver's host does not give it.
         """
         try:
-            parcel: bytes = ray.get(self._actor.parcel.remote(path))
+            parcel: bytes = ray.get(self._actor.read_dataset.remote(path))
         except ray.exceptions.RayError as error:
             cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
             message = f"the driver's host did not send {path} ({type(cause).__name__})"
             raise TrialError("environment", message) from error
         return parcel
 
-    def keep_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
+    def store_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
         """Write them to a folder of the driver's. A driver that is gone has no use for them."""
         with contextlib.suppress(ray.exceptions.RayError):
-            ray.get(self._actor.keep_logs.remote(folder, logs))
+            ray.get(self._actor.store_logs.remote(folder, logs))
 
 
-class _Counter:
+class _DriverFilesActor:
     """What runs on the driver's host."""
 
-    def parcel(self, path: str) -> bytes:
-        """As `Depot.parcel`."""
+    def read_dataset(self, path: str) -> bytes:
+        """As `DriverFiles.parcel`."""
         return packed(Path(path))
 
-    def keep_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
-        """As `Depot.keep_logs`."""
+    def store_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
+        """As `DriverFiles.keep_logs`."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, log in logs.items():
             (folder / name).write_bytes(log)
@@ -91,36 +91,38 @@ _LOG_BYTES = 16 * 2**20
 
 
 @contextmanager
-def supplied(attempt: Attempt, mission: Mission, *, depot: Depot | None) -> Iterator[Mission]:
+def staged_inputs(
+    attempt: Attempt, context: SweepContext, *, driver_files: DriverFiles | None
+) -> Iterator[SweepContext]:
     """The mission as this node can carry it out; at the end the logs are where the driver looks for them.
 
     Args:
-        depot: None on the driver's own host.
+        driver_files: None on the driver's own host.
 
     Raises:
         TrialError: `environment`, when the node cannot have the trial's data.
     """
-    if depot is None:
-        yield mission
+    if driver_files is None:
+        yield context
         return
     data_id = attempt.placement.trial.data
-    mission = replace(mission, data_paths={data_id: _data_here(mission.data_paths[data_id], depot)})
-    if depot.is_seen():
-        yield mission
+    context = replace(context, data_paths={data_id: _data_here(context.data_paths[data_id], driver_files)})
+    if driver_files.is_seen():
+        yield context
         return
     with temporary_folder("orchestrator-") as folder:
         try:
             yield replace(
-                mission,
+                context,
                 folder=folder,
-                origins={name: _origin_here(origin) for name, origin in mission.origins.items()},
+                origins={name: _origin_here(origin) for name, origin in context.origins.items()},
             )
         finally:
             log = log_of(attempt)
-            depot.keep_logs(mission.folder / log, _logs_in(folder / log))
+            driver_files.store_logs(context.folder / log, _logs_in(folder / log))
 
 
-def _data_here(path: str, depot: Depot) -> str:
+def _data_here(path: str, driver_files: DriverFiles) -> str:
     """Where the driver has it, or in this node's cache, where it stays for other trials."""
     if Path(path).exists():
         return path
@@ -129,7 +131,7 @@ def _data_here(path: str, depot: Depot) -> str:
     if is_readable(known):
         return str(known)
     try:
-        return str(unpacked(depot.parcel(path), cache=cache))
+        return str(unpacked(driver_files.read_dataset(path), cache=cache))
     except (OSError, ValueError) as error:
         raise TrialError("environment", f"{error}; a node must see the folder of data_folder=…") from error
 

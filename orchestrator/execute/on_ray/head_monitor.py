@@ -20,7 +20,7 @@ _NO_RESULT = 1
 
 
 @contextlib.contextmanager
-def head_watched(address: str) -> Iterator[None]:
+def head_monitor(address: str) -> Iterator[None]:
     """Ask the head at HOST:PORT beside everything else. When it is gone this process says so, and ends."""
     ended = threading.Event()
     threading.Thread(target=_watch, args=(address, ended), daemon=True).start()

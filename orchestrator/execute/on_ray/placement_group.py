@@ -12,10 +12,10 @@ from ray.util.placement_group import PlacementGroup
 
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.deploy.nodes import POOL_LABEL
-from orchestrator.execute.executor import Mission
-from orchestrator.execute.on_ray.file_transfer import Depot
+from orchestrator.execute.executor import SweepContext
+from orchestrator.execute.on_ray.file_transfer import DriverFiles
 from orchestrator.execute.on_ray.remote_host import Bundle, RayHost, local_host
-from orchestrator.execute.trial.host import Host, NurseryOf
+from orchestrator.execute.trial.host import ForkServerOf, Host
 
 _ID_DIGITS = 6  # the end of a node's id, which tells it from the others of its pool
 _SLICE_LABEL = "ray.io/tpu-slice-name"
@@ -24,7 +24,7 @@ _NODE_LABEL = "ray.io/node-id"
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _BundleNode:
     """A part of the group, and the node that has it."""
 
     index: int
@@ -36,7 +36,7 @@ class _Part:
         return f"{self.labels[POOL_LABEL]}-{self.node_id[-_ID_DIGITS:]}"
 
 
-def spread_of(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
+def placement_strategy(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
     """How Ray is to place the bundles: each on a node of its own; those of a slice on the nodes of one."""
     if placement.num_hosts == 1:
         return {}
@@ -46,13 +46,13 @@ def spread_of(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
     return {"strategy": "STRICT_SPREAD"}
 
 
-def gang_of(
+def hosts_of_group(
     attempt: Attempt,
-    mission: Mission,
+    context: SweepContext,
     *,
-    here: Mission,
-    depot: Depot | None,
-    nursery_of: NurseryOf,
+    here: SweepContext,
+    driver_files: DriverFiles | None,
+    fork_server_of: ForkServerOf,
     resources: Sequence[Mapping[str, float]],
 ) -> tuple[Attempt, list[Host]]:
     """The attempt with the nodes that really have it, and its hosts, those of the first ranks first.
@@ -63,11 +63,11 @@ def gang_of(
 
     Args:
         here: the mission as this node carries it out.
-        depot: supplies the others.
+        driver_files: supplies the others.
         resources: what each bundle holds, in their order.
     """
     if attempt.placement.num_hosts == 1:
-        return _on_this_node(attempt), [local_host(attempt, here, nursery_of=nursery_of, place=0)]
+        return _on_this_node(attempt), [local_host(attempt, here, fork_server_of=fork_server_of, place=0)]
     group = ray.util.get_current_placement_group()
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
@@ -76,11 +76,11 @@ def gang_of(
         bundles.sort(key=lambda each: each.index)
     for place, each in enumerate(bundles):
         if each.index == 0:
-            hosts.append(local_host(attempt, here, nursery_of=nursery_of, place=place))
+            hosts.append(local_host(attempt, here, fork_server_of=fork_server_of, place=place))
         else:
             held = resources[each.index]
             where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=held)
-            hosts.append(RayHost(attempt, mission, depot=depot, bundle=where, place=place))
+            hosts.append(RayHost(attempt, context, driver_files=driver_files, bundle=where, place=place))
     return _placed(attempt, bundles), hosts
 
 
@@ -90,23 +90,23 @@ def _on_this_node(attempt: Attempt) -> Attempt:
     labels = context.get_node_labels()
     if POOL_LABEL not in labels:
         return attempt
-    return _placed(attempt, [_Part(0, context.get_node_id(), labels)])
+    return _placed(attempt, [_BundleNode(0, context.get_node_id(), labels)])
 
 
-def _placed(attempt: Attempt, bundles: Sequence[_Part]) -> Attempt:
+def _placed(attempt: Attempt, bundles: Sequence[_BundleNode]) -> Attempt:
     node, *others = (each.name for each in bundles)
     return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
 
 
-def _bundles_of(group: PlacementGroup) -> list[_Part]:
+def _bundles_of(group: PlacementGroup) -> list[_BundleNode]:
     table = ray.util.placement_group_table(group)
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
     labels = {each["NodeID"]: each["Labels"] for each in nodes}
     found = table["bundles_to_node_id"].items()
-    return [_Part(index, node_id, labels[node_id]) for index, node_id in found]
+    return [_BundleNode(index, node_id, labels[node_id]) for index, node_id in found]
 
 
-def bundles_of(placement: Placement, mission: Mission) -> list[dict[str, float]]:
+def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, float]]:
     """What each host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
     bundles: list[dict[str, float]] = []
     for host in range(placement.num_hosts):
@@ -114,17 +114,17 @@ def bundles_of(placement: Placement, mission: Mission) -> list[dict[str, float]]
         for part in placement.on_host(host):
             held["CPU"] += part.cpus
             if part.chips:  # a fake node has the accelerators in Ray's books alone
-                kind = mission.devices[part.device].kind if part.kind == "cpu" else part.kind
+                kind = context.devices[part.device].kind if part.kind == "cpu" else part.kind
                 held[kind.upper()] = held.get(kind.upper(), 0.0) + part.chips
         bundles.append(held)
     return bundles
 
 
-def asked_in_words(placement: Placement, mission: Mission) -> str:
+def asked_in_words(placement: Placement, context: SweepContext) -> str:
     """What a trial waits for: `8 CPU not free in pool cpu`."""
     held = [
         ", ".join(f"{amount:g} {name}" for name, amount in each.items())
-        for each in bundles_of(placement, mission)
+        for each in bundles_of(placement, context)
     ]
     several = f"{placement.num_hosts} nodes at once with " if placement.num_hosts > 1 else ""
     if several and placement.unequal:

@@ -17,14 +17,14 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.machine.network import LOOPBACK
 from orchestrator.execute.machine.temp_dirs import temporary_folder
-from orchestrator.execute.on_ray.agent import end_own_agent, own_agent
-from orchestrator.execute.on_ray.file_transfer import Depot, supplied
-from orchestrator.execute.on_ray.stop_requests import is_told_to_leave
-from orchestrator.execute.on_ray.tunnel import Exit, Piece, Tunnel
-from orchestrator.execute.trial.host import LocalHost, NurseryOf, Seats
+from orchestrator.execute.on_ray.agent import end_own_agent, this_process_agent
+from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
+from orchestrator.execute.on_ray.stop_requests import stop_requested
+from orchestrator.execute.on_ray.tunnel import Chunk, ForwarderPeer, SocketForwarder
+from orchestrator.execute.trial.host import ForkServerOf, HostSession, LocalHost
 
 _ANSWER_SECONDS = 30.0  # for what takes milliseconds there
 _GRACE_SECONDS = 5.0  # so that the host itself can say what went wrong
@@ -54,32 +54,41 @@ class RayHost:
     """
 
     def __init__(
-        self, attempt: Attempt, mission: Mission, *, depot: Depot | None, bundle: Bundle, place: int
+        self,
+        attempt: Attempt,
+        context: SweepContext,
+        *,
+        driver_files: DriverFiles | None,
+        bundle: Bundle,
+        place: int,
     ) -> None:
         self._node_id = bundle.node_id
         resources = bundle.resources
         others = {name: amount for name, amount in resources.items() if name not in ("CPU", "GPU")}
         there = PlacementGroupSchedulingStrategy(bundle.group, placement_group_bundle_index=bundle.index)
         # Its types leave out what its documentation has.
-        part = ray.remote(concurrency_groups={"send": 1, "receive": 1})(_Part)  # type: ignore[call-overload]
+        part = ray.remote(concurrency_groups={"send": 1, "receive": 1})(_RemoteHostActor)  # type: ignore[call-overload]
         self._actor: Any = part.options(
             num_cpus=resources.get("CPU", 0),
             num_gpus=resources.get("GPU", 0),
             resources=others,
             scheduling_strategy=there,
         ).remote()
-        self._start_seconds = mission.deadlines.start_seconds
-        self._seats = self._actor.open.remote(attempt, mission, depot, place)
+        self._start_seconds = context.deadlines.start_seconds
+        self._seats = self._actor.open.remote(attempt, context, driver_files, place)
 
     @contextmanager
-    def opened(self) -> Iterator[Seats]:
+    def opened(self) -> Iterator[HostSession]:
         """As `Host.opened`."""
         with temporary_folder("orchestrator-") as folder:
             try:
-                seats = self._opened_there()
+                host_session = self._opened_there()
                 way = folder / "nursery"
-                with Tunnel(way, self), self._ended():
-                    yield replace(seats, nursery=replace(seats.nursery, path=str(way), is_far=True))
+                with SocketForwarder(way, self), self._ended():
+                    yield replace(
+                        host_session,
+                        fork_server=replace(host_session.fork_server, path=str(way), is_far=True),
+                    )
             finally:
                 ray.kill(self._actor)
 
@@ -88,10 +97,10 @@ class RayHost:
         with contextlib.suppress(ray.exceptions.RayError):
             self._actor.send.remote(number, said)
 
-    def receive(self) -> Sequence[Piece]:
+    def receive(self) -> Sequence[Chunk]:
         """As `FarEnd.receive`."""
         try:
-            pieces: Sequence[Piece] = ray.get(self._actor.receive.remote())
+            pieces: Sequence[Chunk] = ray.get(self._actor.receive.remote())
         except ray.exceptions.RayError as error:
             raise ConnectionError("the host's part of the trial is gone") from error
         return pieces
@@ -114,10 +123,10 @@ class RayHost:
             return int(ray.get(self._actor.num_oom_kills.remote(), timeout=_ANSWER_SECONDS))
         return 0
 
-    def _opened_there(self) -> Seats:
+    def _opened_there(self) -> HostSession:
         seconds = self._start_seconds
         try:
-            answer: Seats | Failure = ray.get(self._seats, timeout=seconds + _GRACE_SECONDS)
+            answer: HostSession | Failure = ray.get(self._seats, timeout=seconds + _GRACE_SECONDS)
         except ray.exceptions.GetTimeoutError as error:
             raise TrialError("timeout", f"a further host was not ready after {seconds:g} s") from error
         except ray.exceptions.OutOfMemoryError as error:
@@ -139,18 +148,20 @@ class RayHost:
             ray.kill(self._actor)
 
 
-def local_host(attempt: Attempt, mission: Mission, *, nursery_of: NurseryOf, place: int) -> LocalHost:
+def local_host(
+    attempt: Attempt, context: SweepContext, *, fork_server_of: ForkServerOf, place: int
+) -> LocalHost:
     """This one, with the accelerators that Ray gives this actor; on a network if it is one of several."""
     own_ip: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call] # Ray has no type there
     node_id = ray.get_runtime_context().get_node_id()
     return LocalHost(
         attempt,
-        mission,
-        nursery_of=nursery_of,
+        context,
+        fork_server_of=fork_server_of,
         device_ids=[str(each) for each in ray.get_gpu_ids()],
         place=place,
         ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
-        is_leaving=lambda: is_draining(node_id) or is_told_to_leave(attempt),
+        is_leaving=lambda: is_draining(node_id) or stop_requested(attempt),
     )
 
 
@@ -161,31 +172,35 @@ def is_draining(node_id: str) -> bool:
     return False
 
 
-class _Part:
+class _RemoteHostActor:
     """What runs there. Only one call at a time of each name waits or talks; the others are short."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
 
-    def open(self, attempt: Attempt, mission: Mission, depot: Depot | None, place: int) -> Seats | Failure:
+    def open(
+        self, attempt: Attempt, context: SweepContext, driver_files: DriverFiles | None, place: int
+    ) -> HostSession | Failure:
         """An error travels as a value: Ray would wrap it."""
         try:
-            here = self._held.enter_context(supplied(attempt, mission, depot=depot))
-            self._host = local_host(attempt, here, nursery_of=own_agent().nursery, place=place)
-            seats = self._held.enter_context(self._host.opened())
+            here = self._held.enter_context(staged_inputs(attempt, context, driver_files=driver_files))
+            self._host = local_host(
+                attempt, here, fork_server_of=this_process_agent().fork_server, place=place
+            )
+            host_session = self._held.enter_context(self._host.opened())
         except TrialError as error:
             return Failure(kind=error.kind, message=str(error))
-        self._exit = Exit(seats.nursery.path)
-        return seats
+        self._exit = ForwarderPeer(host_session.fork_server.path)
+        return host_session
 
     @ray.method(concurrency_group="send")
     def send(self, number: int, said: bytes) -> None:
-        """As `Exit.send`."""
+        """As `ForwarderPeer.send`."""
         self._exit.send(number, said)
 
     @ray.method(concurrency_group="receive")
-    def receive(self) -> Sequence[Piece]:
-        """As `Exit.receive`."""
+    def receive(self) -> Sequence[Chunk]:
+        """As `ForwarderPeer.receive`."""
         return self._exit.receive()
 
     def take(self, folder: Path) -> tuple[str, ...]:

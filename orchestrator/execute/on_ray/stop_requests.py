@@ -11,20 +11,20 @@ from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_exists, 
 from orchestrator.core.placement import Attempt
 
 
-def tell_to_leave(attempt: Attempt) -> None:
+def request_stop(attempt: Attempt) -> None:
     """Once or more often. The word is lost where the head does not answer."""
     with _head_may_be_gone():
         _internal_kv_put(f"{_of_this_driver()}{_name(attempt)}", b"")
 
 
-def is_told_to_leave(attempt: Attempt) -> bool:
+def stop_requested(attempt: Attempt) -> bool:
     """Whether this driver has told it so. False where the head does not answer."""
     with _head_may_be_gone():
         return bool(_internal_kv_exists(f"{_of_this_driver()}{_name(attempt)}"))
     return False
 
 
-def take_back() -> None:
+def clear_requests() -> None:
     """All words of this driver: the head may outlive it."""
     with _head_may_be_gone():
         _internal_kv_del(_of_this_driver(), del_by_prefix=True)

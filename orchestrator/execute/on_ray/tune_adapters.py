@@ -18,7 +18,7 @@ from orchestrator.core import codec
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.executor import Mission, Watcher
+from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests as ray_notices
 from orchestrator.execute.on_ray.placement_group import asked_in_words
@@ -29,7 +29,7 @@ _GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after 
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
 
 
-class _PastTune(BaseException):
+class DriverError(BaseException):
     """Carries an error of ours to where the Tuner was called: Tune takes any `Exception` for a trial's."""
 
     def __init__(self, error: Exception) -> None:
@@ -41,11 +41,16 @@ class _QueueSearcher(Searcher):
     """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
 
     def __init__(
-        self, queue: Queue, mission: Mission, *, keep: Callable[[TrialRecord], None], watcher: Watcher
+        self,
+        queue: Queue,
+        context: SweepContext,
+        *,
+        keep: Callable[[TrialRecord], None],
+        watcher: TrialCallback,
     ) -> None:
         super().__init__()
         self._queue = queue
-        self._mission = mission
+        self._mission = context
         self._keep = keep
         self._watcher = watcher
         self._started: dict[str, tuple[Attempt, float]] = {}
@@ -72,8 +77,8 @@ class _QueueSearcher(Searcher):
 
     def tell_leavers(self) -> None:
         """Tell those that must leave, which the queue knows."""
-        for attempt in self._queue.leavers():
-            ray_notices.tell_to_leave(attempt)
+        for attempt in self._queue.over_budget():
+            ray_notices.request_stop(attempt)
 
     def hear_failure(self, trial_id: str, failure: Failure) -> None:
         """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
@@ -98,10 +103,10 @@ class _QueueSearcher(Searcher):
             else:
                 self._end_of_waiting(attempt, started_at=started_at)
         except Exception as error:
-            raise _PastTune(error) from error
+            raise DriverError(error) from error
 
     def _end(self, record: TrialRecord) -> None:
-        record = self._queue.explained(record)
+        record = self._queue.with_cause(record)
         self._keep(record)
         self._queue.end(record)
         self._watcher.ended(record)
@@ -138,13 +143,13 @@ class _QueueSearcher(Searcher):
         """Restore nothing, for nothing is kept."""
 
 
-class _Silent(TrialProgressCallback):
+class SilentReporter(TrialProgressCallback):
     """In the place of one that tells, at any verbosity, of a trial that was ended while it waited."""
 
     def _print(self, msg: str) -> None: ...
 
 
-class _Placed(tune.Callback):
+class PlacementCallback(tune.Callback):
     """Tells when a Tune trial has got its hardware, and its actor has answered."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -155,7 +160,7 @@ class _Placed(tune.Callback):
         self._tell(trial.trial_id)
 
 
-class _Watch(FIFOScheduler):
+class DeadlineScheduler(FIFOScheduler):
     """Ends the Tune trials whose time is up, for Tune itself would wait for ever.
 
     It is also the one that Tune tells of a trial's error before the searcher has to answer to it.

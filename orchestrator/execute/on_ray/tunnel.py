@@ -14,28 +14,28 @@ from typing import Protocol
 
 _CHUNK_BYTES = 65536
 
-Piece = tuple[int, bytes]
+Chunk = tuple[int, bytes]
 """A connection's number and what was said over it; no bytes are the end of what is said."""
 
 
-class FarEnd(Protocol):
+class PeerTransport(Protocol):
     """The other end of a tunnel. All calls may come from threads of their own."""
 
     def send(self, number: int, said: bytes) -> None:
         """Say this over a connection, made with the first that is said. Returns before it has arrived."""
 
-    def receive(self) -> Sequence[Piece]:
+    def receive(self) -> Sequence[Chunk]:
         """Wait for what is said there. Raises ConnectionError when that end is gone."""
 
 
-class Tunnel:
+class SocketForwarder:
     """This end: leaving the context closes what is open.
 
     Args:
         path: of a socket to be made, in a folder that is nobody else's.
     """
 
-    def __init__(self, path: Path, far: FarEnd) -> None:
+    def __init__(self, path: Path, far: PeerTransport) -> None:
         self._far = far
         self._numbers = itertools.count()
         self._connections: dict[int, socket.socket] = {}
@@ -45,7 +45,7 @@ class Tunnel:
         self._stop, self._stopped = socket.socketpair()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._carry, self._return)]
 
-    def __enter__(self) -> "Tunnel":
+    def __enter__(self) -> "SocketForwarder":
         for each in self._threads:
             each.start()
         return self
@@ -94,7 +94,7 @@ class Tunnel:
             say(connection, b"")
 
 
-class Exit:
+class ForwarderPeer:
     """The other end, where the nursery is: connections by their numbers.
 
     Args:
@@ -111,7 +111,7 @@ class Exit:
         self._selector.register(self._woken, selectors.EVENT_READ)
 
     def send(self, number: int, said: bytes) -> None:
-        """As `FarEnd.send`."""
+        """As `PeerTransport.send`."""
         with self._lock:
             if self._is_closed:
                 return
@@ -120,8 +120,8 @@ class Exit:
             connection = self._connections[number]
         say(connection, said)
 
-    def receive(self) -> Sequence[Piece]:
-        """As `FarEnd.receive`."""
+    def receive(self) -> Sequence[Chunk]:
+        """As `PeerTransport.receive`."""
         pieces = []
         for key, _ in self._selector.select():
             if key.fileobj is not self._woken:

@@ -5,18 +5,18 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestrator.core.budget import Balance, Budget, Quote, Spend
+from orchestrator.core.budget import Budget, BudgetStatus, CostEstimate, Spend
 from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.plan.pricing import Market, priced
+from orchestrator.plan.pricing import PriceBook, priced
 from orchestrator.plan.spending import IdleNodes, Quotes, spend_of
 
 
-class Purse(Protocol):
+class BudgetPolicy(Protocol):
     """Tells the queue what there is money and time for."""
 
-    def affords(self, placement: Placement) -> bool:
+    def can_start(self, placement: Placement) -> bool:
         """Whether an attempt may start beside what runs: all of them likely end within the caps."""
 
     def start(self, placement: Placement) -> None:
@@ -25,23 +25,23 @@ class Purse(Protocol):
     def drop(self, placement: Placement) -> None:
         """Take note that an attempt was never begun."""
 
-    def leave_out(self, placement: Placement) -> None:
+    def exclude(self, placement: Placement) -> None:
         """Take note of a trial that no longer waits, for nothing runs that could end cheaper than thought."""
 
-    def leavers(self) -> Collection[str]:
+    def over_budget(self) -> Collection[str]:
         """The trials that run and must leave, for a cap is passed."""
 
-    def explained(self, record: TrialRecord) -> TrialRecord:
+    def with_cause(self, record: TrialRecord) -> TrialRecord:
         """The record of an attempt, which says so if it was made to leave."""
 
     def end(self, record: TrialRecord) -> None:
         """Take note of an attempt that has ended."""
 
 
-class _OpenPurse:
+class _NoBudget:
     """No caps."""
 
-    def affords(self, placement: Placement) -> bool:  # noqa: ARG002  # anything
+    def can_start(self, placement: Placement) -> bool:  # noqa: ARG002  # anything
         """Always."""
         return True
 
@@ -51,14 +51,14 @@ class _OpenPurse:
     def drop(self, placement: Placement) -> None:
         """Of no interest."""
 
-    def leave_out(self, placement: Placement) -> None:
+    def exclude(self, placement: Placement) -> None:
         """Never happens."""
 
-    def leavers(self) -> Collection[str]:
+    def over_budget(self) -> Collection[str]:
         """None."""
         return ()
 
-    def explained(self, record: TrialRecord) -> TrialRecord:
+    def with_cause(self, record: TrialRecord) -> TrialRecord:
         """As it is."""
         return record
 
@@ -66,14 +66,14 @@ class _OpenPurse:
         """Of no interest."""
 
 
-OPEN = _OpenPurse()
+NO_BUDGET = _NoBudget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Running:
     """An attempt, since when it runs, and what nodes that came up for it will idle."""
 
-    quote: Quote
+    quote: CostEstimate
     since: float
     owed: Spend
 
@@ -84,7 +84,7 @@ class _Running:
         return self.quote.rate.of(max(now - self.since, self.quote.seconds)) + self.owed
 
 
-class Account:
+class BudgetTracker:
     """A purse with a budget, and what is held against it.
 
     Args:
@@ -100,50 +100,50 @@ class Account:
         *,
         records: Iterable[TrialRecord],
         quotes: Quotes,
-        market: Market,
+        price_book: PriceBook,
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._budget = budget
         self._quotes = quotes
-        self._market = market
+        self._market = price_book
         self._clock = clock
         self._idle = IdleNodes(idle_seconds)
         self._spent = Spend()
         self._of_trial: dict[str, Spend] = {}
         self._running: dict[str, _Running] = {}
         self._stopped: dict[str, str] = {}  # trial_id -> the cap
-        self._left_out: list[tuple[str, Quote]] = []
+        self._left_out: list[tuple[str, CostEstimate]] = []
         self._ended_by: list[str] = []
         self._num_unpriced = 0
         self._is_hypothetical = False
         for record in records:
             self._book(record)
 
-    def affords(self, placement: Placement) -> bool:
-        """As `Purse.affords`."""
+    def can_start(self, placement: Placement) -> bool:
+        """As `BudgetPolicy.affords`."""
         return self._cap_before(placement) is None
 
     def start(self, placement: Placement) -> None:
-        """As `Purse.start`."""
+        """As `BudgetPolicy.start`."""
         now, quote = self._clock(), self._quotes.of(placement)
         owed = self._idle.owed(placement, quote.rate, now=now)
         self._idle.take(placement, now=now)
         self._running[placement.trial_id] = _Running(quote=quote, since=now, owed=owed)
 
     def drop(self, placement: Placement) -> None:
-        """As `Purse.drop`."""
+        """As `BudgetPolicy.drop`."""
         del self._running[placement.trial_id]
         self._stopped.pop(placement.trial_id, None)
 
-    def leave_out(self, placement: Placement) -> None:
-        """As `Purse.leave_out`."""
+    def exclude(self, placement: Placement) -> None:
+        """As `BudgetPolicy.leave_out`."""
         cap = self._cap_before(placement)
         assert cap is not None, "it is left out for a cap"
         self._left_out.append((cap, self._quotes.of(placement)))
 
-    def leavers(self) -> Collection[str]:
-        """As `Purse.leavers`. One that was told to leave does not come back."""
+    def over_budget(self) -> Collection[str]:
+        """As `BudgetPolicy.leavers`. One that was told to leave does not come back."""
         now = self._clock()
         spent = {trial: each.spent(now) for trial, each in self._running.items()}
         whole = sum(spent.values(), self._spent + self._idle.spent)
@@ -154,8 +154,8 @@ class Account:
                 self._stopped.setdefault(trial, cap)
         return self._stopped.keys()
 
-    def explained(self, record: TrialRecord) -> TrialRecord:
-        """As `Purse.explained`: the workers know only that they were told to leave."""
+    def with_cause(self, record: TrialRecord) -> TrialRecord:
+        """As `BudgetPolicy.with_cause`: the workers know only that they were told to leave."""
         cap, failure = self._stopped.get(record.trial_id), record.failure
         if cap is None or failure is None or failure.kind != "preempted":
             return record
@@ -163,7 +163,7 @@ class Account:
         return replace(record, failure=told)
 
     def end(self, record: TrialRecord) -> None:
-        """As `Purse.end`."""
+        """As `BudgetPolicy.end`."""
         self._running.pop(record.trial_id, None)
         cap = self._stopped.pop(record.trial_id, None)
         if cap is not None and record.failure is not None and record.failure.kind == "budget":
@@ -173,9 +173,9 @@ class Account:
         self._book(priced(record, self._market))
 
     @property
-    def balance(self) -> Balance:
+    def balance(self) -> BudgetStatus:
         """What was spent, and what was left out for it."""
-        return Balance(
+        return BudgetStatus(
             budget=self._budget,
             spent=self._spent + self._idle.spent,
             left_out=tuple(self._left_out),
@@ -184,7 +184,7 @@ class Account:
             is_hypothetical=self._is_hypothetical,
         )
 
-    def forecast(self, placements: Iterable[Placement]) -> Balance:
+    def forecast(self, placements: Iterable[Placement]) -> BudgetStatus:
         """What would become of trials that run one after the other, each at its likely cost."""
         quotes, left_out = [], []
         spent = self._spent + self._idle.spent

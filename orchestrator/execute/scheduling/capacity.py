@@ -8,10 +8,10 @@ from operator import attrgetter
 
 from orchestrator.core.device import Node
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Part, Placement
+from orchestrator.core.placement import Placement, RankGroup
 
 
-def has_room(
+def fits_now(
     placement: Placement,
     running: Sequence[Placement],
     *,
@@ -29,8 +29,8 @@ def has_room(
     so that nothing runs beside it; on one site a rehearsal never runs beside a measured trial.
     """
     names = site_names(placement, inventory)
-    sites = [inventory.sites[name] for name in names]
-    if not all(fits(placement, each.node, pool=each.pool_name) for each in sites):
+    node_groups = [inventory.node_groups[name] for name in names]
+    if not all(fits(placement, each.node, pool=each.pool_name) for each in node_groups):
         return False
     beside = [each for each in running if not names.isdisjoint(site_names(each, inventory))]
     if any(each.provenance != placement.provenance for each in beside):
@@ -38,22 +38,22 @@ def has_room(
     needed = {name: nodes_of(name, [*beside, placement], inventory=inventory) for name in names}
     elsewhere = sum(
         max(nodes_of(name, running, inventory=inventory), kept.get(name, 0))
-        for name in inventory.sites
+        for name in inventory.node_groups
         if name not in names
     )
-    has_nodes = all(nodes <= inventory.sites[name].max_nodes for name, nodes in needed.items())
+    has_nodes = all(nodes <= inventory.node_groups[name].max_nodes for name, nodes in needed.items())
     return has_nodes and sum(needed.values()) + elsewhere <= inventory.max_nodes
 
 
 def nodes_of(name: str, placements: Iterable[Placement], *, inventory: Inventory) -> int:
     """Nodes of a site that hold what the trials have there."""
-    site = inventory.sites[name]
-    return num_nodes(placements, site.node, pool=site.pool_name)
+    node_group = inventory.node_groups[name]
+    return num_nodes(placements, node_group.node, pool=node_group.pool_name)
 
 
 def fits(placement: Placement, node: Node, *, pool: str | None) -> bool:
     """Whether idle nodes like this one can hold what the trial has in the pool, or on this host."""
-    return all(_Free.of(node).holds(load) for load in _loads_of(placement, pool))
+    return all(_FreeNode.of(node).holds(load) for load in _loads_of(placement, pool))
 
 
 def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) -> int:
@@ -61,13 +61,13 @@ def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) 
 
     No node holds what a trial has of two hosts.
     """
-    nodes: list[_Free] = []
+    nodes: list[_FreeNode] = []
     for placement in placements:
         free = list(nodes)
         for load in _loads_of(placement, pool):
             taken = next((each for each in free if each.holds(load)), None)
             if taken is None:
-                taken = _Free.of(node)
+                taken = _FreeNode.of(node)
                 nodes.append(taken)
             else:
                 free.remove(taken)
@@ -80,7 +80,7 @@ def site_names(placement: Placement, inventory: Inventory) -> frozenset[str]:
     return frozenset(placement.pools or (inventory.host.name,))
 
 
-def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[Part]]:
+def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[RankGroup]]:
     """What each node of the pool gives the trial."""
     for _, parts in groupby(placement.parts, key=attrgetter("host")):
         load = [each for each in parts if each.pool == pool]
@@ -89,29 +89,29 @@ def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[Part]
 
 
 @dataclass(slots=True, eq=False)
-class _Free:
+class _FreeNode:
     """What is left of a node."""
 
     cpus: int
     devices: Counter[str]
 
     @classmethod
-    def of(cls, node: Node) -> "_Free":
+    def of(cls, node: Node) -> "_FreeNode":
         """All of it."""
         return cls(cpus=node.cpus, devices=Counter(node.counts))
 
-    def holds(self, load: Sequence[Part]) -> bool:
+    def holds(self, load: Sequence[RankGroup]) -> bool:
         asked = _devices_of(load)
         return sum(each.cpus for each in load) <= self.cpus and all(
             count <= self.devices[name] for name, count in asked.items()
         )
 
-    def take(self, load: Sequence[Part]) -> None:
+    def take(self, load: Sequence[RankGroup]) -> None:
         self.cpus -= sum(each.cpus for each in load)
         self.devices -= _devices_of(load)
 
 
-def _devices_of(load: Iterable[Part]) -> Counter[str]:
+def _devices_of(load: Iterable[RankGroup]) -> Counter[str]:
     asked: Counter[str] = Counter()
     for each in load:
         asked[each.device] += each.devices

@@ -9,10 +9,10 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.execute.scheduling.budget import OPEN, Purse
-from orchestrator.execute.scheduling.capacity import has_room, nodes_of, site_names
+from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
+from orchestrator.execute.scheduling.capacity import fits_now, nodes_of, site_names
 from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
-from orchestrator.execute.scheduling.stop import Halt, unwished
+from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 
 
 def next_startable(
@@ -25,10 +25,10 @@ def next_startable(
     """The first waiting attempt for which there is room beside what runs, or None to wait. Pure.
 
     Args:
-        kept: as `has_room` has it.
+        kept: as `fits_now` has it.
     """
     return next(
-        (each for each in waiting if has_room(each.placement, running, inventory=inventory, kept=kept)), None
+        (each for each in waiting if fits_now(each.placement, running, inventory=inventory, kept=kept)), None
     )
 
 
@@ -51,8 +51,8 @@ class Queue:
         retry_limits: Mapping[FailureKind, int],
         backoff_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
-        purse: Purse = OPEN,
-        wished: Callable[[], Halt | None] = unwished,
+        purse: BudgetPolicy = NO_BUDGET,
+        wished: Callable[[], StopRequest | None] = never_stop,
     ) -> None:
         self._inventory = inventory
         self._purse = purse
@@ -90,7 +90,9 @@ class Queue:
         running = [each.placement for each in self._running.values()]
         if not running:
             self._leave_out()
-        first = [each for each in self._waiting.first_of_each_demand() if self._purse.affords(each.placement)]
+        first = [
+            each for each in self._waiting.first_of_each_demand() if self._purse.can_start(each.placement)
+        ]
         attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:
             attempt = first[0]
@@ -106,22 +108,22 @@ class Queue:
         while over := [
             each.placement
             for each in self._waiting.first_of_each_demand()
-            if not self._purse.affords(each.placement)
+            if not self._purse.can_start(each.placement)
         ]:
             for placement in over:
                 self._waiting.remove_first(placement)
-                self._purse.leave_out(placement)
+                self._purse.exclude(placement)
 
-    def leavers(self) -> tuple[Attempt, ...]:
+    def over_budget(self) -> tuple[Attempt, ...]:
         """Those that run and must leave, for that is wished or the budget is spent."""
         if self._wished() == "cancel":
             return tuple(self._running.values())
-        leaving = self._purse.leavers()
+        leaving = self._purse.over_budget()
         return tuple(each for trial_id, each in self._running.items() if trial_id in leaving)
 
-    def explained(self, record: TrialRecord) -> TrialRecord:
+    def with_cause(self, record: TrialRecord) -> TrialRecord:
         """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
-        return self._purse.explained(record)
+        return self._purse.with_cause(record)
 
     def _keep_nodes(self, names: Iterable[str]) -> None:
         """A site keeps its nodes as long as trials wait for them."""

@@ -11,7 +11,7 @@ from typing import Literal, cast, get_args
 from orchestrator.core.errors import RecordError
 from workloads.data.files import require_regular, written_whole
 
-Halt = Literal["pause", "cancel"]
+StopRequest = Literal["pause", "cancel"]
 """`pause`: nothing more is started, and what runs comes to its end. `cancel`: what runs leaves too, with a
 checkpoint where it makes any."""
 
@@ -23,12 +23,12 @@ _SAID = {
 }
 
 
-def unwished() -> Halt | None:
+def never_stop() -> StopRequest | None:
     """Nobody wishes anything."""
     return None
 
 
-def request(folder: Path, halt: Halt) -> None:
+def request(folder: Path, halt: StopRequest) -> None:
     """Leave the wish for whoever drives the sweep of that folder. Raises RecordError if it cannot be left."""
     try:
         with written_whole(folder / FILE_NAME) as made:
@@ -39,7 +39,7 @@ def request(folder: Path, halt: Halt) -> None:
         ) from error
 
 
-class Halts:
+class StopSignals:
     """What is wished of the sweep that this process drives.
 
     Args:
@@ -50,10 +50,10 @@ class Halts:
     def __init__(self, folder: Path, *, say: Callable[[str], None]) -> None:
         self._path = folder / FILE_NAME
         self._say = say
-        self._said: set[Halt] = set()
+        self._said: set[StopRequest] = set()
         self.is_interrupted = False
 
-    def wished(self) -> Halt | None:
+    def requested(self) -> StopRequest | None:
         """The wish so far."""
         halt = "cancel" if self.is_interrupted else self._written()
         if halt and halt not in self._said:
@@ -62,7 +62,7 @@ class Halts:
         return halt
 
     @contextlib.contextmanager
-    def received(self) -> Iterator[None]:
+    def accepting_requests(self) -> Iterator[None]:
         """Within it the wishes of other terminals are for this command, and none before or after it.
 
         Raises:
@@ -81,7 +81,7 @@ class Halts:
                 self._path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def heard(self) -> Iterator[None]:
+    def handling_signals(self) -> Iterator[None]:
         """Within it a first Ctrl-C or SIGTERM cancels, and a second one raises KeyboardInterrupt."""
         before = {}
         if threading.current_thread() is threading.main_thread():  # signals are heard in no other
@@ -97,10 +97,10 @@ class Halts:
             raise KeyboardInterrupt
         self.is_interrupted = True
 
-    def _written(self) -> Halt | None:
+    def _written(self) -> StopRequest | None:
         with contextlib.suppress(OSError):
             require_regular(self._path)
             written = self._path.read_bytes().decode(errors="replace")
-            if written in get_args(Halt):
-                return cast(Halt, written)
+            if written in get_args(StopRequest):
+                return cast(StopRequest, written)
         return None

@@ -21,14 +21,14 @@ from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.scheduling.retry import may_go_on
 from orchestrator.train.checkpoints.format import ARRAYS, META, meta_of
 from orchestrator.train.failures import line_of
-from orchestrator.train.trainer import Keeping
+from orchestrator.train.trainer import CheckpointOptions
 
 _KEPT = 2  # of each trial: the newest may be damaged
 
 logger = logging.getLogger(__name__)
 
 
-class Checkpoints:
+class CheckpointStore:
     """`<url>/<trial_id>/<checkpoint>/`, the newest of each trial.
 
     Raises:
@@ -77,7 +77,7 @@ class Checkpoints:
                     self._files.get_file(file, str(into / name / PurePosixPath(file).name))
         return tuple(str(into / name) for name in names)
 
-    def settle(self, record: TrialRecord) -> None:
+    def discard_if_final(self, record: TrialRecord) -> None:
         """Remove a trial's checkpoints if nothing may go on from them, now that its record is durable.
 
         Where that fails the log says so, and the next command tries again.
@@ -101,7 +101,7 @@ class Checkpoints:
             kept = self._names_in(self._root)
         measured = (each for each in records if each.provenance == "measured" and each.trial_id in kept)
         for record in latest(measured).values():
-            self.settle(record)
+            self.discard_if_final(record)
 
     def _names(self, trial_id: str) -> list[str]:
         """Of a trial's checkpoints, the oldest first: names begin with the step."""
@@ -167,15 +167,15 @@ def _is_there(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class TrialCheckpoints:
     """The checkpoints of one trial while an attempt at it runs.
 
     Attributes:
-        keeping: what workers are told of them; None where there are none.
+        checkpoint_options: what workers are told of them; None where there are none.
     """
 
-    keeping: Keeping | None
-    _checkpoints: Checkpoints | None
+    checkpoint_options: CheckpointOptions | None
+    _checkpoints: CheckpointStore | None
 
     def take(self, folder: Path) -> tuple[str, ...]:
         """Keep what a worker has made: why it could not be kept, in lines. Training goes on without it."""
@@ -191,30 +191,30 @@ class Shelf:
 
 
 @contextmanager
-def shelf_of(placement: Placement, checkpointing: Checkpointing | None) -> Iterator[Shelf]:
+def shelf_of(placement: Placement, checkpointing: Checkpointing | None) -> Iterator[TrialCheckpoints]:
     """With the checkpoints that earlier attempts left, in a folder of this host. A rehearsal has none.
 
     Raises:
         TrialError: `environment`, when they cannot be read: to begin anew would pay for them twice.
     """
     if checkpointing is None or placement.provenance == "rehearsed":
-        yield Shelf(None, None)
+        yield TrialCheckpoints(None, None)
         return
-    checkpoints = Checkpoints(checkpointing.url)
+    checkpoints = CheckpointStore(checkpointing.url)
     with temporary_folder("orchestrator-") as folder:
         new, found = folder / "new", folder / "found"
         new.mkdir()
         found.mkdir()
-        keeping = Keeping(
+        checkpoint_options = CheckpointOptions(
             folder=str(new),
             every_seconds=checkpointing.every_seconds,
             grace_seconds=checkpointing.grace_seconds,
             found=_fetched(checkpoints, placement.trial_id, into=found),
         )
-        yield Shelf(keeping, checkpoints)
+        yield TrialCheckpoints(checkpoint_options, checkpoints)
 
 
-def _fetched(checkpoints: Checkpoints, trial_id: str, *, into: Path) -> tuple[str, ...]:
+def _fetched(checkpoints: CheckpointStore, trial_id: str, *, into: Path) -> tuple[str, ...]:
     try:
         return checkpoints.fetch(trial_id, into)
     except RecordError as error:

@@ -8,18 +8,18 @@ from typing import Protocol
 
 from orchestrator.core.placement import Attempt
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.execute.executor import Mission
-from orchestrator.execute.machine.agent import NurseryAddress
+from orchestrator.execute.executor import SweepContext
+from orchestrator.execute.machine.agent import ForkServerAddress
 from orchestrator.execute.machine.cgroup import num_oom_kills
 from orchestrator.execute.machine.network import LOOPBACK, interface_of, reserved_addresses
-from orchestrator.execute.trial.checkpoints import Shelf, shelf_of
+from orchestrator.execute.trial.checkpoints import TrialCheckpoints, shelf_of
 from orchestrator.execute.trial.records import log_of
 from orchestrator.train.registry import trainer_info
-from orchestrator.train.trainer import Keeping
+from orchestrator.train.trainer import CheckpointOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seats:
+class HostSession:
     """What a host has ready for the workers of a trial that run there.
 
     Attributes:
@@ -27,29 +27,29 @@ class Seats:
         interface: of the network by which they reach the workers of other hosts.
         device_ids: accelerators of the host that they may use, as their framework numbers them; those that
             are not alike in the order of ranks.
-        keeping: what they are told of checkpoints; None: there are none.
+        checkpoint_options: what they are told of checkpoints; None: there are none.
         logs: a folder there, for a file of each of them.
     """
 
-    nursery: NurseryAddress
+    fork_server: ForkServerAddress
     addresses: tuple[str, ...]
     interface: str
     device_ids: tuple[str, ...]
-    keeping: Keeping | None
+    checkpoint_options: CheckpointOptions | None
     logs: Path
 
 
-class NurseryOf(Protocol):
+class ForkServerOf(Protocol):
     """Knows the nurseries of a host: `Agent.nursery`, or a way to an agent elsewhere."""
 
-    def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> NurseryAddress:
+    def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
         """The address of the nursery of a trainer."""
 
 
 class Host(Protocol):
     """A host of one attempt at a trial."""
 
-    def opened(self) -> AbstractContextManager[Seats]:
+    def opened(self) -> AbstractContextManager[HostSession]:
         """Have it ready for its workers. Raises TrialError with the class of whatever went wrong."""
 
     def take(self, folder: Path) -> tuple[str, ...]:
@@ -74,43 +74,43 @@ class LocalHost:
     def __init__(
         self,
         attempt: Attempt,
-        mission: Mission,
+        context: SweepContext,
         *,
-        nursery_of: NurseryOf,
+        fork_server_of: ForkServerOf,
         device_ids: Sequence[str] = (),
         place: int = 0,
         ip: str = LOOPBACK,
         is_leaving: Callable[[], bool] = lambda: False,
     ) -> None:
         self._placement = attempt.placement
-        self._mission = mission
-        self._logs = mission.folder / log_of(attempt)
-        self._nursery_of = nursery_of
+        self._mission = context
+        self._logs = context.folder / log_of(attempt)
+        self._nursery_of = fork_server_of
         self._device_ids = tuple(device_ids)
         self._num_processes = sum(each.num_processes for each in self._placement.on_host(place))
         self._ip = ip
         self._is_leaving = is_leaving
-        self._shelf = Shelf(None, None)
+        self._shelf = TrialCheckpoints(None, None)
 
     @contextmanager
-    def opened(self) -> Iterator[Seats]:
+    def opened(self) -> Iterator[HostSession]:
         """As `Host.opened`."""
-        placement, mission = self._placement, self._mission
+        placement, context = self._placement, self._mission
         info = trainer_info(placement.trial.trainer)
-        nursery = self._nursery_of(
-            info, python=mission.pythons[info.name], start_seconds=mission.deadlines.start_seconds
+        fork_server = self._nursery_of(
+            info, python=context.pythons[info.name], start_seconds=context.deadlines.start_seconds
         )
         self._logs.mkdir(parents=True, exist_ok=True)
         with (
-            shelf_of(placement, mission.checkpointing) as self._shelf,
+            shelf_of(placement, context.checkpointing) as self._shelf,
             reserved_addresses(self._num_processes, ip=self._ip) as addresses,
         ):
-            yield Seats(
-                nursery=nursery,
+            yield HostSession(
+                fork_server=fork_server,
                 addresses=addresses,
                 interface=interface_of(self._ip),
                 device_ids=self._device_ids,
-                keeping=self._shelf.keeping,
+                checkpoint_options=self._shelf.checkpoint_options,
                 logs=self._logs,
             )
 

@@ -6,20 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from orchestrator.core.host_usage import GpuUse, HostUse
+from orchestrator.core.host_usage import GpuUse, HostUsage
 from orchestrator.train.measurement import counters as nvml
 
 _SECONDS = 2.0  # a look reads two small files: 0.1 ms
 _MOST = 256  # looks that are kept of one trial
 
 
-def host_use(gpus: Callable[[], tuple[GpuUse, ...]], *, proc: Path = Path("/proc")) -> HostUse:
+def host_use(gpus: Callable[[], tuple[GpuUse, ...]], *, proc: Path = Path("/proc")) -> HostUsage:
     """What Linux and the driver say now. `proc/stat` counts as `proc(5)` says it does."""
     user, nice, system, idle, iowait, *others = _ticks(proc / "stat")
     busy = user + nice + system + sum(others[:3])  # interrupts and stolen time; guests are in `user`
     per_second = os.sysconf("SC_CLK_TCK")
     memory = _memory(proc / "meminfo")
-    return HostUse(
+    return HostUsage(
         at=time.time(),
         cpu_busy_seconds=busy / per_second,
         cpu_seconds=(busy + idle + iowait) / per_second,
@@ -43,17 +43,17 @@ def _loads_of(load: nvml.GpuLoad) -> tuple[GpuUse, ...]:
     return ()
 
 
-class Looks:
+class HostUsageSampler:
     """What was seen so far, and when to look again on the monotonic clock.
 
     A long trial is looked at less and less often: when too many looks are kept, every second one is dropped.
     """
 
-    def __init__(self, look: Callable[[], HostUse]) -> None:
+    def __init__(self, look: Callable[[], HostUsage]) -> None:
         self._look = look
         self._seconds = _SECONDS
         self.due = 0.0
-        self.seen: tuple[HostUse, ...] = ()
+        self.seen: tuple[HostUsage, ...] = ()
 
     def look(self, *, now: float) -> None:
         """Look, whether it is time or not."""

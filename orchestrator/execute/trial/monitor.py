@@ -17,7 +17,7 @@ _CONSEQUENCES = ("error", "worker_lost")  # kinds that a rank also reports when 
 
 
 @dataclass(slots=True, kw_only=True)
-class Story:
+class TrialMonitor:
     """The events of a trial so far.
 
     Attributes:

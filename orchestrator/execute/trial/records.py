@@ -6,8 +6,8 @@ from pathlib import Path
 
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
-from orchestrator.core.trial_state import Step
-from orchestrator.execute.executor import Mission
+from orchestrator.core.trial_state import TrialEvent
+from orchestrator.execute.executor import SweepContext
 
 _LOGS = "logs"
 
@@ -17,7 +17,7 @@ def log_of(attempt: Attempt) -> Path:
     return Path(_LOGS) / f"{attempt.placement.trial_id}-{attempt.number}"
 
 
-def attempts_made(records: Iterable[TrialRecord], steps: Iterable[Step]) -> Mapping[str, int]:
+def attempts_made(records: Iterable[TrialRecord], steps: Iterable[TrialEvent]) -> Mapping[str, int]:
     """trial_id -> the number of its latest attempt, of which a driver that was killed leaves steps alone."""
     made = [(each.trial_id, each.attempt) for each in records]
     made += [(each.trial_id, each.attempt) for each in steps]
@@ -29,7 +29,7 @@ def attempts_made(records: Iterable[TrialRecord], steps: Iterable[Step]) -> Mapp
 
 def outcome_of(
     attempt: Attempt,
-    mission: Mission,
+    context: SweepContext,
     *,
     started_at: float,
     ended_with: TrainResult | Failure,
@@ -39,7 +39,7 @@ def outcome_of(
     placement, log = attempt.placement, log_of(attempt)
     return TrialRecord(
         trial_id=placement.trial_id,
-        sweep=mission.sweep,
+        sweep=context.sweep,
         provenance=placement.provenance,
         attempt=attempt.number,
         spec=placement.trial,
@@ -47,10 +47,10 @@ def outcome_of(
         started_at=started_at,
         ended_at=time.time(),
         environment={
-            **mission.environment,
-            **(versions or mission.versions.get(placement.trial.trainer, {})),
+            **context.environment,
+            **(versions or context.versions.get(placement.trial.trainer, {})),
         },
-        log_path=str(log) if (mission.folder / log).is_dir() else None,
+        log_path=str(log) if (context.folder / log).is_dir() else None,
         result=ended_with if isinstance(ended_with, TrainResult) else None,
         failure=ended_with if isinstance(ended_with, Failure) else None,
     )

@@ -12,11 +12,11 @@ from pathlib import Path
 from orchestrator.core.peaks import peaks_of, peaks_together
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
-from orchestrator.core.trainer import Seat
-from orchestrator.execute.executor import Mission
-from orchestrator.execute.trial.host import Host, Seats
-from orchestrator.execute.trial.host_usage import Looks, gpus_of, host_use
-from orchestrator.execute.trial.monitor import Story
+from orchestrator.core.trainer import RankContext
+from orchestrator.execute.executor import SweepContext
+from orchestrator.execute.trial.host import Host, HostSession
+from orchestrator.execute.trial.host_usage import HostUsageSampler, gpus_of, host_use
+from orchestrator.execute.trial.monitor import TrialMonitor
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.failures import kind_of, line_of
@@ -29,7 +29,7 @@ from orchestrator.train.worker_report import result_of
 _SECONDS = 2.0  # a cloud gives half a minute; to ask takes milliseconds
 
 
-class Notices:
+class PreemptionPoller:
     """The first notice, and when to ask again on the monotonic clock.
 
     Args:
@@ -56,7 +56,7 @@ _LEAVE_SECONDS = 5.0  # after the last report: time to leave without being kille
 
 
 def record_of(
-    attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], device_ids: Sequence[str] = ()
+    attempt: Attempt, context: SweepContext, *, hosts: Sequence[Host], device_ids: Sequence[str] = ()
 ) -> TrialRecord:
     """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
 
@@ -68,25 +68,25 @@ def record_of(
     versions: Mapping[str, str] = {}
     ended_with: TrainResult | Failure
     has_gpus = any(each.kind == "gpu" for each in attempt.placement.on_host(0))
-    looks = Looks(partial(host_use, gpus_of(device_ids if has_gpus else ())))
+    looks = HostUsageSampler(partial(host_use, gpus_of(device_ids if has_gpus else ())))
     try:
-        story = _story_of(attempt, mission, hosts=hosts, looks=looks)
+        story = _story_of(attempt, context, hosts=hosts, looks=looks)
         versions = story.reports[0].versions
-        result = _result_of(story, attempt.placement, mission)
-        refused = _gates_failure(attempt.placement, mission, result)
+        result = _result_of(story, attempt.placement, context)
+        refused = _gates_failure(attempt.placement, context, result)
         ended_with = refused or agreement.failure_of(story.reports, result) or result
     except Exception as error:
         logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
         ended_with = Failure(kind=kind_of(error), message=line_of(error))
-    record = outcome_of(attempt, mission, started_at=started_at, ended_with=ended_with, versions=versions)
+    record = outcome_of(attempt, context, started_at=started_at, ended_with=ended_with, versions=versions)
     return replace(record, host_use=looks.seen)
 
 
-def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainResult:
+def _result_of(story: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
     """What all ranks say together, and what the devices asked for could do at most if these are what ran."""
     result = result_of(story.reports, launch_seconds=story.launch_seconds)
     result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *story.notes))
-    trial, known = placement.trial, mission.devices
+    trial, known = placement.trial, context.devices
     if placement.provenance == "rehearsed" or any(name not in known for name in trial.devices):
         return result
     counts = Counter(trial.devices)
@@ -94,29 +94,31 @@ def _result_of(story: Story, placement: Placement, mission: Mission) -> TrainRes
     return replace(result, peaks=peaks_together(peaks))
 
 
-def _gates_failure(placement: Placement, mission: Mission, result: TrainResult) -> Failure | None:
-    driver_names = {name: device.driver_names for name, device in mission.devices.items()}
+def _gates_failure(placement: Placement, context: SweepContext, result: TrainResult) -> Failure | None:
+    driver_names = {name: device.driver_names for name, device in context.devices.items()}
     return gates.failure_of(placement, result, driver_names=driver_names)
 
 
-def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], looks: Looks) -> Story:
+def _story_of(
+    attempt: Attempt, context: SweepContext, *, hosts: Sequence[Host], looks: HostUsageSampler
+) -> TrialMonitor:
     """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
     placement = attempt.placement
-    until = time.monotonic() + mission.deadlines.start_seconds
+    until = time.monotonic() + context.deadlines.start_seconds
     with contextlib.ExitStack() as held:
-        seats = [held.enter_context(each.opened()) for each in hosts]
+        host_session = [held.enter_context(each.opened()) for each in hosts]
         oom_kills = _num_oom_kills(hosts)
-        jobs = _jobs_of(placement, mission, seats)
-        story = Story(
+        jobs = _jobs_of(placement, context, host_session)
+        story = TrialMonitor(
             num_ranks=len(jobs),
-            deadlines=mission.deadlines,
+            deadlines=context.deadlines,
             now=time.monotonic(),
             until=until,
             num_hosts=placement.num_hosts,
         )
-        of_jobs = [seats[part.host] for part in placement.of_ranks]
+        of_jobs = [host_session[part.host] for part in placement.of_ranks]
         with WorkerGroup(
-            [each.nursery for each in of_jobs],
+            [each.fork_server for each in of_jobs],
             jobs,
             start_method=placement.start_method,
             logs=[each.logs / f"rank{job.rank}.log" for each, job in zip(of_jobs, jobs, strict=True)],
@@ -129,8 +131,8 @@ def _story_of(attempt: Attempt, mission: Mission, *, hosts: Sequence[Host], look
     return story
 
 
-def _notices_of(hosts: Sequence[Host]) -> Notices:
-    return Notices(lambda: any(each.is_leaving() for each in hosts))
+def _notices_of(hosts: Sequence[Host]) -> PreemptionPoller:
+    return PreemptionPoller(lambda: any(each.is_leaving() for each in hosts))
 
 
 def _num_oom_kills(hosts: Sequence[Host]) -> int:
@@ -138,7 +140,12 @@ def _num_oom_kills(hosts: Sequence[Host]) -> int:
 
 
 def _hear_out(
-    story: Story, group: WorkerGroup, *, looks: Looks, notices: Notices, hosts: Sequence[Host]
+    story: TrialMonitor,
+    group: WorkerGroup,
+    *,
+    looks: HostUsageSampler,
+    notices: PreemptionPoller,
+    hosts: Sequence[Host],
 ) -> None:
     """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves.
 
@@ -147,7 +154,7 @@ def _hear_out(
     """
     while not story.is_told:
         if notices.have_come(now=time.monotonic()):
-            group.tell_to_leave()
+            group.request_stop()
         _take_turn(story, group, looks=looks, until=min(story.until, notices.due), hosts=hosts)
     looks.look(now=time.monotonic())
     if story.is_complete:
@@ -155,7 +162,7 @@ def _hear_out(
 
 
 def _take_turn(
-    story: Story, group: WorkerGroup, *, looks: Looks, until: float, hosts: Sequence[Host]
+    story: TrialMonitor, group: WorkerGroup, *, looks: HostUsageSampler, until: float, hosts: Sequence[Host]
 ) -> None:
     """Hear one message and answer it, or look at the host, or come to the end of patience.
 
@@ -177,16 +184,16 @@ def _take_turn(
         group.answer(answer)
 
 
-def _jobs_of(placement: Placement, mission: Mission, hosts: Sequence[Seats]) -> list[WorkerJob]:
+def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSession]) -> list[WorkerJob]:
     """What each rank is told."""
-    addresses = tuple(address for seats in hosts for address in seats.addresses)
+    addresses = tuple(address for host_session in hosts for address in host_session.addresses)
     given = [0] * len(hosts)  # accelerators of each host, to the ranks before
     jobs: list[WorkerJob] = []
     for part in placement.parts:
-        seats, first = hosts[part.host], given[part.host]
+        host_session, first = hosts[part.host], given[part.host]
         given[part.host] += part.devices
         for local_rank in range(part.num_processes):
-            seat = Seat(
+            rank_context = RankContext(
                 rank=len(jobs),
                 addresses=addresses,
                 kind=part.kind,
@@ -195,40 +202,44 @@ def _jobs_of(placement: Placement, mission: Mission, hosts: Sequence[Seats]) -> 
                 local_rank=local_rank,
                 host=part.host,
                 num_hosts=placement.num_hosts,
-                interface=seats.interface,
+                interface=host_session.interface,
             )
             own = slice(first, given[part.host]) if placement.unequal else slice(None)
-            own_seats = replace(seats, device_ids=seats.device_ids[own])
-            jobs.append(_job_of(seat, placement, mission, seats=own_seats))
+            own_seats = replace(host_session, device_ids=host_session.device_ids[own])
+            jobs.append(_job_of(rank_context, placement, context, host_session=own_seats))
     return jobs
 
 
-def _job_of(seat: Seat, placement: Placement, mission: Mission, *, seats: Seats) -> WorkerJob:
+def _job_of(
+    rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
+) -> WorkerJob:
     """The seats have the accelerators of the ranks of this host whose devices are like this one's."""
-    visible = {"CUDA_VISIBLE_DEVICES": ",".join(seats.device_ids)} if seat.kind == "gpu" else {}
+    visible = (
+        {"CUDA_VISIBLE_DEVICES": ",".join(host_session.device_ids)} if rank_context.kind == "gpu" else {}
+    )
     return WorkerJob(
         trial=placement.trial,
-        origin=mission.origins.get(placement.trial.workload),
-        kind=seat.kind,
+        origin=context.origins.get(placement.trial.workload),
+        kind=rank_context.kind,
         mixes_kinds=len({each.kind for each in placement.parts}) > 1,
         precision=placement.precision,
         rehearsal=placement.provenance == "rehearsed",
-        rank=seat.rank,
+        rank=rank_context.rank,
         world_size=placement.num_processes,
         replicas=placement.replicas,
-        threads=seat.threads,
-        data_path=mission.data_paths[placement.trial.data],
-        addresses=seat.addresses,
-        variables=visible | dict(trainer_info(placement.trial.trainer).variables(seat)),
-        keeping=seats.keeping,
-        counters=_counters_of(seat, placement),
+        threads=rank_context.threads,
+        data_path=context.data_paths[placement.trial.data],
+        addresses=rank_context.addresses,
+        variables=visible | dict(trainer_info(placement.trial.trainer).variables(rank_context)),
+        checkpoint_options=host_session.checkpoint_options,
+        counters=_counters_of(rank_context, placement),
     )
 
 
-def _counters_of(seat: Seat, placement: Placement) -> tuple[EnergyCounter, ...]:
+def _counters_of(rank_context: RankContext, placement: Placement) -> tuple[EnergyCounter, ...]:
     """Of energy: the first rank of a host reads, and the first of those with accelerators like its own."""
     hosts = [each.host for each in placement.of_ranks]
     return (
-        *(("host",) if seat.rank == hosts.index(seat.host) else ()),
-        *(("accelerator",) if seat.local_rank == 0 and seat.kind == "gpu" else ()),
+        *(("host",) if rank_context.rank == hosts.index(rank_context.host) else ()),
+        *(("accelerator",) if rank_context.local_rank == 0 and rank_context.kind == "gpu" else ()),
     )

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from orchestrator.core import codec
 from orchestrator.core.errors import FailureKind, TrialError
-from orchestrator.execute.machine.agent import NurseryAddress
+from orchestrator.execute.machine.agent import ForkServerAddress
 from orchestrator.train.process.channel import Channel, ChannelClosedError, Message
 from orchestrator.train.trainer import WorkerJob
 
@@ -30,7 +30,7 @@ class WorkerGroup:
 
     def __init__(
         self,
-        nurseries: Sequence[NurseryAddress],
+        nurseries: Sequence[ForkServerAddress],
         jobs: Sequence[WorkerJob],
         *,
         start_method: str,
@@ -90,7 +90,7 @@ class WorkerGroup:
             with contextlib.suppress(ChannelClosedError):
                 channel.send(message)
 
-    def tell_to_leave(self) -> None:
+    def request_stop(self) -> None:
         """Tell the first worker of this host, which takes all ranks along."""
         pid = next(pid for rank, pid in self._pids.items() if not self._nurseries[rank].is_far)
         with contextlib.suppress(ProcessLookupError):
@@ -106,11 +106,11 @@ class WorkerGroup:
         connection.settimeout(max(patience, 0.001))  # 0 would mean never to wait
         channel = Channel(connection)
         self._channels[job.rank] = channel
-        nursery = self._nurseries[job.rank]
-        connection.connect(nursery.path)
+        fork_server = self._nurseries[job.rank]
+        connection.connect(fork_server.path)
         channel.send(
             {
-                "token": nursery.token,
+                "token": fork_server.token,
                 "start_method": self._start_method,
                 "log": str(self._logs[job.rank]),
                 "variables": dict(job.variables),

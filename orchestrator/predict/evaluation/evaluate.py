@@ -29,7 +29,7 @@ _OF_METHODS = (f"{ORCHESTRATOR}_", f"{PROFET}_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class MethodScore:
     """One method under one split.
 
     Attributes:
@@ -50,7 +50,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class PredictorEvaluation:
     """Of one table.
 
     Attributes:
@@ -63,12 +63,12 @@ class Evaluation:
     source: str
     devices: tuple[str, ...]
     models: Mapping[str, tuple[str, ...]]
-    standings: tuple[Standing, ...]
+    standings: tuple[MethodScore, ...]
     differences: Mapping[str, Spread]
     scalers: Mapping[tuple[str, str], tuple[float, int]]
 
 
-def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> Evaluation:
+def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEvaluation:
     """Predict every row of every pair of devices by predictors that saw nothing of its model, or family.
 
     Args:
@@ -85,7 +85,7 @@ def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> Evaluation:
             found += map(with_intervals, held_out_predictions(pair, fit))
     if not found:
         raise ConfigError(f"{table.source}: one model alone; to hold one out, two are needed")
-    return Evaluation(
+    return PredictorEvaluation(
         source=table.source,
         devices=table.devices,
         models=_models_of(table),
@@ -99,16 +99,16 @@ def _of(found: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
     return [each for each in found if (each.method, each.split) == (method, split)]
 
 
-def _standings_of(found: Sequence[HeldOut], table: LatencyTable) -> tuple[Standing, ...]:
+def _standings_of(found: Sequence[HeldOut], table: LatencyTable) -> tuple[MethodScore, ...]:
     keys = dict.fromkeys((each.method, each.split) for each in found)
     order = sorted(keys, key=lambda key: SPLITS.index(key[1]))
     prices = {device: usd for device in table.devices if (usd := table.usd_per_hour(device)) is not None}
     return tuple(_standing_of(_of(found, *key), prices=prices) for key in order)
 
 
-def _standing_of(found: Sequence[HeldOut], *, prices: Mapping[str, float]) -> Standing:
+def _standing_of(found: Sequence[HeldOut], *, prices: Mapping[str, float]) -> MethodScore:
     rows = rows_of(found)
-    return Standing(
+    return MethodScore(
         method=found[0].method,
         split=found[0].split,
         is_member=found[0].method.startswith(_OF_METHODS),

@@ -65,7 +65,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class ScoredRows:
     """The predictions of one method under one split, the pairs one after the other.
 
     Attributes:
@@ -84,14 +84,14 @@ class Rows:
     in_range: NDArray[np.bool_]
 
 
-def rows_of(found: Sequence[HeldOut]) -> Rows:
+def rows_of(found: Sequence[HeldOut]) -> ScoredRows:
     """Of predictions that have intervals."""
     parts = [(each.predicted, each.pair) for each in found]
     measured = np.concatenate([pair.target_seconds for _, pair in parts])
     predicted = np.concatenate([each.step_seconds for each, _ in parts])
     low = np.concatenate([np.asarray(each.low) for each, _ in parts])
     high = np.concatenate([np.asarray(each.high) for each, _ in parts])
-    return Rows(
+    return ScoredRows(
         errors=np.abs(predicted / measured - 1),
         is_covered=(low <= measured) & (measured <= high),
         widths=(high - low) / predicted,
@@ -107,7 +107,7 @@ def _in_range(predicted: PredictedSteps) -> NDArray[np.bool_]:
     return predicted.in_range
 
 
-def score_of(rows: Rows) -> Score:
+def score_of(rows: ScoredRows) -> Score:
     """Of all rows, those that the method calls out of its range among them."""
     covered = coverage_by_family(rows)
     worst = min(covered, key=covered.__getitem__)
@@ -124,7 +124,7 @@ def score_of(rows: Rows) -> Score:
     )
 
 
-def coverage_by_family(rows: Rows) -> dict[str, float]:
+def coverage_by_family(rows: ScoredRows) -> dict[str, float]:
     """Family -> share of its measurements that their intervals hold."""
     return {
         str(family): float(rows.is_covered[rows.families == family].mean())

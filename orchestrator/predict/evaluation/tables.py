@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from orchestrator.analysis.formatting import UNKNOWN, count, share
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.interval import Spread
-from orchestrator.predict.evaluation.evaluate import Evaluation, Standing
+from orchestrator.predict.evaluation.evaluate import MethodScore, PredictorEvaluation
 from orchestrator.predict.evaluation.scores import RankAccuracy
 from orchestrator.predict.profile_transfer.scalers import AXES
 
@@ -33,7 +33,7 @@ _NOTE = (
 )
 
 
-def tables_of(found: Evaluation) -> tuple[Table, ...]:
+def tables_of(found: PredictorEvaluation) -> tuple[Table, ...]:
     """Scores of each split; pairs and families of whole methods, not of their members; then the scalers."""
     splits = dict.fromkeys(each.split for each in found.standings)
     by_split = [[each for each in found.standings if each.split == split] for split in splits]
@@ -46,7 +46,7 @@ def tables_of(found: Evaluation) -> tuple[Table, ...]:
     )
 
 
-def sentences_of(found: Evaluation) -> tuple[str, ...]:
+def sentences_of(found: PredictorEvaluation) -> tuple[str, ...]:
     """How our method stands to the published one."""
     return tuple(
         f"{split}: mean error of orchestrator less that of profet: {_points(difference)} points, "
@@ -55,7 +55,7 @@ def sentences_of(found: Evaluation) -> tuple[str, ...]:
     )
 
 
-def plain_of(found: Evaluation) -> dict[str, dict[str, dict[str, float | int]]]:
+def plain_of(found: PredictorEvaluation) -> dict[str, dict[str, dict[str, float | int]]]:
     """{method: {split: {mape_percent, coverage_90, n}}}."""
     plain: dict[str, dict[str, dict[str, float | int]]] = {}
     for each in found.standings:
@@ -67,7 +67,7 @@ def plain_of(found: Evaluation) -> dict[str, dict[str, dict[str, float | int]]]:
     return plain
 
 
-def _scores_table(standings: Sequence[Standing]) -> Table:
+def _scores_table(standings: Sequence[MethodScore]) -> Table:
     split = standings[0].split
     return Table(
         title=f"{split}: {_SPLITS[split]}",
@@ -77,7 +77,7 @@ def _scores_table(standings: Sequence[Standing]) -> Table:
     )
 
 
-def _scores_row(standing: Standing) -> tuple[str, ...]:
+def _scores_row(standing: MethodScore) -> tuple[str, ...]:
     score = standing.score
     return (
         standing.method,
@@ -94,7 +94,7 @@ def _scores_row(standing: Standing) -> tuple[str, ...]:
     )
 
 
-def _pairs_table(standings: Sequence[Standing]) -> Table:
+def _pairs_table(standings: Sequence[MethodScore]) -> Table:
     pairs = dict.fromkeys(pair for each in standings for pair in each.pairs)
     rows = (
         (f"{anchor} -> {target}", *(_percentage(each.pairs.get((anchor, target))) for each in standings))
@@ -103,20 +103,20 @@ def _pairs_table(standings: Sequence[Standing]) -> Table:
     return _by_method(f"MAPE by pair, {standings[0].split}", "anchor -> target", rows, standings)
 
 
-def _families_table(standings: Sequence[Standing]) -> Table:
+def _families_table(standings: Sequence[MethodScore]) -> Table:
     families = sorted({family for each in standings for family in each.families})
     rows = ((family, *(_percentage(each.families.get(family)) for each in standings)) for family in families)
     return _by_method(f"Coverage of 90% by family, {standings[0].split}", "family", rows, standings)
 
 
 def _by_method(
-    title: str, first: str, rows: Iterable[tuple[str, ...]], standings: Sequence[Standing]
+    title: str, first: str, rows: Iterable[tuple[str, ...]], standings: Sequence[MethodScore]
 ) -> Table:
     methods = (Column(header=each.method, is_number=True) for each in standings)
     return Table(title=title, note="", columns=(Column(header=first), *methods), rows=tuple(rows))
 
 
-def _scalers_table(found: Evaluation) -> Table:
+def _scalers_table(found: PredictorEvaluation) -> Table:
     return Table(
         title="PROFET's scalers: MAPE between the measured ends, leave_one_model_out",
         note="How many latencies were predicted stands in brackets.",

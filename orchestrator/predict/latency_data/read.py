@@ -19,7 +19,7 @@ _UNDECLARED_APART = 50.0  # 10 in the published data, all of them GPUs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
+class _LatencyFile:
     """What one file gives; op times by the index of its rows."""
 
     rows: pd.DataFrame
@@ -51,7 +51,7 @@ def _files_of(path: Path) -> list[Path]:
     return found
 
 
-def _read(file: Path) -> _Part:
+def _read(file: Path) -> _LatencyFile:
     try:
         require_regular(file)
         _refuse_twins(list(pd.read_csv(file, header=None, nrows=1, dtype=str).iloc[0]), file=file)
@@ -77,7 +77,7 @@ def _read(file: Path) -> _Part:
             f"{file} has neither a column 'device', as the schema of docs/prediction.md, nor a column "
             f"'instance_name', as the published layout; found: {', '.join(columns[:6])}"
         )
-    return _Part(rows=rows, op_seconds=op_seconds, declares_units=not is_published(columns))
+    return _LatencyFile(rows=rows, op_seconds=op_seconds, declares_units=not is_published(columns))
 
 
 def _refuse_twins(header: list[str], *, file: Path) -> None:
@@ -87,7 +87,7 @@ def _refuse_twins(header: list[str], *, file: Path) -> None:
             raise ConfigError(f"{file}: column {name!r} is there {count} times")
 
 
-def _joined(parts: list[_Part], *, source: str) -> LatencyTable:
+def _joined(parts: list[_LatencyFile], *, source: str) -> LatencyTable:
     """All files in one table; an op that a file does not have took no time in its rows."""
     rows, op_seconds, start = [], [], 0
     for part in parts:

@@ -28,7 +28,7 @@ _MICROSECONDS = 1e6
 _DIGITS = 5
 
 
-def condensed(table: LatencyTable, *, names: Mapping[str, str]) -> str:
+def reduce_profiles(table: LatencyTable, *, names: Mapping[str, str]) -> str:
     """The CSV text.
 
     Args:

@@ -19,7 +19,7 @@ from orchestrator.predict.latency_data.published import PROFILED_STEPS
 from orchestrator.predict.latency_data.table import DEVICE_OP
 from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, some_repeats
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps
-from orchestrator.predict.profile_transfer.profet_network import Network, fit_networks
+from orchestrator.predict.profile_transfer.profet_network import ProfetNetwork, fit_networks
 
 _CUT = 6.0
 
@@ -111,7 +111,7 @@ class Profet:
     clusters: OpClusters
     line: Floats
     forest: Any
-    network: Network
+    network: ProfetNetwork
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
         """By `profet`, and by its three members alone."""

@@ -25,7 +25,7 @@ _Singles = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Network:
+class ProfetNetwork:
     """Kernels [input, unit] and biases [1, unit] of each layer."""
 
     kernels: tuple[_Singles, ...]
@@ -40,7 +40,9 @@ class Network:
         return outputs
 
 
-def fit_networks(features: Sequence[Floats], targets: Sequence[Floats], *, seed: int) -> tuple[Network, ...]:
+def fit_networks(
+    features: Sequence[Floats], targets: Sequence[Floats], *, seed: int
+) -> tuple[ProfetNetwork, ...]:
     """Train a network on each of several data sets, all of them in the same products of matrices.
 
     A set with fewer features gets columns of zeros, which change nothing; one with fewer rows sees some of
@@ -62,7 +64,7 @@ def fit_networks(features: Sequence[Floats], targets: Sequence[Floats], *, seed:
     stopped = _train(kernels + biases, inputs, outputs, random=random)
     layers = len(kernels)
     return tuple(
-        Network(
+        ProfetNetwork(
             kernels=(parts[0][: each.shape[1]], *parts[1:layers]),
             biases=tuple(parts[layers:]),
         )

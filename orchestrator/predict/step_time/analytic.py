@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.roofline import Demand
+from orchestrator.predict.step_time.roofline import StepCost
 
 COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
 """Of a demand, that say how large a step is."""
@@ -25,7 +25,7 @@ class Analytic:
     Attributes:
         coefficients: a to e.
         factor: of the interval to both sides.
-        least, most: of each count of `Demand` but the last that was fitted, by its name.
+        least, most: of each count of `StepCost` but the last that was fitted, by its name.
         measurements: how many workloads it was fitted to.
         source: on what they were measured.
     """
@@ -37,7 +37,7 @@ class Analytic:
     measurements: int
     source: str
 
-    def beyond(self, demand: Demand) -> Refusal | None:
+    def beyond(self, demand: StepCost) -> Refusal | None:
         """Why nothing is known of a step so small or large; None: those that were fitted are like it."""
         for name in COUNTS:
             asked = getattr(demand, name)
@@ -49,14 +49,14 @@ class Analytic:
                 )
         return None
 
-    def sum_of_parts(self, demand: Demand, *, flops_per_second: float, bytes_per_second: float) -> float:
+    def sum_of_parts(self, demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> float:
         """Seconds of such a step, however far it is from those that were fitted."""
         parts = parts_of(demand, flops_per_second=flops_per_second, bytes_per_second=bytes_per_second)
         return float(parts @ np.array(self.coefficients))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class PublishedLatency:
     """One workload on one device: what it asks for, what the device could do, and what it took.
 
     Attributes:
@@ -67,7 +67,7 @@ class Measured:
     model: str
     image_size: int
     batch_size: int
-    demand: Demand
+    demand: StepCost
     parts: tuple[float, ...]
     step_seconds: float
 
@@ -77,7 +77,7 @@ def around(likely: float, *, factor: float, source: str) -> Estimate:
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
 
 
-def parts_of(demand: Demand, *, flops_per_second: float, bytes_per_second: float) -> Floats:
+def parts_of(demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> Floats:
     """[part] seconds before the coefficients."""
     return np.array(
         (

@@ -9,11 +9,11 @@ from orchestrator.core import codec
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.profile_transfer.condense import condensed
+from orchestrator.predict.profile_transfer.condense import reduce_profiles
 from orchestrator.predict.step_time.analytic import Analytic
-from orchestrator.predict.step_time.error_model import Prior
+from orchestrator.predict.step_time.error_model import ErrorPrior
 from orchestrator.predict.step_time.published_networks import PUBLISHED_DEVICES
-from orchestrator.predict.step_time.published_rates import RatedStep
+from orchestrator.predict.step_time.published_rates import PublishedStep
 
 _FILE = "default_models.json"
 _PROFILES = "default_profiles.csv"
@@ -37,11 +37,11 @@ class DefaultModels:
     notice: str
     made_by: str
     precision: str
-    prior: Prior
+    prior: ErrorPrior
     kinship: ErrorCorrelation
     devices: Mapping[str, Analytic]
     any_gpu: Analytic
-    rated: tuple[RatedStep, ...]
+    rated: tuple[PublishedStep, ...]
 
 
 def default_models() -> DefaultModels:
@@ -57,4 +57,6 @@ def default_profiles() -> LatencyTable:
 
 def condensed_profiles(table: LatencyTable) -> str:
     """The text of that file. Devices have the names of `conf/device/`, or would have."""
-    return condensed(table, names={each: found.gpu.lower() for each, found in PUBLISHED_DEVICES.items()})
+    return reduce_profiles(
+        table, names={each: found.gpu.lower() for each, found in PUBLISHED_DEVICES.items()}
+    )

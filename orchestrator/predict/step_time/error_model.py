@@ -12,7 +12,7 @@ from statistics import fmean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prior:
+class ErrorPrior:
     """Deviations of logarithms, in published measurements.
 
     Attributes:
@@ -32,7 +32,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LogRatioPosterior:
     """What measurements say of the logarithm of the next one over its sum of parts.
 
     Attributes:
@@ -49,7 +49,7 @@ class Learned:
         return math.hypot(self.of_mean, self.of_one)
 
 
-def learned_from(logs: Sequence[float], *, device: float, workload: float, freedom: int) -> Learned:
+def learned_from(logs: Sequence[float], *, device: float, workload: float, freedom: int) -> LogRatioPosterior:
     """From one value a workload, at least one.
 
     Args:
@@ -60,6 +60,6 @@ def learned_from(logs: Sequence[float], *, device: float, workload: float, freed
     squares = math.fsum((each - mean) ** 2 for each in logs)
     variance = (freedom * workload**2 + squares) / (freedom + count - 1)
     weight = 1.0 if math.isinf(device) else count * device**2 / (count * device**2 + variance)
-    return Learned(
+    return LogRatioPosterior(
         mean=weight * mean, of_mean=math.sqrt(variance * weight / count), of_one=math.sqrt(variance)
     )

@@ -16,23 +16,27 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.trial_spec import Option, TrialSpec
 from orchestrator.predict.step_time.analytic import around
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.error_model import Prior, learned_from
-from orchestrator.predict.step_time.own_records import Own, Shape, repeated, shape_of
-from orchestrator.predict.step_time.published_estimate import Asked, Basis, basis_of
+from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
+from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, repeated, step_key
+from orchestrator.predict.step_time.published_estimate import (
+    PublishedEstimate,
+    StepQuery,
+    published_estimate_of,
+)
 from workloads.registry import workload
 
-BasisOf = Callable[[TrialSpec], Basis]
+BasisOf = Callable[[TrialSpec], PublishedEstimate]
 """Of a trial on one of the devices that are asked about."""
 
-Corrected = Callable[[Basis, str | None], Estimate | Refusal]
+Correction = Callable[[PublishedEstimate, str | None], Estimate | Refusal]
 """(basis, trainer; None: any) -> the estimate, after own measurements on that device were looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Peer:
+class _CalibrationPoint:
     """A measurement, and the logarithm of what it took over its sum of parts."""
 
-    own: Own
+    own: StepMeasurement
     log: float
 
 
@@ -45,13 +49,15 @@ class _Lesson:
     source: str
 
 
-def corrector_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> Corrected:
-    """Own measurements correct the sums of parts of all other steps with the same `Basis.peers`."""
-    peers: dict[Hashable, list[_Peer]] = defaultdict(list)
+def corrector_of(basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior) -> Correction:
+    """Correct estimates by own measurements of steps with the same `PublishedEstimate.peers`."""
+    peers: dict[Hashable, list[_CalibrationPoint]] = defaultdict(list)
     for each in own:
         basis = basis_of_trial(each.trial)
         if basis.seconds is not None:
-            peers[basis.peers].append(_Peer(own=each, log=math.log(each.step_seconds / basis.seconds)))
+            peers[basis.peers].append(
+                _CalibrationPoint(own=each, log=math.log(each.step_seconds / basis.seconds))
+            )
 
     @cache  # the same for all steps with these peers
     def lesson(key: Hashable, trainer: str | None, device: float, workload: float) -> _Lesson:
@@ -59,7 +65,7 @@ def corrector_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> C
         chosen = [each for each in known if each.own.trial.trainer == trainer] or known
         return _lesson_of(chosen, device=device, workload=workload, prior=prior)
 
-    def corrected(basis: Basis, trainer: str | None) -> Estimate | Refusal:
+    def corrected(basis: PublishedEstimate, trainer: str | None) -> Estimate | Refusal:
         if basis.seconds is None or basis.peers not in peers:
             return basis.step
         learned = lesson(basis.peers, trainer, basis.device, basis.workload)
@@ -69,7 +75,9 @@ def corrector_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> C
     return corrected
 
 
-def _lesson_of(peers: Sequence[_Peer], *, device: float, workload: float, prior: Prior) -> _Lesson:
+def _lesson_of(
+    peers: Sequence[_CalibrationPoint], *, device: float, workload: float, prior: ErrorPrior
+) -> _Lesson:
     by_workload: dict[str, list[float]] = defaultdict(list)
     for each in peers:
         by_workload[each.own.trial.workload].append(each.log)
@@ -83,7 +91,7 @@ def _lesson_of(peers: Sequence[_Peer], *, device: float, workload: float, prior:
     )
 
 
-def told_of(own: Sequence[Own]) -> str:
+def told_of(own: Sequence[StepMeasurement]) -> str:
     """`3 of sweep zoo`, `4 of sweeps smoke, zoo`."""
     sweeps = sorted({each.sweep for each in own})
     return f"{len(own):,} of sweep{'s' if len(sweeps) > 1 else ''} {', '.join(sweeps)}"
@@ -109,17 +117,17 @@ def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
         precision: str,
         workers: int,
         batch: int,
-    ) -> Basis:
-        asked = Asked(
+    ) -> PublishedEstimate:
+        asked = StepQuery(
             spec=workload(name, dict(options)),
             device=devices[device],
             precision=precision,
             num_workers=workers,
             global_batch_size=batch,
         )
-        return basis_of(asked, models)
+        return published_estimate_of(asked, models)
 
-    def of_trial(trial: TrialSpec) -> Basis:
+    def of_trial(trial: TrialSpec) -> PublishedEstimate:
         options = tuple(sorted(trial.workload_options.items()))
         work = (trial.workload, options, trial.device, trial.precision)
         return basis(*work, trial.num_workers, trial.global_batch_size)
@@ -127,23 +135,25 @@ def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
     return of_trial
 
 
-def estimator_of(basis_of_trial: BasisOf, own: Sequence[Own], prior: Prior) -> Estimator:
+def estimator_of(basis_of_trial: BasisOf, own: Sequence[StepMeasurement], prior: ErrorPrior) -> Estimator:
     """All that is known is used."""
     corrected = corrector_of(basis_of_trial, own, prior)
-    same: dict[Shape, list[Own]] = defaultdict(list)
+    same: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for each in own:
-        same[shape_of(each.trial)].append(each)
+        same[step_key(each.trial)].append(each)
 
     def estimate(trial: TrialSpec) -> Estimate | Refusal:
         if trial.other_devices:
             return _NOT_ALIKE
-        repeats = same.get(shape_of(trial))
+        repeats = same.get(step_key(trial))
         return measured_step(repeats, prior) if repeats else corrected(basis_of_trial(trial), trial.trainer)
 
     return estimate
 
 
-def blind_estimator_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior) -> Estimator:
+def leave_one_workload_out_estimator(
+    basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior
+) -> Estimator:
     """Of each trial, as if there were no own records of its workload; those of others stay in the fit."""
     known = tuple(own)
 
@@ -154,7 +164,7 @@ def blind_estimator_of(basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior
     return lambda trial: without(trial.workload)(trial)
 
 
-def measured_step(own: Sequence[Own], prior: Prior) -> Estimate:
+def measured_step(own: Sequence[StepMeasurement], prior: ErrorPrior) -> Estimate:
     """Of repeats of one step, at least one."""
     found = repeated(own, prior)
     return around(

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.step_time.analytic import Analytic, Measured
+from orchestrator.predict.step_time.analytic import Analytic, PublishedLatency
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
-from orchestrator.predict.step_time.published_estimate import Asked, sum_of_parts
+from orchestrator.predict.step_time.published_estimate import StepQuery, sum_of_parts
 from orchestrator.predict.step_time.published_networks import (
     PUBLISHED_DEVICES,
     measured_zoo,
     repeat_deviation,
 )
-from orchestrator.predict.step_time.published_rates import NUM_CLASSES, RATES, Rate, RatedStep
+from orchestrator.predict.step_time.published_rates import NUM_CLASSES, RATES, PublishedRate, PublishedStep
 from workloads.registry import workload
 
 _NOTICE = (
@@ -59,9 +59,9 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     )
 
 
-def asked_by(rate: Rate, device: Device) -> Asked:
+def asked_by(rate: PublishedRate, device: Device) -> StepQuery:
     """The step of a rate."""
-    return Asked(
+    return StepQuery(
         spec=workload(rate.workload, {"image_size": rate.image_size, "num_classes": NUM_CLASSES}),
         device=device,
         precision=rate.precision,
@@ -70,20 +70,20 @@ def asked_by(rate: Rate, device: Device) -> Asked:
     )
 
 
-def _fit_one(measured: Sequence[Measured], instance: str) -> Analytic:
+def _fit_one(measured: Sequence[PublishedLatency], instance: str) -> Analytic:
     own = [each for each in measured if each.device == instance]
     gpu = PUBLISHED_DEVICES[instance].gpu
     return fit_analytic(own, for_new_devices=False, source=f"fitted to {gpu}, {instance}")
 
 
-def _rated(rate: Rate, device: Device, any_gpu: Analytic) -> RatedStep:
+def _rated(rate: PublishedRate, device: Device, any_gpu: Analytic) -> PublishedStep:
     parts = sum_of_parts(asked_by(rate, device), any_gpu)
     if parts is None:
         raise ConfigError(
             f"conf/device/{rate.device}.yaml: the {rate.precision}, memory and link peaks are needed, "
             f"for {rate.source} published a rate there"
         )
-    return RatedStep(
+    return PublishedStep(
         device=rate.device,
         kind=device.kind,
         precision=rate.precision,

@@ -19,15 +19,15 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.analytic import COUNTS, Analytic, Measured
-from orchestrator.predict.step_time.error_model import Prior, learned_from
+from orchestrator.predict.step_time.analytic import COUNTS, Analytic, PublishedLatency
+from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 
 _PULL = 0.03
 
 
-def fit_analytic(measured: Sequence[Measured], *, for_new_devices: bool, source: str) -> Analytic:
+def fit_analytic(measured: Sequence[PublishedLatency], *, for_new_devices: bool, source: str) -> Analytic:
     """Fit to all; the interval is of each model, and for new devices of each device too, held out."""
-    rows = _Rows.of(measured)
+    rows = _FittingRows.of(measured)
     errors = np.concatenate(list(held_out_logs(measured, for_new_devices=for_new_devices).values()))
     counts = {name: [float(getattr(each.demand, name)) for each in measured] for name in COUNTS}
     return Analytic(
@@ -40,13 +40,15 @@ def fit_analytic(measured: Sequence[Measured], *, for_new_devices: bool, source:
     )
 
 
-def held_out_logs(measured: Sequence[Measured], *, for_new_devices: bool) -> Mapping[tuple[str, str], Floats]:
+def held_out_logs(
+    measured: Sequence[PublishedLatency], *, for_new_devices: bool
+) -> Mapping[tuple[str, str], Floats]:
     """(device, model) -> log(measured / predicted) of its rows by a fit to all other models.
 
     Args:
         for_new_devices: to other devices' too.
     """
-    rows = _Rows.of(measured)
+    rows = _FittingRows.of(measured)
     found = {}
     for device, model in sorted({(each.device, each.model) for each in measured}):
         tested = (rows.devices == device) & (rows.models == model)
@@ -59,7 +61,7 @@ def held_out_logs(measured: Sequence[Measured], *, for_new_devices: bool) -> Map
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Rows:
+class _FittingRows:
     """Measurements as arrays."""
 
     devices: NDArray[np.str_]
@@ -68,7 +70,7 @@ class _Rows:
     step_seconds: Floats
 
     @classmethod
-    def of(cls, measured: Sequence[Measured]) -> "_Rows":
+    def of(cls, measured: Sequence[PublishedLatency]) -> "_FittingRows":
         return cls(
             devices=np.array([each.device for each in measured]),
             models=np.array([each.model for each in measured]),
@@ -86,15 +88,15 @@ def _coefficients(parts: Floats, step_seconds: Floats) -> Floats:
     return found
 
 
-Errors = Sequence[tuple[Measured, float]]
+Errors = Sequence[tuple[PublishedLatency, float]]
 """Measurements, each with log(measured / predicted) by a fit that did not see its network."""
 
 _LEAST, _MOST = 0.01, 0.999  # of a correlation of which a logarithm is taken
 
 
-def errors_by_device(measured: Sequence[Measured]) -> Errors:
+def errors_by_device(measured: Sequence[PublishedLatency]) -> Errors:
     """By fits to the other networks on that device alone."""
-    found: list[tuple[Measured, float]] = []
+    found: list[tuple[PublishedLatency, float]] = []
     for device in sorted({each.device for each in measured}):
         own = [each for each in measured if each.device == device]
         for (_, model), errors in held_out_logs(own, for_new_devices=False).items():
@@ -142,7 +144,7 @@ def _doublings(along: dict[float, list[float]]) -> float:
     return float(-(apart @ apart) / (apart @ logs))
 
 
-def fit_prior(measured: Sequence[Measured], *, repeat: float) -> Prior:
+def fit_prior(measured: Sequence[PublishedLatency], *, repeat: float) -> ErrorPrior:
     """Of at least two models on at least two devices.
 
     Args:
@@ -164,7 +166,7 @@ def fit_prior(measured: Sequence[Measured], *, repeat: float) -> Prior:
         for other, measured_once in logs.items()
         if other != model
     ]
-    return Prior(
+    return ErrorPrior(
         device=between,
         workload=within,
         repeat=repeat,

@@ -12,7 +12,7 @@ from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_run
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec
-from orchestrator.predict.step_time.error_model import Learned, Prior, learned_from
+from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPosterior, learned_from
 from workloads.registry import workload
 
 _LENGTH_AND_CHANCE = ("steps", "seed", "repeat", "timing")
@@ -21,7 +21,7 @@ _NAMES = tuple(each.name for each in fields(TrialSpec) if each.name not in _LENG
 Shape = Hashable
 
 
-def shape_of(trial: TrialSpec) -> Shape:
+def step_key(trial: TrialSpec) -> Shape:
     """Equal for trials whose steps are the same: other data, versions of code or options are another one."""
     return tuple(_hashable(getattr(trial, name)) for name in _NAMES)
 
@@ -31,7 +31,7 @@ def _hashable(value: object) -> Hashable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class StepMeasurement:
     """A measurement.
 
     Attributes:
@@ -51,7 +51,9 @@ class Own:
         return math.log(self.step_seconds)
 
 
-def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[Own, ...]:
+def step_measurements(
+    records: Iterable[TrialRecord], *, devices: Container[str]
+) -> tuple[StepMeasurement, ...]:
     """Each measurement on these devices once, however many ledgers have it.
 
     None of a workload that is another one now, and none of devices that are not alike: it tells of no device.
@@ -64,11 +66,11 @@ def own_of(records: Iterable[TrialRecord], *, devices: Container[str]) -> tuple[
     return tuple(own for each in distinct.values() for own in _own(each))
 
 
-def fastest_of(own: Iterable[Own]) -> tuple[Own, ...]:
+def fastest_of(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
     """Repeats of one step, of several trainers those of the fastest; none: it was not measured."""
-    alike: dict[Shape, list[Own]] = defaultdict(list)
+    alike: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for each in own:
-        alike[shape_of(each.trial)].append(each)
+        alike[step_key(each.trial)].append(each)
     repeats = alike.values()
     return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
 
@@ -85,16 +87,16 @@ def of_source(
     return next(filter(None, of_kinds), ())
 
 
-def repeated(own: Sequence[Own], prior: Prior) -> Learned:
+def repeated(own: Sequence[StepMeasurement], prior: ErrorPrior) -> LogRatioPosterior:
     """What repeats of one step, at least one, say of the logarithm of its seconds."""
     logs = [each.log_seconds for each in own]
     return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
 
 
-def _own(record: TrialRecord) -> Iterator[Own]:
+def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
     steady = step_seconds_of(record.result) if record.result else None
     if steady and is_current(record.spec):
-        yield Own(
+        yield StepMeasurement(
             trial=record.spec,
             step_seconds=steady.median,
             sweep=record.reused_from or record.sweep,

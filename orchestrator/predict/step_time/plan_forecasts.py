@@ -10,26 +10,26 @@ from orchestrator.core.estimate import Estimate, Forecast, TrackRecord
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, trial_id
-from orchestrator.plan.pricing import Market
+from orchestrator.plan.pricing import PriceBook
 from orchestrator.predict.step_time.estimator import Estimator
-from orchestrator.predict.step_time.own_records import Own, Shape, shape_of
+from orchestrator.predict.step_time.own_records import Shape, StepMeasurement, step_key
 from orchestrator.train.registry import trainers
 from workloads.registry import workload
 
 
-def forecasts_of(plan: Plan, market: Market, estimate: Estimator) -> tuple[Forecast, ...]:
+def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tuple[Forecast, ...]:
     """One for trials that differ in their seed alone, in the order of the plan, if they train anything."""
     training = {name for name, each in trainers().items() if each.trains}
     alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
     for trial in plan.absent:
         if trial.trainer in training:
-            alike[shape_of(trial), trial.steps, trial.timing.target].append(trial)
+            alike[step_key(trial), trial.steps, trial.timing.target].append(trial)
     return tuple(
         Forecast(
             trial=first,
             num_trials=1 + len(others),
             step=estimate(first),
-            price=market.price_of_absent(first),
+            price=price_book.price_of_absent(first),
             num_phases=len(workload(first.workload, first.workload_options).phases),
         )
         for first, *others in alike.values()
@@ -49,15 +49,15 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
     return {point: step for point, step in found.items() if isinstance(step, Estimate)}
 
 
-def track_record_of(own: Iterable[Own], estimate: Estimator) -> TrackRecord:
+def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> TrackRecord:
     """Of every step that was measured, once.
 
     Args:
         estimate: knows nothing of the workload that it is asked about.
     """
-    steps: dict[Shape, list[Own]] = defaultdict(list)
+    steps: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for each in own:
-        steps[shape_of(each.trial)].append(each)
+        steps[step_key(each.trial)].append(each)
     compared = [
         (estimate(alike[0].trial), median(each.step_seconds for each in alike)) for alike in steps.values()
     ]

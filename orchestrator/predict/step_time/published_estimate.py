@@ -9,9 +9,9 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.peaks import peaks_of
 from orchestrator.predict.step_time.analytic import Analytic, around
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.error_model import Learned
+from orchestrator.predict.step_time.error_model import LogRatioPosterior
 from orchestrator.predict.step_time.published_rates import Rated, rated_of
-from orchestrator.predict.step_time.roofline import Demand, Roofline, demand_of, roofline_of
+from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.spec import Supervised, WorkloadSpec
@@ -22,7 +22,7 @@ _UNLIKE = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class StepQuery:
     """A step whose time is asked for.
 
     Attributes:
@@ -45,16 +45,16 @@ class Asked:
         return not any(isinstance(node.layer, _UNLIKE_CLASSIFIERS) for node in nodes)
 
     @property
-    def demand(self) -> Demand:
+    def demand(self) -> StepCost:
         """What it asks of its devices."""
-        return demand_of(
+        return step_cost_of(
             self.spec,
             global_batch_size=self.global_batch_size,
             value_bytes=PRECISIONS[self.precision].value_bytes,
         )
 
     @property
-    def demand_of_each(self) -> Demand:
+    def demand_of_each(self) -> StepCost:
         """What it asks of each replica."""
         whole = self.demand
         return replace(
@@ -73,7 +73,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
+class PublishedEstimate:
     """What is known of a step before own measurements are looked at.
 
     Attributes:
@@ -93,7 +93,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _PublishedData:
     """What others tell of a step.
 
     Attributes:
@@ -104,20 +104,20 @@ class _Known:
     """
 
     model: Analytic
-    learned: Learned
+    learned: LogRatioPosterior
     factor: float
     source: str
     unlike: str | None = None
 
 
-def basis_of(asked: Asked, models: DefaultModels) -> Basis:
+def published_estimate_of(asked: StepQuery, models: DefaultModels) -> PublishedEstimate:
     """Of any step: as fitted, else as rates of few networks tell, else a sum of parts and no estimate."""
     known = _known(asked, models)
     beyond = known.model.beyond(asked.demand_of_each) if asked.is_image_classifier else None
     parts = None if beyond else sum_of_parts(asked, known.model)
     seconds = None if parts is None else math.exp(known.learned.mean) * parts
     refusal = _unlike(asked, known.unlike, seconds) if known.unlike else beyond
-    return Basis(
+    return PublishedEstimate(
         step=refusal or _step(asked, seconds, known),
         seconds=seconds,
         peers=(
@@ -132,7 +132,7 @@ def basis_of(asked: Asked, models: DefaultModels) -> Basis:
     )
 
 
-def sum_of_parts(asked: Asked, model: Analytic) -> float | None:
+def sum_of_parts(asked: StepQuery, model: Analytic) -> float | None:
     """With the exchange of the gradients on top; None where a peak is unknown."""
     peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
     exchange = asked.roofline.exchange_seconds
@@ -146,7 +146,7 @@ def sum_of_parts(asked: Asked, model: Analytic) -> float | None:
     return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
 
 
-def _known(asked: Asked, models: DefaultModels) -> _Known:
+def _known(asked: StepQuery, models: DefaultModels) -> _PublishedData:
     """Of a fit, else of rates, else of nothing alike."""
     prior = models.prior
     unlike = _why_unlike(asked, models)
@@ -154,22 +154,22 @@ def _known(asked: Asked, models: DefaultModels) -> _Known:
         fitted = models.devices.get(asked.device.name)
         model = fitted or models.any_gpu
         workload = math.log(fitted.factor) / prior.quantile if fitted else prior.workload
-        learned = Learned(mean=0.0, of_mean=prior.device, of_one=workload)
-        return _Known(model=model, learned=learned, factor=model.factor, source=model.source)
+        learned = LogRatioPosterior(mean=0.0, of_mean=prior.device, of_one=workload)
+        return _PublishedData(model=model, learned=learned, factor=model.factor, source=model.source)
     rated = _rated(asked, models) if asked.is_image_classifier else None
     if rated:
         factor = math.exp(prior.quantile * rated.learned.deviation)
-        return _Known(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
-    return _Known(
+        return _PublishedData(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
+    return _PublishedData(
         model=models.any_gpu,
-        learned=Learned(mean=0.0, of_mean=math.inf, of_one=_UNLIKE * prior.workload),
+        learned=LogRatioPosterior(mean=0.0, of_mean=math.inf, of_one=_UNLIKE * prior.workload),
         factor=math.inf,
         source="rough, for others measured nothing alike",
         unlike=unlike,
     )
 
 
-def _why_unlike(asked: Asked, models: DefaultModels) -> str | None:
+def _why_unlike(asked: StepQuery, models: DefaultModels) -> str | None:
     """Why the fits say nothing about such a step; None: they may."""
     if asked.device.kind == "cpu":
         return "no CPU was measured"
@@ -182,7 +182,7 @@ def _why_unlike(asked: Asked, models: DefaultModels) -> str | None:
     return None
 
 
-def _unlike(asked: Asked, reason: str, seconds: float | None) -> Refusal:
+def _unlike(asked: StepQuery, reason: str, seconds: float | None) -> Refusal:
     """With what to measure: where there is no sum of parts to correct, the very step."""
     if seconds is None:
         return Refusal(reason=reason, to_measure="this point")
@@ -191,7 +191,7 @@ def _unlike(asked: Asked, reason: str, seconds: float | None) -> Refusal:
     return Refusal(reason=reason, to_measure=f"{network} there in {asked.precision}{workers}")
 
 
-def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
+def _rated(asked: StepQuery, models: DefaultModels) -> Rated | None:
     """What published rates tell of such steps; None: there are none.
 
     Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
@@ -206,7 +206,7 @@ def _rated(asked: Asked, models: DefaultModels) -> Rated | None:
     )
 
 
-def _step(asked: Asked, seconds: float | None, known: _Known) -> Estimate | Refusal:
+def _step(asked: StepQuery, seconds: float | None, known: _PublishedData) -> Estimate | Refusal:
     if seconds is None:
         return Refusal(
             reason=f"the {asked.precision}, memory or link peak of {asked.device.name} is unknown",

@@ -10,8 +10,8 @@ import pandas as pd
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
-from orchestrator.predict.step_time.analytic import Measured, parts_of
-from orchestrator.predict.step_time.roofline import Demand, demand_of
+from orchestrator.predict.step_time.analytic import PublishedLatency, parts_of
+from orchestrator.predict.step_time.roofline import StepCost, step_cost_of
 from workloads.registry import workload
 from workloads.shapes import UnsuitableInputError
 
@@ -60,7 +60,7 @@ PUBLISHED_DEVICES: Mapping[str, PublishedDevice] = {
 }
 
 
-def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
+def measured_zoo(table: LatencyTable) -> Iterator[PublishedLatency]:
     """The middle of the repeats of each workload on a published device, where the network is known here.
 
     Raises:
@@ -82,7 +82,7 @@ def measured_zoo(table: LatencyTable) -> Iterator[Measured]:
                 flops_per_second=of_device.flops_per_second,
                 bytes_per_second=of_device.bytes_per_second,
             )
-            yield Measured(
+            yield PublishedLatency(
                 device=device,
                 model=model,
                 image_size=int(image_size),
@@ -117,11 +117,11 @@ def _known(table: LatencyTable) -> pd.DataFrame:
 
 
 @cache
-def _demand(model: str, batch_size: int, image_size: int) -> Demand | None:
+def _demand(model: str, batch_size: int, image_size: int) -> StepCost | None:
     """None where the network here takes no such images."""
     knobs = {"image_size": image_size, "num_classes": _CLASSES.get(image_size, 10), "momentum": 0.0}
     try:
         spec = workload(_WORKLOADS[model], knobs)
     except UnsuitableInputError:
         return None
-    return demand_of(spec, global_batch_size=batch_size, value_bytes=_VALUE_BYTES)
+    return step_cost_of(spec, global_batch_size=batch_size, value_bytes=_VALUE_BYTES)

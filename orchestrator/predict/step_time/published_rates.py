@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from orchestrator.core.device import DeviceKind
-from orchestrator.predict.step_time.error_model import Learned
+from orchestrator.predict.step_time.error_model import LogRatioPosterior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class PublishedRate:
     """A network on ImageNet in the steady state.
 
     Attributes:
@@ -39,7 +39,7 @@ _NVIDIA, _LAMBDA = "NVIDIA", "Lambda"
 _NVIDIA_MLPERF, _GOOGLE_MLPERF = "NVIDIA for MLPerf 3.0", "Google for MLPerf 0.5"
 
 RATES = tuple(
-    Rate(
+    PublishedRate(
         device=device,
         precision=precision,
         num_workers=num_workers,
@@ -89,7 +89,7 @@ Their ResNet-50 has the stride of a block in its 3x3 convolution (v1.5), ours in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatedStep:
+class PublishedStep:
     """What a step of a published rate took over the sum of parts of any GPU.
 
     Attributes:
@@ -108,12 +108,12 @@ class RatedStep:
 class Rated:
     """What published rates tell of the logarithm of any step there over its sum of parts."""
 
-    learned: Learned
+    learned: LogRatioPosterior
     source: str
 
 
 def rated_of(
-    known: Iterable[RatedStep], *, device: str, between_devices: float, workload: float
+    known: Iterable[PublishedStep], *, device: str, between_devices: float, workload: float
 ) -> Rated | None:
     """Of that device, else of all others; each workload counts once. None: there are none.
 
@@ -135,7 +135,7 @@ def rated_of(
     of_device = 0.0 if there else between_devices * math.sqrt(1 + 1 / len(devices))
     whose = f"there ({', '.join(sources)})" if there else f"for {', '.join(devices)}"
     return Rated(
-        learned=Learned(
+        learned=LogRatioPosterior(
             mean=fmean(fmean(logs) for logs in by_workload.values()),
             of_mean=math.hypot(workload / math.sqrt(len(by_workload)), of_device),
             of_one=workload,

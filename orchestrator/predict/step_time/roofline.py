@@ -16,7 +16,7 @@ _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class StepCost:
     """Of one step, all replicas together.
 
     Attributes:
@@ -34,7 +34,7 @@ class Demand:
     layers: int
 
 
-def demand_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int) -> Demand:
+def step_cost_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int) -> StepCost:
     """Count it.
 
     Args:
@@ -42,7 +42,7 @@ def demand_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int) -
     """
     weights_alone = train_step_bytes(spec, 0, value_bytes=value_bytes)
     trained = [spec.networks[name] for name in spec.phases[-1].optimizers]
-    return Demand(
+    return StepCost(
         flops=train_step_flops(spec, global_batch_size),
         value_bytes=train_step_bytes(spec, global_batch_size, value_bytes=value_bytes) - weights_alone,
         weight_bytes=weights_alone,
@@ -74,7 +74,7 @@ class Roofline:
         return max(known) if len(known) == len(parts) else None
 
 
-def roofline_of(demand: Demand, device: Device, *, precision: str, count: int) -> Roofline:
+def roofline_of(demand: StepCost, device: Device, *, precision: str, count: int) -> Roofline:
     """Of `count` such devices that share a global batch; of a host's own processor nothing is published."""
     peaks = peaks_of(device, precision, count=count)
     replicas = count * device.replicas

@@ -9,10 +9,10 @@ from orchestrator.core.estimate import ErrorModel, Estimate, Refusal, StepPrior
 from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.error_model import Prior
-from orchestrator.predict.step_time.estimator import BasisOf, Corrected, corrector_of
-from orchestrator.predict.step_time.own_records import Own
-from orchestrator.predict.step_time.published_estimate import Basis
+from orchestrator.predict.step_time.error_model import ErrorPrior
+from orchestrator.predict.step_time.estimator import BasisOf, Correction, corrector_of
+from orchestrator.predict.step_time.own_records import StepMeasurement
+from orchestrator.predict.step_time.published_estimate import PublishedEstimate
 from orchestrator.train.registry import trainers
 from workloads.registry import workload
 
@@ -22,7 +22,9 @@ def error_model_of(models: DefaultModels) -> ErrorModel:
     return ErrorModel(correlation=models.kinship, repeat=models.prior.repeat, quantile=models.prior.quantile)
 
 
-def step_prior(step: Estimate | Refusal, basis: Basis, *, batch_size: int, prior: Prior) -> StepPrior | None:
+def step_prior(
+    step: Estimate | Refusal, basis: PublishedEstimate, *, batch_size: int, prior: ErrorPrior
+) -> StepPrior | None:
     """Split the error of a predicted step into that of its hardware and that of its network there.
 
     Args:
@@ -45,7 +47,7 @@ def step_prior(step: Estimate | Refusal, basis: Basis, *, batch_size: int, prior
 
 
 def step_priors_of(
-    plan: Plan, basis_of_trial: BasisOf, own: Iterable[Own], prior: Prior
+    plan: Plan, basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
 
@@ -55,7 +57,7 @@ def step_priors_of(
     training = {name for name, info in trainers().items() if info.trains}
 
     @cache
-    def corrected_without(name: str) -> Corrected:
+    def corrected_without(name: str) -> Correction:
         return corrector_of(basis_of_trial, [one for one in known if one.trial.workload != name], prior)
 
     priors: dict[str, StepPrior] = {}

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.tracker import Kept, Tracker
+from orchestrator.record.tracking.tracker import LoggedRecord, Tracker
 
 logger = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ _PATIENCE_SECONDS = 120.0  # without a record or the end: first answers take a m
 _INTERRUPTED_SECONDS = 5.0
 
 
-class Mirror:
+class BackgroundTracker:
     """A tracker (`base.Tracker`) that hands everything to another one, whose calls a thread makes.
 
     Whoever tells it of a record goes on at once; `finish` waits for what is left, while there is progress.
@@ -24,7 +24,7 @@ class Mirror:
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
-        self._waiting: SimpleQueue[Iterable[Kept] | None] = SimpleQueue()
+        self._waiting: SimpleQueue[Iterable[LoggedRecord] | None] = SimpleQueue()
         self._thread: Thread | None = None
         self._files: Sequence[Path] = ()
         self._is_interrupted = False
@@ -45,7 +45,7 @@ class Mirror:
         self._thread = Thread(target=self._work, args=(sweep,), daemon=True)
         self._thread.start()
 
-    def sync(self, kept: Iterable[Kept]) -> None:
+    def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Give the server the records that it lacks, soon."""
         self._waiting.put(kept)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.record.timeout import within
+from orchestrator.record.timeout import call_with_timeout
 from orchestrator.record.tracking.mlflow_client import POSSIBLE, absolute, database_of, without_secrets
 
 _SECONDS = 3
@@ -63,7 +63,7 @@ def _silence_of_server(uri: str) -> str | None:
         raise _refusal(uri, "names no host")
     request = urllib.request.Request(f"{without_secrets(uri).rstrip('/')}/health")  # noqa: S310  http or https
     try:
-        within(_SECONDS, lambda: urllib.request.urlopen(request, timeout=_SECONDS).close())  # noqa: S310
+        call_with_timeout(_SECONDS, lambda: urllib.request.urlopen(request, timeout=_SECONDS).close())  # noqa: S310
     except TimeoutError:
         return f"no answer within {_SECONDS} s"
     except InvalidURL as error:

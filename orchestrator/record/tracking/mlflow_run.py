@@ -6,24 +6,24 @@ from dataclasses import fields
 from itertools import pairwise
 
 from orchestrator.core.codec import to_plain
-from orchestrator.core.host_usage import HostUse
+from orchestrator.core.host_usage import HostUsage
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import axes_of
 from orchestrator.record.tracking.tracker import PAGE_NAME
 
-Point = tuple[str, float, int, int]
+MetricSample = tuple[str, float, int, int]
 """Name, value, milliseconds since the epoch, step."""
 
 
-def system_metrics_of(seen: tuple[HostUse, ...]) -> Iterator[Point]:
+def system_metrics_of(seen: tuple[HostUsage, ...]) -> Iterator[MetricSample]:
     """Of each look but the first: the share of the cores is that since the look before."""
     for step, (before, now) in enumerate(pairwise(seen)):
         for name, value in _values_of(before, now):
             yield f"system/{name}", value, round(now.at * 1000), step
 
 
-def _values_of(before: HostUse, now: HostUse) -> Iterator[tuple[str, float]]:
+def _values_of(before: HostUsage, now: HostUsage) -> Iterator[tuple[str, float]]:
     seconds = now.cpu_seconds - before.cpu_seconds
     if seconds > 0:  # two looks within one tick of the kernel's clock tell nothing
         yield "cpu_utilization_percentage", 100 * (now.cpu_busy_seconds - before.cpu_busy_seconds) / seconds
@@ -135,7 +135,7 @@ def params_of(record: TrialRecord) -> dict[str, str]:
     return {_key(name): _shown(value) for name, value in axes.items()}
 
 
-def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[Point]:
+def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[MetricSample]:
     """Every metric: the numbers and curves of the trial at its end, and what its host did as it did it."""
     ended_at = milliseconds_of(record.ended_at)
     yield from ((name, value, ended_at, step) for name, value, step in metrics_of(record, metrics))

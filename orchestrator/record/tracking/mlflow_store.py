@@ -25,7 +25,7 @@ from orchestrator.record.tracking.mlflow_run import (
     points_of,
     tags_of,
 )
-from orchestrator.record.tracking.tracker import MARKDOWN_NAME, Kept
+from orchestrator.record.tracking.tracker import MARKDOWN_NAME, LoggedRecord
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -37,7 +37,7 @@ _METRICS_PER_CALL = 900  # MLflow refuses more than 1000 metrics, params and tag
 
 
 @dataclass(slots=True, kw_only=True)
-class _Sweep:
+class _SweepRun:
     """What the server holds of a sweep.
 
     Attributes:
@@ -69,10 +69,10 @@ class MlflowStore:
         self._uri = absolute(uri)
         load()
         self._name = ""
-        self._sweep: _Sweep | None = None
+        self._sweep: _SweepRun | None = None
         self._is_down = False
         self._is_told = False
-        self._missed: list[Kept] = []
+        self._missed: list[LoggedRecord] = []
         self.sent = 0
 
     @property
@@ -90,7 +90,7 @@ class MlflowStore:
         with self._survivable():
             self._opened()
 
-    def sync(self, kept: Iterable[Kept]) -> None:
+    def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Write the runs that the server lacks."""
         for record, metrics in kept:
             self.keep(record, metrics)
@@ -143,7 +143,7 @@ class MlflowStore:
         sweep.whole.add(key)
         self.sent += 1
 
-    def _create(self, record: TrialRecord, sweep: _Sweep) -> str:
+    def _create(self, record: TrialRecord, sweep: _SweepRun) -> str:
         run = self._client.create_run(
             sweep.experiment_id,
             start_time=milliseconds_of(record.started_at),
@@ -179,12 +179,12 @@ class MlflowStore:
             if each.name == MARKDOWN_NAME:
                 self._client.set_tag(run_id, NOTE_TAG, note_of(each.read_text(encoding="utf-8")))
 
-    def _opened(self) -> _Sweep:
+    def _opened(self) -> _SweepRun:
         """The sweep on the server, found or made at the first call."""
         if self._sweep is None:
             experiment_id = self._experiment_of(self._name)
             parent_id = self._running_parent_in(experiment_id)
-            sweep = _Sweep(experiment_id=experiment_id, parent_id=parent_id)
+            sweep = _SweepRun(experiment_id=experiment_id, parent_id=parent_id)
             for run in self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'"):
                 if run.info.status == "RUNNING":
                     sweep.torn[_key_of_run(run)].append(str(run.info.run_id))

@@ -15,7 +15,7 @@ MARKDOWN_NAME = "report.md"
 PLAN_NAME = "plan.json"
 """The plan of a sweep among the files of its report, from which the report can be made again."""
 
-Kept = tuple[TrialRecord, Mapping[str, float]]
+LoggedRecord = tuple[TrialRecord, Mapping[str, float]]
 """A record that is in the ledger, and the metrics that analysis makes of it."""
 
 
@@ -33,7 +33,7 @@ class Tracker(Protocol):
     def begin(self, sweep: str) -> None:
         """Open the sweep, the one of an earlier command if there is one."""
 
-    def sync(self, kept: Iterable[Kept]) -> None:
+    def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Give the server the records that it lacks."""
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
@@ -54,7 +54,7 @@ class NoTracker:
     def begin(self, sweep: str) -> None:
         """Nothing to open."""
 
-    def sync(self, kept: Iterable[Kept]) -> None:
+    def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Nothing is lacking."""
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:

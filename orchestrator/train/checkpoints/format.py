@@ -26,7 +26,7 @@ ARRAYS = "arrays.npz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class TrainingProgress:
     """How far a training had come.
 
     Attributes:
@@ -59,7 +59,7 @@ class Meta:
     trial_id: str
     packages: Mapping[str, str]
     arrays_sha256: str
-    progress: Progress
+    progress: TrainingProgress
     version: int = VERSION
 
 
@@ -67,7 +67,7 @@ class Meta:
 class Checkpoint:
     """One that was read and holds what its name says."""
 
-    progress: Progress
+    progress: TrainingProgress
     arrays: Mapping[str, npt.NDArray[Any]]
 
 
@@ -77,7 +77,7 @@ def write(
     *,
     trial_id: str,
     packages: Mapping[str, str],
-    progress: Progress,
+    progress: TrainingProgress,
 ) -> Path:
     """Write a checkpoint into a folder of its own in `parent`, whole or not at all under its name."""
     unnamed = parent / "unfinished"

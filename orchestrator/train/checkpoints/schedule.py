@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from orchestrator.core.errors import TrialError
-from orchestrator.train.checkpoints.format import Progress
+from orchestrator.train.checkpoints.format import TrainingProgress
 
 
-class Keeper:
+class CheckpointScheduler:
     """Looks between timed parts whether a checkpoint is due, with a clock that training does not share.
 
     Args:
@@ -24,7 +24,7 @@ class Keeper:
         *,
         every_seconds: float,
         last_step: int,
-        write: Callable[[Progress], None],
+        write: Callable[[TrainingProgress], None],
         is_told_to_leave: Callable[[], bool],
         decides: bool,
         meet: Callable[[bool], bool],
@@ -41,7 +41,7 @@ class Keeper:
         self._clock = clock
         self._since = clock()
 
-    def look(self, step: int, progress_of: Callable[[], Progress]) -> None:
+    def look(self, step: int, progress_of: Callable[[], TrainingProgress]) -> None:
         """Make a checkpoint if one is due. Raises TrialError, `preempted`, if a rank is told to leave."""
         start = self._clock()
         leaves = self._is_told_to_leave()
@@ -56,7 +56,7 @@ class Keeper:
         late = self._clock() - self._since >= self._every_seconds
         return self._decides and late and step <= self._last_step
 
-    def _keep(self, step: int, progress_of: Callable[[], Progress]) -> None:
+    def _keep(self, step: int, progress_of: Callable[[], TrainingProgress]) -> None:
         if step <= self._last_step:
             self._write(progress_of())
             self.num_written += 1

@@ -9,16 +9,16 @@ from time import perf_counter
 from orchestrator.core.errors import RecordError
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.train.checkpoints import format as checkpoint
-from orchestrator.train.checkpoints.format import Checkpoint, Progress
-from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
+from orchestrator.train.checkpoints.schedule import CheckpointScheduler
 from orchestrator.train.process.channel import Channel
-from orchestrator.train.process.signals import Leaving
-from orchestrator.train.trainer import Keeping, Trainer, WorkerJob
+from orchestrator.train.process.signals import GracefulShutdown
+from orchestrator.train.trainer import CheckpointOptions, Trainer, WorkerJob
 
 logger = logging.getLogger(__name__)
 
 
-class WorkerCheckpoints:
+class WorkerCheckpointer:
     """Of one rank.
 
     Args:
@@ -45,7 +45,7 @@ class WorkerCheckpoints:
 
     def newest(self) -> Checkpoint | None:
         """The newest that the trial can go on from: the same on every rank, for all read the same files."""
-        for folder in self._job.keeping.found if self._job.keeping else ():
+        for folder in self._job.checkpoint_options.found if self._job.checkpoint_options else ():
             try:
                 return checkpoint.read(
                     Path(folder), trial_id=trial_id(self._job.trial), packages=self._packages
@@ -55,31 +55,33 @@ class WorkerCheckpoints:
         return None
 
     @contextlib.contextmanager
-    def keeper(self, trainer: Trainer, *, last_step: int) -> Iterator[Keeper | None]:
+    def keeper(self, trainer: Trainer, *, last_step: int) -> Iterator[CheckpointScheduler | None]:
         """Who has them made, if the trial makes any; within it a notice to leave is heeded."""
-        keeping = self._job.keeping
-        if keeping is None:
+        checkpoint_options = self._job.checkpoint_options
+        if checkpoint_options is None:
             yield None
             return
-        with Leaving(keeping.grace_seconds) as leaving:
-            yield Keeper(
-                every_seconds=keeping.every_seconds,
+        with GracefulShutdown(checkpoint_options.grace_seconds) as leaving:
+            yield CheckpointScheduler(
+                every_seconds=checkpoint_options.every_seconds,
                 last_step=last_step,
-                write=lambda progress: self._write(progress, keeping, trainer=trainer),
+                write=lambda progress: self._write(progress, checkpoint_options, trainer=trainer),
                 is_told_to_leave=leaving.is_told,
                 decides=self._job.rank == 0,
                 meet=self._meet,
                 clock=perf_counter,
             )
 
-    def _write(self, progress: Progress, keeping: Keeping, *, trainer: Trainer) -> None:
+    def _write(
+        self, progress: TrainingProgress, checkpoint_options: CheckpointOptions, *, trainer: Trainer
+    ) -> None:
         """Every rank gives its state; rank 0, whose state is that of all, writes it and says where it is."""
         arrays = trainer.checkpoint()
         if self._job.rank > 0:
             return
         try:
             folder = checkpoint.write(
-                Path(keeping.folder),
+                Path(checkpoint_options.folder),
                 arrays,
                 trial_id=trial_id(self._job.trial),
                 packages=self._packages,

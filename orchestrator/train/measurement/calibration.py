@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from orchestrator.train.measurement.loop import Clock, Meet
+from orchestrator.train.measurement.loop import Barrier, Clock
 from orchestrator.train.trainer import Trainer, WorkerJob
 
 PRODUCT_SIZE = 2048
@@ -21,13 +21,13 @@ def is_wanted(job: WorkerJob) -> bool:
     return job.trial.timing.calibrate and job.kind == "cpu" and is_alike and not job.rehearsal
 
 
-def calibrate(trainer: Trainer, *, meet: Meet, clock: Clock) -> tuple[float, ...]:
+def measure_matmul_peak(trainer: Trainer, *, meet: Barrier, clock: Clock) -> tuple[float, ...]:
     """Seconds of products of square matrices, each from idle device to idle device.
 
     To be called on every rank when all else is done, for it takes memory and time. Nothing where the trainer
     multiplies nothing.
     """
-    multiply = trainer.product_of(PRODUCT_SIZE)
+    multiply = trainer.matmul_benchmark(PRODUCT_SIZE)
     if multiply is None:
         return ()
     seconds = []
@@ -47,7 +47,7 @@ _LEAST_TAKES = 3
 _MOST_TAKES = 30  # beyond the least seconds: of short ones so many tell as much
 
 
-def mean_seconds_of(
+def mean_seconds(
     take: Callable[[], object],
     synchronize: Callable[[], None],
     *,

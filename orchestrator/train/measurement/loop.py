@@ -10,18 +10,18 @@ from itertools import accumulate, count, islice
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
-from orchestrator.core.target import Pursuit
+from orchestrator.core.target import TargetRun
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.train.checkpoints.format import Checkpoint, Progress
-from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
+from orchestrator.train.checkpoints.schedule import CheckpointScheduler
 from orchestrator.train.measurement.counters import Joules, Meter, used_between
-from orchestrator.train.measurement.target import Pursuer
+from orchestrator.train.measurement.target import TargetEvaluator
 from orchestrator.train.trainer import Trainer
 from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
 LossCurve = tuple[tuple[int, float], ...]
-Meet = Callable[[bool], bool]
+Barrier = Callable[[bool], bool]
 """Wait for all ranks, and learn whether every one of them said True."""
 
 REHEARSAL = TimingSpec(warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1)
@@ -50,7 +50,7 @@ class LoopTimes:
     cpu_seconds: float
     load_average: tuple[float, float]
     energy_joules: Joules
-    pursuit: Pursuit | None = None
+    pursuit: TargetRun | None = None
     resumed_from_step: int = 0
     resumed_seconds: float = 0.0
     checkpoint_seconds: float = 0.0
@@ -62,11 +62,11 @@ def run(
     timing: TimingSpec,
     *,
     steps: int,
-    meet: Meet,
+    meet: Barrier,
     clock: Clock,
     meter: Meter,
-    pursuer: Pursuer | None = None,
-    keeper: Keeper | None = None,
+    target_evaluator: TargetEvaluator | None = None,
+    keeper: CheckpointScheduler | None = None,
     resumed: Checkpoint | None = None,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
@@ -75,8 +75,8 @@ def run(
     From a checkpoint it takes those that are left, and times the first, the warm-up and blocks of them.
 
     Args:
-        pursuer: looks at the quality between the timed parts of the last phase, from the end of the warm-up
-            on. Once it has found its target the training ends, or when the least number of blocks is timed.
+        target_evaluator: measures the quality between the timed parts of the last phase, after the warm-up.
+            Training ends once the target is reached and the least number of blocks is timed.
         keeper: makes checkpoints between all timed parts but the first step and those of the warm-up.
         resumed: the checkpoint that an earlier attempt left.
 
@@ -93,7 +93,7 @@ def run(
     first_step_seconds = loop.seconds_for(1)
     loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
-    loop.pursue(pursuer)  # its first look compiles what evaluating needs, before compilations count
+    loop.pursue(target_evaluator)  # its first look compiles what evaluating needs, before compilations count
     compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
     joules, num_written = meter(), loop.num_written
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
@@ -116,7 +116,7 @@ def run(
         cpu_seconds=cpu_after - cpu,
         load_average=(load, load_after),
         energy_joules=used_between(joules, joules_after),
-        pursuit=None if pursuer is None else pursuer.pursuit(),
+        pursuit=None if target_evaluator is None else target_evaluator.pursuit(),
         resumed_from_step=resumed.progress.step if resumed else 0,
         resumed_seconds=loop.resumed_seconds,
         checkpoint_seconds=loop.checkpoint_seconds,
@@ -124,7 +124,7 @@ def run(
 
 
 def compare_exchange(
-    trainer: Trainer, timing: TimingSpec, *, taken: int, meet: Meet, clock: Clock
+    trainer: Trainer, timing: TimingSpec, *, taken: int, meet: Barrier, clock: Clock
 ) -> tuple[tuple[float, float], ...]:
     """Seconds of pairs of blocks: with the sum of the gradients over the processes, and without it.
 
@@ -148,11 +148,11 @@ class _Loop:
     """Steps taken one after the other, each batch of them between two idle devices."""
 
     trainer: Trainer
-    meet: Meet
+    meet: Barrier
     clock: Clock
     began: float = field(init=False)
-    pursuer: Pursuer | None = None
-    keeper: Keeper | None = None
+    target_evaluator: TargetEvaluator | None = None
+    keeper: CheckpointScheduler | None = None
     resumed: Checkpoint | None = None
     restore_seconds: float = 0.0
     taken: int = 0
@@ -218,7 +218,7 @@ class _Loop:
 
     def training_seconds(self) -> float:
         """Since the first step of this attempt began, evaluations and checkpoints left out."""
-        evaluating = self.pursuer.seconds if self.pursuer else 0.0
+        evaluating = self.target_evaluator.seconds if self.target_evaluator else 0.0
         return self.clock() - self.began - evaluating - self.checkpoint_seconds
 
     def keep_when_due(self) -> None:
@@ -227,37 +227,37 @@ class _Loop:
             seconds = self.resumed_seconds + self.training_seconds()
             self.keeper.look(self.taken, partial(self._progress, seconds))
 
-    def _progress(self, training_seconds: float) -> Progress:
-        return Progress(
+    def _progress(self, training_seconds: float) -> TrainingProgress:
+        return TrainingProgress(
             step=self.taken,
             phase=self.phase,
             samples=self.trainer.samples,
             training_seconds=training_seconds,
             network_losses={name: tuple(curve) for name, curve in self.curves.items()},
-            evaluations=self.pursuer.curve if self.pursuer else (),
+            evaluations=self.target_evaluator.curve if self.target_evaluator else (),
         )
 
-    def pursue(self, pursuer: Pursuer | None) -> None:
+    def pursue(self, target_evaluator: TargetEvaluator | None) -> None:
         """Look at the quality at once, and from here on when it is due."""
-        self.pursuer = pursuer
-        if pursuer:
-            self._look(pursuer)
+        self.target_evaluator = target_evaluator
+        if target_evaluator:
+            self._look(target_evaluator)
 
     def is_over(self) -> bool:
         """Whether there was a target and it is reached."""
-        return self.pursuer is not None and self.pursuer.is_over
+        return self.target_evaluator is not None and self.target_evaluator.is_over
 
     def next_stop(self, last: int) -> int:
         """The step after which something else than training is due; `last` at the latest."""
-        return min(last, self.pursuer.next_look()) if self.pursuer else last
+        return min(last, self.target_evaluator.next_look()) if self.target_evaluator else last
 
     def look_when_due(self, last: int) -> None:
         """Look at the quality if it is time to, and after step `last`. Never call it inside a timed part."""
-        if self.pursuer and not self.pursuer.is_over and self.taken >= self.next_stop(last):
-            self._look(self.pursuer)
+        if self.target_evaluator and not self.target_evaluator.is_over and self.taken >= self.next_stop(last):
+            self._look(self.target_evaluator)
 
-    def _look(self, pursuer: Pursuer) -> None:
-        pursuer.look(self.taken, training_seconds=self.resumed_seconds + self.training_seconds())
+    def _look(self, target_evaluator: TargetEvaluator) -> None:
+        target_evaluator.look(self.taken, training_seconds=self.resumed_seconds + self.training_seconds())
 
     def read_losses(self) -> None:
         """Keep the last step's losses. Waits for the device: never call it inside a timed part."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from orchestrator.core.errors import TrialError
-from orchestrator.core.target import Evaluation, Pursuit, Target
+from orchestrator.core.target import Evaluation, Target, TargetRun
 
 
-class Pursuer:
+class TargetEvaluator:
     """Looks for a target, with a clock that training does not share.
 
     Args:
@@ -63,6 +63,6 @@ class Pursuer:
         self.is_over = self.is_over or reached
         self.seconds += self._clock() - start
 
-    def pursuit(self) -> Pursuit:
+    def pursuit(self) -> TargetRun:
         """The way to the target, as this rank saw it."""
-        return Pursuit(target=self._target, curve=self.curve, evaluation_seconds=self.seconds)
+        return TargetRun(target=self._target, curve=self.curve, evaluation_seconds=self.seconds)

@@ -40,7 +40,7 @@ def main(path: str, modules: list[str]) -> int:
         listener.listen()
         with ready:
             ready.write("ready\n")
-        Nursery(listener, token=token).serve(until_closed=sys.stdin.fileno())
+        ForkServer(listener, token=token).serve(until_closed=sys.stdin.fileno())
     return 0
 
 
@@ -60,7 +60,7 @@ class _Child:
     connection: socket.socket
 
 
-class Nursery:
+class ForkServer:
     """Serves requests for workers, one after the other, and ends every worker whose owner is gone."""
 
     def __init__(self, listener: socket.socket, *, token: str) -> None:

@@ -18,7 +18,7 @@ def die_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
 
-class Leaving:
+class GracefulShutdown:
     """Within it SIGTERM ends nothing at once: it is noted, and SIGALRM ends the process after the grace.
 
     To be entered in the main thread.
@@ -35,7 +35,7 @@ class Leaving:
         """Whether the notice has come."""
         return self._is_told
 
-    def __enter__(self) -> "Leaving":
+    def __enter__(self) -> "GracefulShutdown":
         signal.signal(signal.SIGTERM, self._hear)
         return self
 

@@ -84,7 +84,7 @@ class NoopTrainer:
             precision=self._job.precision,
         )
 
-    def product_of(self, size: int) -> None:
+    def matmul_benchmark(self, size: int) -> None:
         """Nothing is computed."""
 
     def state(self) -> Mapping[str, Any]:

@@ -136,7 +136,7 @@ class TensorFlowTrainer:
             fused_recurrent=self._networks.fused_recurrent(),
         )
 
-    def product_of(self, size: int) -> Callable[[], Any]:
+    def matmul_benchmark(self, size: int) -> Callable[[], Any]:
         """In the compute dtype of the Keras policy, traced as a step is."""
         dtype = keras.mixed_precision.dtype_policy().compute_dtype
         with tf.device(self._devices[0]):

@@ -25,8 +25,8 @@ from orchestrator.train.trainers.torch_process import (
     keep_freed_memory,
     leave,
     listen,
+    matmul_benchmark,
     num_staged,
-    product_of,
     set_drawing_states,
     set_float32_rounding,
     tensors_of,
@@ -147,9 +147,9 @@ class TorchDdpTrainer:
         device = next(iter(self._losses.values())).device
         return facts_of(device, str(self._first_product.dtype), fused_recurrent=self._fused_recurrent())
 
-    def product_of(self, size: int) -> Callable[[], Tensor]:
+    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """In the dtype that autocast gives to products."""
-        return product_of(size, PRECISIONS[self._job.precision], self._device)
+        return matmul_benchmark(size, PRECISIONS[self._job.precision], self._device)
 
     def state(self) -> Mapping[str, Any]:
         """Parameters by canonical name."""

@@ -107,7 +107,7 @@ def facts_of(device: torch.device, dtype: str, *, fused_recurrent: bool | None =
     )
 
 
-def product_of(size: int, precision: Precision, device: torch.device) -> Callable[[], Tensor]:
+def matmul_benchmark(size: int, precision: Precision, device: torch.device) -> Callable[[], Tensor]:
     """As `Trainer.product_of`, in the dtype that autocast gives to products."""
     left, right = torch.rand(2, size, size, device=device).to(getattr(torch, precision.compute_dtype))
     return lambda: left @ right

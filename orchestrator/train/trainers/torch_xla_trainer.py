@@ -153,7 +153,7 @@ class TorchXlaTrainer:
             fused_recurrent=fused_recurrent(self._networks),
         )
 
-    def product_of(self, size: int) -> Callable[[], Tensor]:
+    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """In the dtype that autocast gives to products; each device of the mesh has rows of its own."""
         dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
         left, right = torch.rand(2, size, size).to(dtype)

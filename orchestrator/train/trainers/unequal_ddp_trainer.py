@@ -12,7 +12,7 @@ from torch import Tensor
 
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import BatchShare
-from orchestrator.train.measurement.calibration import mean_seconds_of
+from orchestrator.train.measurement.calibration import mean_seconds
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.kernel_split.shares import shares_of
 from orchestrator.train.trainers.torch_ddp_trainer import TorchDdpTrainer
@@ -24,7 +24,7 @@ from workloads.with_torch.training import Losses, Networks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class BatchProbe:
     """What a rank's probe of a training took.
 
     Attributes:
@@ -43,7 +43,7 @@ def probe_of(
     autocast: torch.autocast,
     meet: Callable[[], object],
     synchronize: Callable[[], None],
-) -> Probe:
+) -> BatchProbe:
     """Go forward and backward in the last phase, the one that is timed, again and again.
 
     Networks of its own are used, and what is drawn on the way is put back: a training that follows is what it
@@ -64,7 +64,7 @@ def probe_of(
             torch.autograd.backward([*found.values()])
 
         meet()
-        return Probe(samples=len(batch["x"]), seconds=mean_seconds_of(take, synchronize))
+        return BatchProbe(samples=len(batch["x"]), seconds=mean_seconds(take, synchronize))
 
 
 def _losses_of(workload: WorkloadSpec, device: torch.device) -> Losses:
@@ -136,7 +136,7 @@ class UnequalDdpTrainer(TorchDdpTrainer):
         super().restore(arrays)
         self.samples = int(arrays[_SAMPLES][self._job.rank])
 
-    def _calibrated(self, workload: WorkloadSpec, batches: Batches) -> Probe:
+    def _calibrated(self, workload: WorkloadSpec, batches: Batches) -> BatchProbe:
         """Each rank with as many samples as an even share has, held out from training."""
         samples = tensors_of(batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size)))
         batch = {name: each.to(self._device) for name, each in samples.items()}

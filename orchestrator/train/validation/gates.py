@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.interval import median_interval
-from orchestrator.core.placement import Part, Placement
+from orchestrator.core.placement import Placement, RankGroup
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
@@ -84,7 +84,7 @@ def _name(case: _Case) -> str | None:
     return None
 
 
-def _names_of(case: _Case, part: Part) -> tuple[str, ...]:
+def _names_of(case: _Case, part: RankGroup) -> tuple[str, ...]:
     """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores.
 
     In a pool it is planned for a machine by its type, of which a processor knows nothing.
@@ -95,7 +95,7 @@ def _names_of(case: _Case, part: Part) -> tuple[str, ...]:
     return () if part.pool else (host_cpu.rpartition(" x")[0],)
 
 
-def _devices_of(case: _Case) -> Iterator[tuple[Part, Sequence[DeviceFacts]]]:
+def _devices_of(case: _Case) -> Iterator[tuple[RankGroup, Sequence[DeviceFacts]]]:
     """Each part of the trial, and what its ranks ran on."""
     found = list(case.result.devices)
     *parts, last = case.placement.parts
@@ -105,7 +105,7 @@ def _devices_of(case: _Case) -> Iterator[tuple[Part, Sequence[DeviceFacts]]]:
     yield last, found
 
 
-def _asker(case: _Case, part: Part) -> str:
+def _asker(case: _Case, part: RankGroup) -> str:
     return f"trial's part on {part.device}" if case.placement.unequal else "trial"
 
 

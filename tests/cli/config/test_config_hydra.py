@@ -4,7 +4,7 @@ import hydra.version
 import pytest
 from cli_process import ask
 
-from orchestrator.config.hydra_cli import hydra_main, is_hydras
+from orchestrator.config.hydra_cli import hydra_main, is_hydra_flag
 from orchestrator.core.errors import ConfigError
 
 
@@ -29,7 +29,7 @@ def answer(tmp_path, capsys):
     ],
 )
 def test_hydras_words_are_told_from_ours(argv, expected):
-    assert is_hydras(argv) is expected
+    assert is_hydra_flag(argv) is expected
 
 
 def test_the_composed_config_is_shown_and_hydras_version_base_left_as_it_was(answer):

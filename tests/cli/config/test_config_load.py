@@ -8,7 +8,7 @@ from repository import ROOT
 
 from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.settings import Checkpointing, TrainerSettings
 
 SWEEPS = ", ".join(sorted(each.stem for each in (ROOT / "conf/sweep").glob("*.yaml")))
@@ -207,17 +207,17 @@ def test_images_are_made_where_they_are_asked_for():
 
 
 def test_a_wish_for_the_report_is_said_on_the_command_line():
-    assert loaded(SMOKE).wish == Wish()
+    assert loaded(SMOKE).objective == Objective()
     words = ("report.goal=cheapest", "report.deadline_hours=2", "report.budget_usd=5", "report.quality=0.96")
-    assert loaded(SMOKE, *words).wish == Wish(
+    assert loaded(SMOKE, *words).objective == Objective(
         goal="cheapest", deadline_hours=2.0, budget_usd=5.0, quality=0.96
     )
 
 
 def test_the_length_of_the_job_is_said_on_the_command_line():
-    assert loaded(SMOKE, "report.samples=200000").wish == Wish(samples=200_000)
-    assert loaded(SMOKE, "report.epochs=3").wish == Wish(epochs=3.0)
-    assert loaded(SMOKE, "report.samples=null", "report.epochs=0.5").wish == Wish(epochs=0.5)
+    assert loaded(SMOKE, "report.samples=200000").objective == Objective(samples=200_000)
+    assert loaded(SMOKE, "report.epochs=3").objective == Objective(epochs=3.0)
+    assert loaded(SMOKE, "report.samples=null", "report.epochs=0.5").objective == Objective(epochs=0.5)
 
 
 @pytest.mark.parametrize(

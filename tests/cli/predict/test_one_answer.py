@@ -17,7 +17,7 @@ from orchestrator.commands import sweep as verbs
 from orchestrator.config.loader import load
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.pipeline.components import market_of
+from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.predictions import advised
 from orchestrator.pipeline.preflight import today
 from orchestrator.plan.pricing import priced
@@ -113,7 +113,7 @@ def working_directory(tmp_path, monkeypatch):
 def keep_records(settings, seconds_of, *, usd_per_hour=None):
     """Measure the trials of a sweep for which there are seconds, and keep their records in its ledger."""
     plan = verbs.plan(settings, console=Console(quiet=True)).plan
-    market = market_of(settings, today=today())
+    price_book = price_book_of(settings, today=today())
     ledger = Ledger(settings.outputs / settings.sweep.name / "records.jsonl")
     trials = [replace(one.trial, repeat=repeat) for one in plan.asked for repeat in range(5)]
     for trial in {trial_id(one): one for one in trials}.values():
@@ -135,7 +135,7 @@ def keep_records(settings, seconds_of, *, usd_per_hour=None):
             held_out_samples=1000,
         )
         where = placement(trial, kind="gpu")
-        kept = priced(record(placement=where, sweep=settings.sweep.name, result=result), market)
+        kept = priced(record(placement=where, sweep=settings.sweep.name, result=result), price_book)
         usd = (usd_per_hour or {}).get(trial.device)
         if usd is not None:
             kept = replace(kept, price=replace(kept.price, node_usd_per_hour=usd))

@@ -239,7 +239,7 @@ def test_a_profile_of_ones_own_is_carried_to_other_gpus_with_what_travels(workin
 
 def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence_beside_them():
     folder = Path(defaults.__file__).parent
-    assert "Copyright (c) 2021 anonymous-profet" in (folder / "default_profiles.LICENSE").read_text()
+    assert "Copyright (c) 2021 anonymous-profet" in (folder / "data/default_profiles.LICENSE").read_text()
     assert sum(each.stat().st_size for each in folder.glob("default_*")) < 2e6
     assert defaults.default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")
 

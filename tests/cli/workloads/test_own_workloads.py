@@ -8,7 +8,7 @@ import pytest
 from user_workload import SPEC, searched, write
 
 from orchestrator.config.loader import load
-from orchestrator.config.workload_overrides import taken_out
+from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.errors import ConfigError
 from orchestrator.record.driver_environment import code_sha256
 from workloads.apart import GIGABYTES_VARIABLE, SECONDS_VARIABLE
@@ -107,12 +107,12 @@ def test_the_hash_of_the_code_covers_a_users_package_wherever_it_lies(tmp_path: 
     ],
 )
 def test_the_words_are_taken_out_of_a_command_line(words: tuple[str, ...], variables: dict[str, str]) -> None:
-    assert taken_out(["plan", *words, "steps=3"]) == (["plan", "steps=3"], variables)
+    assert extract_workload_overrides(["plan", *words, "steps=3"]) == (["plan", "steps=3"], variables)
 
 
 def test_a_word_without_a_folder_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^workload_path= names no folder; name one that holds NAME/spec"):
-        taken_out(["workload_path="])
+        extract_workload_overrides(["workload_path="])
 
 
 def test_a_misspelt_word_is_told_the_right_one(tmp_path: Path) -> None:
@@ -135,4 +135,4 @@ def test_a_folder_that_can_be_nowhere_is_told(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize("name", ["own\x00", "own\n", "own\ud800"])
 def test_a_folder_that_no_variable_can_name_is_told(name: str) -> None:
     with pytest.raises(ConfigError, match=r"^workload_path=own.+ names no folder; "):
-        taken_out([f"workload_path={name}"])
+        extract_workload_overrides([f"workload_path={name}"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import record, train_result
-from noop_trials import mission, noop
+from noop_trials import context, noop
 from plan_builders import device
 from price_builders import price_list
 from process_tracking import Family, family, heeds_sigterm
@@ -20,11 +20,11 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Checkpointing
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.execute.executor import Executor, Mission
+from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.execute.scheduling.budget import Account
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.trial import supervisor as notices
-from orchestrator.plan.pricing import Market
+from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes
 
 HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
@@ -51,25 +51,27 @@ def counting(steps: int) -> Placement:
     return replace(short, trial=trial, trial_id=trial_id(trial))
 
 
-def account(
-    told: Mission, trial: Placement, *, hours: float, clock: Callable[[], float] = time.monotonic
-) -> Account:
+def budget_tracker(
+    told: SweepContext, trial: Placement, *, hours: float, clock: Callable[[], float] = time.monotonic
+) -> BudgetTracker:
     """Of a sweep whose trial is thought to take a tenth of a second."""
     nothing = {"launch_seconds": 0.0, "training_seconds": 0.0, "evaluation_seconds": 0.0}
     instant = train_result(first_step_seconds=0.0, warmup_seconds=0.0, **nothing)
-    market = Market(devices={"cpu": device()}, prices=price_list(), today="2026-09-22")
+    price_book = PriceBook(devices={"cpu": device()}, prices=price_list(), today="2026-09-22")
     known = record(placement=trial, result=instant, started_at=0.0, ended_at=0.1)
-    return Account(
+    return BudgetTracker(
         Budget(hours=hours),
         records=(),
-        quotes=Quotes([known], market=market, deadlines=told.deadlines),
-        market=market,
+        quotes=Quotes([known], price_book=price_book, deadlines=told.deadlines),
+        price_book=price_book,
         idle_seconds=0.0,
         clock=clock,
     )
 
 
-def run(executor: Executor, told: Mission, *trials: Placement, purse: Account) -> list[TrialRecord]:
+def run(
+    executor: Executor, told: SweepContext, *trials: Placement, purse: BudgetTracker
+) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     executor.run(trials, told, keep=records.append, watcher=Unwatched(), purse=purse)
     return records
@@ -92,11 +94,11 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
-    told = mission(tmp_path, checkpointing=kept, retry_limits={"preempted": 10})
+    told = context(tmp_path, checkpointing=kept, retry_limits={"preempted": 10})
     monkeypatch.setattr(notices, "_SECONDS", 0.2)
     trial = counting(STEPS)
     with family(monkeypatch) as relatives:
-        small = account(told, trial, hours=SECOND, clock=Clock(relatives))
+        small = budget_tracker(told, trial, hours=SECOND, clock=Clock(relatives))
         [left] = run(inline(), told, trial, purse=small)
     assert left.failure is not None
     assert left.failure.kind == "budget", left.failure
@@ -104,7 +106,7 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
     assert left.failure.message.endswith(": budget.hours=0.000277778 is spent")
     assert small.balance.stopped == ("budget.hours=0.000277778",)
     again = replace(told, prior_attempts={left.trial_id: 1})
-    [resumed] = run(inline(), again, trial, purse=account(told, trial, hours=1.0))
+    [resumed] = run(inline(), again, trial, purse=budget_tracker(told, trial, hours=1.0))
     assert (resumed.failure, resumed.attempt) == (None, 2)
     assert resumed.result is not None
     assert resumed.result.resumed_from_step > 0
@@ -115,9 +117,9 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
 def test_the_cap_stops_a_trial_wherever_it_runs_and_nothing_starts_after_it(
     executor: Callable[[], Executor], tmp_path: Path
 ) -> None:
-    told = mission(tmp_path, retry_limits={"preempted": 10})
+    told = context(tmp_path, retry_limits={"preempted": 10})
     hangs = noop("hang")
-    purse = account(told, hangs, hours=SECOND)
+    purse = budget_tracker(told, hangs, hours=SECOND)
     [left] = run(executor(), told, hangs, noop(), purse=purse)
     assert left.failure == Failure(
         kind="budget", message="rank 0 died of SIGTERM: budget.hours=0.000277778 is spent"
@@ -126,6 +128,6 @@ def test_the_cap_stops_a_trial_wherever_it_runs_and_nothing_starts_after_it(
 
 
 def test_a_sweep_of_which_nothing_fits_ends_at_once(tmp_path: Path) -> None:
-    nothing = account(mission(tmp_path), noop(), hours=0.0)
-    assert run(inline(), mission(tmp_path), noop(), noop(seed=1), purse=nothing) == []
+    nothing = budget_tracker(context(tmp_path), noop(), hours=0.0)
+    assert run(inline(), context(tmp_path), noop(), noop(seed=1), purse=nothing) == []
     assert len(nothing.balance.left_out) == 2

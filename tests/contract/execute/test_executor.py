@@ -9,17 +9,17 @@ from pathlib import Path
 import psutil
 import pytest
 from builders import placement
-from noop_trials import mission, noop, python_with
+from noop_trials import context, noop, python_with
 from plan_builders import held
 from process_tracking import family
 from trials import Unwatched
 
 from orchestrator.core.device import Accelerators, Node
 from orchestrator.core.inventory import Inventory, of_host
-from orchestrator.core.placement import Attempt, Part, Placement
+from orchestrator.core.placement import Attempt, Placement, RankGroup
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.executor import Executor, Mission
+from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
 
 HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
@@ -41,7 +41,7 @@ def executor_of(request: pytest.FixtureRequest) -> Callable[[Inventory], Executo
 
 
 def records_of(
-    executor: Executor, told: Mission, placements: Sequence[Placement], watcher: object = None
+    executor: Executor, told: SweepContext, placements: Sequence[Placement], watcher: object = None
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
     executor.run(placements, told, keep=records.append, watcher=watcher or Unwatched())
@@ -51,7 +51,7 @@ def records_of(
 def test_each_failure_has_its_class_and_the_healthy_trials_go_on(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = mission(
+    told = context(
         tmp_path,
         deadlines=Deadlines(resources_seconds=60.0, start_seconds=60.0, run_seconds=3.0),
         retry_limits={"worker_lost": 1},
@@ -80,7 +80,7 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
 ) -> None:
     measured = [noop(seed=seed, cpus=2) for seed in range(3)]
     rehearsed = [noop(seed=seed, cpus=1, provenance="rehearsed") for seed in range(3, 7)]
-    records = records_of(executor_of(HERE), mission(tmp_path), [*measured, *rehearsed])
+    records = records_of(executor_of(HERE), context(tmp_path), [*measured, *rehearsed])
     assert [record.failure for record in records] == [None] * 7
     spans = {
         kind: [(r.started_at, r.ended_at) for r in records if r.provenance == kind]
@@ -92,7 +92,7 @@ def test_no_rehearsal_runs_beside_a_measured_trial(
 def test_what_never_fits_is_infeasible_and_says_what_there_is(
     executor_of: Callable[[Inventory], Executor], tmp_path: Path
 ) -> None:
-    told = mission(
+    told = context(
         tmp_path, deadlines=Deadlines(resources_seconds=10.0, start_seconds=60.0, run_seconds=60.0)
     )
     records = records_of(executor_of(HERE), told, [noop(seed=1, cpus=64), noop(seed=2)])
@@ -125,7 +125,7 @@ class Killer(Unwatched):
 def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = mission(tmp_path, retry_limits={"worker_lost": 1})
+    told = context(tmp_path, retry_limits={"worker_lost": 1})
     placements = [noop(seed=seed) for seed in range(3)]
     with family(monkeypatch):
         records = records_of(on_ray(HERE), told, placements, watcher=Killer(seed=1))
@@ -135,7 +135,7 @@ def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(
 
 def test_two_sweeps_of_one_process_run_on_two_clusters(tmp_path: Path) -> None:
     for seed in (1, 2):
-        [record] = records_of(on_ray(HERE), mission(tmp_path), [noop(seed=seed)])
+        [record] = records_of(on_ray(HERE), context(tmp_path), [noop(seed=seed)])
         assert record.failure is None
         assert dataclasses.is_dataclass(record.result)
 
@@ -156,7 +156,7 @@ def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
     trial = dataclasses.replace(noop().trial, device="t4", host_cpu=None)
     on_a_gpu = {"kind": "gpu", "cpus": 1, "devices": 1, "chips": 1, "start_method": "spawn"}
     here = of_host(dataclasses.replace(HERE.host, devices={"t4": held(1)}))
-    told = mission(tmp_path, pythons={"noop": python})
+    told = context(tmp_path, pythons={"noop": python})
     [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)])
     assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none
     assert note.read_text() == "id-0\n"
@@ -175,7 +175,7 @@ def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path
     python = python_with(tmp_path / "bin", _NOTES_ITS_THREADS.format(note=str(note)))
     spec = {"device": "cpu", "num_workers": 4, "other_devices": ("t4", "t4", "v100"), "global_batch_size": 64}
     trial = dataclasses.replace(noop().trial, **spec)
-    part = Part(device="cpu", kind="cpu", num_processes=1, threads=5, cpus=5, devices=0, chips=0)
+    part = RankGroup(device="cpu", kind="cpu", num_processes=1, threads=5, cpus=5, devices=0, chips=0)
     gpu = dataclasses.replace(part, kind="gpu", threads=1, cpus=1, devices=1, chips=1)
     t4 = dataclasses.replace(gpu, device="t4", num_processes=2, cpus=2, devices=2, chips=2)
     v100 = dataclasses.replace(gpu, device="v100")
@@ -185,7 +185,7 @@ def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path
         "t4": Accelerators(kind="gpu", chips=1, ids=("id-0", "id-1", "id-2")),
     }
     here = of_host(dataclasses.replace(HERE.host, cpus=8, devices=held_here))
-    told = mission(tmp_path, pythons={"noop": python})
+    told = context(tmp_path, pythons={"noop": python})
     asked = placement(trial, **mixed, unequal=(part, t4, v100))
     [record] = records_of(InlineExecutor(here), told, [asked])
     assert record.failure.message == "trial's part on t4 asks for a gpu; it ran on a cpu"  # there is none

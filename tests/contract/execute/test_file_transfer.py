@@ -4,15 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from noop_trials import mission, noop
+from noop_trials import context, noop
 
 from orchestrator.core.placement import Attempt
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from workloads.data.parcel import packed
 
 pytest.importorskip("ray", reason="Ray is not installed")
 
-from orchestrator.execute.on_ray.file_transfer import supplied
+from orchestrator.execute.on_ray.file_transfer import staged_inputs
 
 
 class NearDepot:
@@ -26,44 +26,44 @@ class NearDepot:
     def is_seen(self) -> bool:
         return self._is_seen
 
-    def parcel(self, _path: str) -> bytes:
+    def read_dataset(self, _path: str) -> bytes:
         return packed(self._file)
 
-    def keep_logs(self, folder: Path, logs: dict[str, bytes]) -> None:
+    def store_logs(self, folder: Path, logs: dict[str, bytes]) -> None:
         self.logs[folder] = logs
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mission:
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepContext:
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
-    return mission(tmp_path)
+    return context(tmp_path)
 
 
 ATTEMPT = Attempt(placement=noop(), number=1)
 
 
 def test_who_sees_all_is_given_nothing(told, tmp_path):
-    with supplied(ATTEMPT, told, depot=NearDepot(tmp_path / "data.npz", is_seen=True)) as here:
+    with staged_inputs(ATTEMPT, told, driver_files=NearDepot(tmp_path / "data.npz", is_seen=True)) as here:
         assert here == told
 
 
 def test_who_sees_the_sweeps_folder_and_not_the_cache_is_sent_the_data_alone(told, tmp_path):
     hidden = replace(told, data_paths={"synthetic:1": "/nowhere/data.npz"})
-    depot = NearDepot(tmp_path / "data.npz", is_seen=True)
-    with supplied(ATTEMPT, hidden, depot=depot) as here:
+    driver_files = NearDepot(tmp_path / "data.npz", is_seen=True)
+    with staged_inputs(ATTEMPT, hidden, driver_files=driver_files) as here:
         assert here == replace(told, data_paths={"synthetic:1": str(tmp_path / "cache/data.npz")})
     assert (tmp_path / "cache/data.npz").read_bytes() == (tmp_path / "data.npz").read_bytes()
-    assert depot.logs == {}
+    assert driver_files.logs == {}
 
 
 def test_who_sees_nothing_keeps_logs_for_itself_and_gives_them_back(told, tmp_path):
     hidden = replace(told, folder=Path("/nowhere/example"))
-    depot = NearDepot(tmp_path / "data.npz", is_seen=False)
-    with supplied(ATTEMPT, hidden, depot=depot) as here:
+    driver_files = NearDepot(tmp_path / "data.npz", is_seen=False)
+    with staged_inputs(ATTEMPT, hidden, driver_files=driver_files) as here:
         log = here.folder / "logs" / f"{ATTEMPT.placement.trial_id}-1" / "rank0.log"
         log.parent.mkdir(parents=True)
         log.write_text("it trains")
     assert not here.folder.exists()
-    assert depot.logs == {
+    assert driver_files.logs == {
         Path(f"/nowhere/example/logs/{ATTEMPT.placement.trial_id}-1"): {"rank0.log": b"it trains"}
     }

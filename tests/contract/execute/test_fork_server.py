@@ -103,7 +103,7 @@ class Nursery:
 
 
 @pytest.fixture
-def nursery(tmp_path, family):
+def fork_server(tmp_path, family):
     (tmp_path / "obedient.py").write_text(_OBEDIENT)
     path = tmp_path / "nursery"
     command = [
@@ -140,53 +140,53 @@ def log_of(tmp_path: Path) -> str:
     return (tmp_path / "log").read_text()
 
 
-def test_a_worker_is_a_child_of_the_nursery_and_leads_a_session_of_its_own(nursery):
-    channel, pid = nursery.worker()
+def test_a_worker_is_a_child_of_the_nursery_and_leads_a_session_of_its_own(fork_server):
+    channel, pid = fork_server.worker()
     said = told(channel, "describe")
     assert said["pid"] == said["session"] == pid
-    assert said["parent"] == nursery.process.pid
+    assert said["parent"] == fork_server.process.pid
 
 
-def test_every_worker_is_a_fresh_process(nursery):
-    first, second = nursery.worker(), nursery.worker()
+def test_every_worker_is_a_fresh_process(fork_server):
+    first, second = fork_server.worker(), fork_server.worker()
     assert first[1] != second[1]
     assert told(second[0], "describe")["pid"] == second[1]
     assert told(first[0], "describe")["pid"] == first[1]
 
 
-def test_the_variables_of_a_request_are_in_its_workers_environment_alone(nursery):
-    red, _ = nursery.worker(variables={"COLOUR": "red"})
-    plain, _ = nursery.worker()
+def test_the_variables_of_a_request_are_in_its_workers_environment_alone(fork_server):
+    red, _ = fork_server.worker(variables={"COLOUR": "red"})
+    plain, _ = fork_server.worker()
     assert told(red, "describe")["variable"] == "red"
     assert told(plain, "describe")["variable"] is None
 
 
-def test_a_worker_reads_nothing_from_standard_input_and_writes_to_its_log(nursery, tmp_path):
-    channel, _ = nursery.worker()
+def test_a_worker_reads_nothing_from_standard_input_and_writes_to_its_log(fork_server, tmp_path):
+    channel, _ = fork_server.worker()
     assert told(channel, "describe")["input"] == ""
     told(channel, "print", text="hello")
     assert told(channel, "leave", code=0) == {"event": "exited", "code": 0}
     assert sorted(log_of(tmp_path).splitlines()) == ["HELLO", "hello"]
 
 
-def test_a_worker_holds_no_connection_but_its_own(nursery):
-    channels = [nursery.worker()[0] for _ in range(3)]
+def test_a_worker_holds_no_connection_but_its_own(fork_server):
+    channels = [fork_server.worker()[0] for _ in range(3)]
     assert [told(each, "describe")["sockets"] for each in channels] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("order", "code"), [({"do": "leave", "code": 3}, 3), ({"do": "raise"}, 1), ({"do": "die"}, -9)]
 )
-def test_the_exit_status_of_a_worker_is_the_last_that_is_heard_of_it(nursery, order, code):
-    channel, _ = nursery.worker()
+def test_the_exit_status_of_a_worker_is_the_last_that_is_heard_of_it(fork_server, order, code):
+    channel, _ = fork_server.worker()
     channel.send(order)
     assert channel.receive() == {"event": "exited", "code": code}
     with pytest.raises(ChannelClosedError, match="the other end closed"):
         channel.receive()
 
 
-def test_an_error_that_nobody_caught_is_in_the_log(nursery, tmp_path):
-    channel, _ = nursery.worker()
+def test_an_error_that_nobody_caught_is_in_the_log(fork_server, tmp_path):
+    channel, _ = fork_server.worker()
     assert told(channel, "raise")["code"] == 1
     assert log_of(tmp_path).startswith("Traceback (most recent call last):")
     assert log_of(tmp_path).endswith("RuntimeError: broken inside\n")
@@ -202,30 +202,30 @@ def test_an_error_that_nobody_caught_is_in_the_log(nursery, tmp_path):
     ],
 )
 def test_a_request_that_cannot_be_granted_is_refused_and_the_next_is_served(
-    nursery, family, changes, message
+    fork_server, family, changes, message
 ):
-    refusal = nursery.ask(**changes).receive()
+    refusal = fork_server.ask(**changes).receive()
     assert refusal["event"] == "refused"
     assert refusal["message"].startswith(message)
-    assert family.pids() == {nursery.process.pid}
-    assert told(nursery.worker()[0], "describe")
+    assert family.pids() == {fork_server.process.pid}
+    assert told(fork_server.worker()[0], "describe")
 
 
 @pytest.mark.parametrize("request_", [[], "please", None, {}])
-def test_what_is_no_request_is_refused_and_the_next_is_served(nursery, request_):
-    channel = nursery.connect()
+def test_what_is_no_request_is_refused_and_the_next_is_served(fork_server, request_):
+    channel = fork_server.connect()
     channel.send(request_)
     assert channel.receive()["event"] == "refused"
-    assert told(nursery.worker()[0], "describe")
+    assert told(fork_server.worker()[0], "describe")
 
 
-def test_a_peer_that_leaves_without_a_word_disturbs_nobody(nursery):
-    nursery.connect().close()
-    assert told(nursery.worker()[0], "describe")
+def test_a_peer_that_leaves_without_a_word_disturbs_nobody(fork_server):
+    fork_server.connect().close()
+    assert told(fork_server.worker()[0], "describe")
 
 
-def test_a_worker_is_killed_with_all_that_it_started_when_its_connection_closes(nursery):
-    (kept, kept_pid), (closed, pid) = nursery.worker(), nursery.worker()
+def test_a_worker_is_killed_with_all_that_it_started_when_its_connection_closes(fork_server):
+    (kept, kept_pid), (closed, pid) = fork_server.worker(), fork_server.worker()
     child = told(closed, "start a child")["pid"]
     closed.close()
     assert process_tracking.has_ended(pid)
@@ -233,32 +233,32 @@ def test_a_worker_is_killed_with_all_that_it_started_when_its_connection_closes(
     assert told(kept, "describe")["pid"] == kept_pid
 
 
-def test_what_a_worker_started_is_killed_when_it_leaves(nursery):
-    channel, _ = nursery.worker()
+def test_what_a_worker_started_is_killed_when_it_leaves(fork_server):
+    channel, _ = fork_server.worker()
     child = told(channel, "start a child")["pid"]
     assert told(channel, "leave", code=0)["code"] == 0
     assert process_tracking.has_ended(child)
 
 
-def test_workers_are_killed_with_all_that_they_started_when_the_nurserys_owner_is_gone(nursery):
-    channel, pid = nursery.worker()
+def test_workers_are_killed_with_all_that_they_started_when_the_nurserys_owner_is_gone(fork_server):
+    channel, pid = fork_server.worker()
     child = told(channel, "start a child")["pid"]
-    nursery.process.stdin.close()
-    assert nursery.process.wait(10.0) == 0
+    fork_server.process.stdin.close()
+    assert fork_server.process.wait(10.0) == 0
     assert process_tracking.has_ended(pid)
     assert process_tracking.has_ended(child)
 
 
-def test_workers_die_with_a_nursery_that_is_killed(nursery):
-    channel, pid = nursery.worker()
-    nursery.process.kill()
+def test_workers_die_with_a_nursery_that_is_killed(fork_server):
+    channel, pid = fork_server.worker()
+    fork_server.process.kill()
     assert process_tracking.has_ended(pid)
     with pytest.raises(ChannelClosedError, match="the other end closed"):
         channel.receive()
 
 
-def test_a_nursery_that_has_grown_threads_forks_no_more(nursery):
-    assert nursery.worker()
-    nursery.process.send_signal(signal.SIGUSR1)
-    refusal = nursery.ask().receive()
+def test_a_nursery_that_has_grown_threads_forks_no_more(fork_server):
+    assert fork_server.worker()
+    fork_server.process.send_signal(signal.SIGUSR1)
+    refusal = fork_server.ask().receive()
     assert refusal["message"] == "the nursery has 2 threads, 1 when it was new"

@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from noop_trials import mission, noop
+from noop_trials import context, noop
 from process_tracking import command_of, family, has_ended
 from trials import Unwatched
 
@@ -72,7 +72,7 @@ class Stopper(Unwatched):
 
 
 def test_a_killed_agent_loses_the_trial_in_flight_alone_and_it_is_tried_again(tmp_path, relatives):
-    told = mission(tmp_path, deadlines=PATIENT, retry_limits={"worker_lost": 1})
+    told = context(tmp_path, deadlines=PATIENT, retry_limits={"worker_lost": 1})
     placements = [noop(seed=1), VICTIM, noop(seed=2)]
     records = records_of(placements, told, watcher=Killer(relatives, tmp_path))
     ends = [(r.spec.seed, r.attempt, r.failure and (r.failure.kind, r.failure.message)) for r in records]
@@ -82,7 +82,7 @@ def test_a_killed_agent_loses_the_trial_in_flight_alone_and_it_is_tried_again(tm
 
 def test_a_stopped_agent_costs_one_trial_its_start_deadline_and_is_replaced(tmp_path, relatives):
     deadlines = Deadlines(resources_seconds=120.0, start_seconds=10.0, run_seconds=120.0)
-    told = mission(tmp_path, deadlines=deadlines)
+    told = context(tmp_path, deadlines=deadlines)
     stopper = Stopper(relatives)
     first, stopped, after = records_of([noop(seed=1), VICTIM, noop(seed=2)], told, watcher=stopper)
     assert (first.failure, after.failure) == (None, None)
@@ -96,12 +96,12 @@ def test_an_agent_that_is_stopped_when_the_sweep_ends_is_ended_with_it(tmp_path,
         def ended(self, _record):
             os.kill(agent_of(relatives), signal.SIGSTOP)
 
-    (record,) = records_of([noop()], mission(tmp_path), watcher=StopsLast())
+    (record,) = records_of([noop()], context(tmp_path), watcher=StopsLast())
     assert record.failure is None
 
 
 def test_what_rays_memory_monitor_kills_is_out_of_memory(tmp_path, relatives, monkeypatch):
     monkeypatch.setenv("RAY_memory_usage_threshold", "0.001")  # any host uses more
-    (record,) = records_of([VICTIM], mission(tmp_path, deadlines=PATIENT), watcher=Unwatched())
+    (record,) = records_of([VICTIM], context(tmp_path, deadlines=PATIENT), watcher=Unwatched())
     assert record.failure.kind == "oom"
     assert record.failure.message.endswith(": the host ran low on memory")

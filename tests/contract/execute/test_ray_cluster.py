@@ -13,13 +13,13 @@ import psutil
 import pytest
 from builders import placement, trial_spec
 from cluster_builders import cluster as cluster_of_pools
-from noop_trials import mission, noop
+from noop_trials import context, noop
 from plan_builders import TPU, held, here
 from process_tracking import family
 from trials import Unwatched
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.placement import Part
+from orchestrator.core.placement import RankGroup
 
 
 @pytest.fixture
@@ -72,11 +72,11 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
 
     records = []
     executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
-    executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
+    executor.run([noop()], context(tmp_path), keep=records.append, watcher=Unwatched())
     assert [record.failure for record in records] == [None]
     cluster.add_node(num_cpus=1)
     with pytest.raises(ConfigError) as caught:
-        executor.run([noop()], mission(tmp_path), keep=records.append, watcher=Unwatched())
+        executor.run([noop()], context(tmp_path), keep=records.append, watcher=Unwatched())
     host = socket.gethostname()
     assert str(caught.value) == (
         f"cluster.address={cluster.address!r} is a cluster of {host}, {host}; say which pools it has, as "
@@ -99,7 +99,7 @@ def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
 def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_path):
     from orchestrator.execute.on_ray.placement_group import _bundles_of
 
-    told = mission(tmp_path, devices={"tpu_v3_8": TPU})
+    told = context(tmp_path, devices={"tpu_v3_8": TPU})
     for kind in ("tpu", "cpu"):
         trial = placement(trial_spec(device="tpu_v3_8"), kind=kind, cpus=96, devices=1, chips=4)
         assert _bundles_of(trial, told) == [{"CPU": 96.0, "TPU": 4.0}]
@@ -109,8 +109,10 @@ def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_
 def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path):
     from orchestrator.execute.on_ray.placement_group import _bundles_of, asked_in_words
 
-    told = mission(tmp_path)
-    fast = Part(device="a", kind="cpu", num_processes=1, threads=8, cpus=8, devices=0, chips=0, pool="fast")
+    told = context(tmp_path)
+    fast = RankGroup(
+        device="a", kind="cpu", num_processes=1, threads=8, cpus=8, devices=0, chips=0, pool="fast"
+    )
     slow = replace(fast, device="b", cpus=2, host=1, pool="slow", kind="gpu", chips=1, devices=1)
     both = placement(num_hosts=2, num_processes=2, pool="fast", unequal=(fast, slow))
     assert _bundles_of(both, told) == [{"CPU": 8.0}, {"CPU": 2.0, "GPU": 1.0}]

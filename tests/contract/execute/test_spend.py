@@ -14,7 +14,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.price import Price
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.scheduling.budget import Account
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.plan.spending import Quotes
 
@@ -56,7 +56,7 @@ class Busy:
 class World:
     """Nodes that come up when a trial needs one, and go away when they have idled."""
 
-    market: Market
+    price_book: Market
     now: float = 0.0
     nodes: list[Node] = field(default_factory=list)
     busy: list[Busy] = field(default_factory=list)
@@ -85,7 +85,7 @@ class World:
     def _record_of(self, one: Busy) -> TrialRecord:
         ended_with = {"failure": TOLD} if one.is_told else {}
         made = record(placement=replace(one.placed, node=one.node.name), **ended_with)
-        cost = self.market.price_of(one.placed)
+        cost = self.price_book.price_of(one.placed)
         return replace(made, started_at=one.start, ended_at=one.end, price=cost)
 
     @property
@@ -103,14 +103,14 @@ def trial(index: int, *, setting: int) -> Placement:
     usd=st.one_of(st.none(), st.floats(0.001, 0.6)),
     hours=st.one_of(st.none(), st.floats(0.001, 0.2)),
     usd_per_trial=st.one_of(st.none(), st.floats(0.001, 0.3)),
-    market=st.builds(Market, billing_seconds=st.sampled_from([1.0, 60.0])),
+    price_book=st.builds(Market, billing_seconds=st.sampled_from([1.0, 60.0])),
     jobs=st.lists(st.tuples(st.integers(3, 200), st.integers(0, 2)), min_size=1, max_size=8),
     known_seconds=st.one_of(st.none(), st.integers(3, 60)),
     grace=st.floats(0.0, 30.0),
     look=st.floats(3.0, 20.0),
 )
 def test_spend_never_passes_a_cap_by_more_than_the_grace(
-    usd, hours, usd_per_trial, market, jobs, known_seconds, grace, look
+    usd, hours, usd_per_trial, price_book, jobs, known_seconds, grace, look
 ):
     """Of trials that take any time, whatever was thought of them; `look` seconds lie between two looks."""
     placed = [trial(index, setting=setting) for index, (_, setting) in enumerate(jobs)]
@@ -118,12 +118,12 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
         each.trial_id: float(each_seconds) for each, (each_seconds, _) in zip(placed, jobs, strict=True)
     }
     known = [record(placement=each, started_at=0.0, ended_at=float(known_seconds or 0)) for each in placed]
-    world = World(market)
-    purse = Account(
+    world = World(price_book)
+    purse = BudgetTracker(
         Budget(usd=usd, hours=hours, usd_per_trial=usd_per_trial),
         records=(),
-        quotes=Quotes(known if known_seconds else (), market=market, deadlines=DEADLINES),
-        market=market,
+        quotes=Quotes(known if known_seconds else (), price_book=price_book, deadlines=DEADLINES),
+        price_book=price_book,
         idle_seconds=IDLE_SECONDS,
         clock=lambda: world.now,
     )
@@ -138,20 +138,20 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
     while not queue.is_drained:
         while attempt := queue.take():
             world.start(attempt.placement, seconds=seconds[attempt.placement.trial_id])
-        for leaver in queue.leavers():
+        for leaver in queue.over_budget():
             world.tell(leaver.placement.trial_id, grace=grace)
         world.now += look
         for made in world.ended():
             records.append(made)
             queue.end(made)
     assert len(records) + len(purse.balance.left_out) == len(jobs)
-    over_seconds = 2 * look + grace + market.billing_seconds  # a look tells of an end, another of the cap
-    billed = [market.price_of(each.placement).billed_seconds(each.seconds) for each in records]
+    over_seconds = 2 * look + grace + price_book.billing_seconds  # a look tells of an end, another of the cap
+    billed = [price_book.price_of(each.placement).billed_seconds(each.seconds) for each in records]
     if usd is not None:
         assert world.node_seconds * USD_PER_SECOND <= usd + NUM_NODES * over_seconds * USD_PER_SECOND
     if hours is not None:
         assert world.node_seconds / 3600 <= hours + NUM_NODES * over_seconds / 3600
     if usd_per_trial is not None:
         assert max(billed, default=0.0) * USD_PER_SECOND <= (
-            usd_per_trial + (look + grace + 2 * market.billing_seconds) * USD_PER_SECOND
+            usd_per_trial + (look + grace + 2 * price_book.billing_seconds) * USD_PER_SECOND
         )

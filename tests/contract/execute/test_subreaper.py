@@ -17,7 +17,7 @@ def relatives(monkeypatch):
         yield started
 
 
-def keeping(*command: str) -> "subprocess.Popen[str]":
+def checkpoint_options(*command: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-m", "orchestrator.execute.machine.subreaper", *command],
         stdin=subprocess.PIPE,
@@ -27,20 +27,20 @@ def keeping(*command: str) -> "subprocess.Popen[str]":
 
 
 def test_a_daemon_ends_when_the_owner_lets_go(relatives):
-    with keeping("sh", "-c", DAEMON) as keeper:
+    with checkpoint_options("sh", "-c", DAEMON) as keeper:
         assert keeper.stdout.readline() == "ready\n"
         relatives.wait_until_there_are(2)
     relatives.wait_until_gone()
 
 
 def test_a_daemon_ends_when_its_keeper_is_told_to(relatives):
-    with keeping("sh", "-c", DAEMON) as keeper:
+    with checkpoint_options("sh", "-c", DAEMON) as keeper:
         assert keeper.stdout.readline() == "ready\n"
         os.kill(keeper.pid, signal.SIGTERM)
         relatives.wait_until_gone()
 
 
 def test_a_command_that_fails_is_never_ready_and_leaves_nothing(relatives):
-    with keeping("sh", "-c", f"{DAEMON} exit 3") as keeper:
+    with checkpoint_options("sh", "-c", f"{DAEMON} exit 3") as keeper:
         assert keeper.stdout.readline() == ""
     relatives.wait_until_gone()

@@ -15,16 +15,16 @@ import psutil
 import pytest
 import trials
 from builders import placement
-from noop_trials import group, mission, noop, python_with, run, wait_until_training
+from noop_trials import context, group, noop, python_with, run, wait_until_training
 
 from orchestrator.core.errors import TrialError
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.execute.executor import Mission
-from orchestrator.execute.machine.agent import Agent, NurseryAddress
-from orchestrator.execute.trial.host import LocalHost, NurseryOf
+from orchestrator.execute.executor import SweepContext
+from orchestrator.execute.machine.agent import ForkServerAddress, HostAgent
+from orchestrator.execute.trial.host import ForkServerOf, LocalHost
 from orchestrator.execute.trial.supervisor import record_of
 from orchestrator.train.registry import trainer_info
 
@@ -93,16 +93,16 @@ def family(monkeypatch):
 
 @pytest.fixture
 def agent():
-    with Agent() as started:
+    with HostAgent() as started:
         yield started
 
 
-def nursery(agent: Agent) -> NurseryAddress:
-    return agent.nursery(trainer_info("noop"), python=sys.executable, start_seconds=20.0)
+def fork_server(agent: HostAgent) -> ForkServerAddress:
+    return agent.fork_server(trainer_info("noop"), python=sys.executable, start_seconds=20.0)
 
 
-def recorded(attempt: Attempt, told: Mission, *, nursery_of: NurseryOf) -> TrialRecord:
-    return record_of(attempt, told, hosts=[LocalHost(attempt, told, nursery_of=nursery_of)])
+def recorded(attempt: Attempt, told: SweepContext, *, fork_server_of: ForkServerOf) -> TrialRecord:
+    return record_of(attempt, told, hosts=[LocalHost(attempt, told, fork_server_of=fork_server_of)])
 
 
 def log_of(record, folder: Path, *, rank: int = 0) -> str:
@@ -126,7 +126,7 @@ def supervisor(folder: Path, *known: str):
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_a_trial_is_a_record_with_a_result(tmp_path, start_method):
-    (record,) = run(mission(tmp_path), noop(start_method=start_method))
+    (record,) = run(context(tmp_path), noop(start_method=start_method))
     assert record.failure is None
     assert (record.trial_id, record.attempt, record.sweep) == (trial_id(record.spec), 1, "example")
     assert (record.result.steps, record.result.samples) == (20, 20 * 64)
@@ -150,19 +150,19 @@ def test_a_trial_is_a_record_with_a_result(tmp_path, start_method):
     ],
 )
 def test_a_failed_trial_is_a_record_and_the_rest_go_on(tmp_path, fault, kind, message):
-    failed, healthy = run(mission(tmp_path, deadlines=_SHORT), noop(fault), noop())
+    failed, healthy = run(context(tmp_path, deadlines=_SHORT), noop(fault), noop())
     assert (failed.failure.kind, failed.failure.message) == (kind, message)
     assert healthy.result.steps == 20
 
 
 def test_of_twelve_trials_one_that_has_no_memory_is_the_only_one_to_fail_and_is_not_started_again(tmp_path):
     placements = [noop("exhaust" if seed == 5 else "none", seed=seed) for seed in range(12)]
-    records = run(mission(tmp_path, retry_limits={"worker_lost": 1, "preempted": 10}), *placements)
+    records = run(context(tmp_path, retry_limits={"worker_lost": 1, "preempted": 10}), *placements)
     assert [each.failure and each.failure.kind for each in records] == [None] * 5 + ["oom"] + [None] * 6
 
 
 def test_the_log_of_a_failed_worker_holds_its_traceback(tmp_path):
-    (record,) = run(mission(tmp_path), noop("raise"))
+    (record,) = run(context(tmp_path), noop("raise"))
     assert record.log_path == f"logs/{record.trial_id}-1"
     assert "Traceback (most recent call last):" in log_of(record, tmp_path)
     assert 'noop_trainer.py", line' in log_of(record, tmp_path)
@@ -170,7 +170,7 @@ def test_the_log_of_a_failed_worker_holds_its_traceback(tmp_path):
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_two_workers_take_the_same_steps_together(tmp_path, start_method):
-    (record,) = run(mission(tmp_path), noop(workers=2, start_method=start_method))
+    (record,) = run(context(tmp_path), noop(workers=2, start_method=start_method))
     assert record.failure is None
     assert len(record.result.devices) == 2
     assert [len(blocks) for blocks in record.result.block_seconds] == [6, 6]
@@ -187,27 +187,27 @@ def test_two_workers_take_the_same_steps_together(tmp_path, start_method):
     ],
 )
 def test_the_failure_of_one_worker_ends_the_trial_of_both(tmp_path, fault, kind, rank):
-    (record,) = run(mission(tmp_path), noop(fault, workers=2))
+    (record,) = run(context(tmp_path), noop(fault, workers=2))
     assert record.failure.kind == kind
     assert record.failure.message.startswith(rank)
 
 
 def test_a_lost_worker_is_tried_again_and_each_attempt_has_its_record_and_log(tmp_path):
-    told = mission(tmp_path, retry_limits={"worker_lost": 1}, prior_attempts={noop("die").trial_id: 4})
+    told = context(tmp_path, retry_limits={"worker_lost": 1}, prior_attempts={noop("die").trial_id: 4})
     records = run(told, noop("die"))
     assert [each.attempt for each in records] == [5, 6]
     assert [each.log_path for each in records] == [f"logs/{noop('die').trial_id}-{n}" for n in (5, 6)]
 
 
 def test_a_rehearsal_takes_two_steps(tmp_path):
-    (record,) = run(mission(tmp_path), noop(provenance="rehearsed"))
+    (record,) = run(context(tmp_path), noop(provenance="rehearsed"))
     assert record.provenance == "rehearsed"
     assert (record.result.steps, len(record.result.block_seconds[0])) == (2, 1)
 
 
 def test_a_result_of_another_device_is_refused_and_kept(tmp_path):
     elsewhere = replace(noop().trial, host_cpu="Another CPU x2")
-    (record,) = run(mission(tmp_path), placement(elsewhere, threads=1))
+    (record,) = run(context(tmp_path), placement(elsewhere, threads=1))
     assert record.failure.kind == "device_mismatch"
     assert record.failure.message.startswith("trial asks for cpu, which its driver calls 'Another CPU'")
     assert record.failure.refused.steps == 20
@@ -215,7 +215,7 @@ def test_a_result_of_another_device_is_refused_and_kept(tmp_path):
 
 def test_a_worker_that_hangs_in_the_middle_of_a_message_is_timed_out(tmp_path):
     python = python_with(tmp_path / "half", _SAYS_HALF_A_MESSAGE.format(then="signal.pause()"))
-    (record,) = run(mission(tmp_path, pythons={"noop": python}, deadlines=_SHORT), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}, deadlines=_SHORT), noop())
     assert record.failure.kind == "timeout"
     assert record.failure.message == "no result 1 s after training began (executor.run_seconds=1)"
 
@@ -223,13 +223,13 @@ def test_a_worker_that_hangs_in_the_middle_of_a_message_is_timed_out(tmp_path):
 def test_a_worker_that_is_killed_in_the_middle_of_a_message_is_lost(tmp_path):
     code = _SAYS_HALF_A_MESSAGE.format(then="os.kill(os.getpid(), signal.SIGKILL)")
     python = python_with(tmp_path / "half", code)
-    (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
     assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 was killed")
 
 
 def test_a_python_that_is_not_there_fails_the_trial_with_the_way_to_get_it(tmp_path):
     python = str(tmp_path / "python")
-    (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
     assert record.failure.kind == "environment"
     assert record.failure.message == (
         f"trainer 'noop': [Errno 2] No such file or directory: '{python}'; "
@@ -242,7 +242,7 @@ def test_a_framework_that_cannot_be_loaded_fails_the_trial_with_its_last_line(tm
     error = 'ImportError("libcudnn.so.9: cannot open shared object file")'
     code = _FAILS_TO_IMPORT.format(module="orchestrator.train.trainers.noop_trainer", error=error)
     python = python_with(tmp_path / "broken", code)
-    (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
     assert record.failure.kind == "environment"
     assert record.failure.message == (
         f"trainer 'noop': {python} did not start: it ended at once; "
@@ -254,7 +254,7 @@ def test_a_framework_that_is_not_installed_fails_the_trial_with_the_way_to_get_i
     error = "ModuleNotFoundError(\"No module named 'tensorflow'\")"
     code = _FAILS_TO_IMPORT.format(module="orchestrator.train.trainers.noop_trainer", error=error)
     python = python_with(tmp_path / "empty", code)
-    (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
     assert record.failure.kind == "environment"
     assert record.failure.message == (
         "No module named 'tensorflow'; get it with: pip install 'numpy>=1.26,<3'"
@@ -273,7 +273,7 @@ def test_a_framework_that_is_not_installed_fails_the_trial_with_the_way_to_get_i
 def test_a_framework_that_is_never_loaded_fails_the_trial_at_the_start_deadline(tmp_path, before):
     python = python_with(tmp_path / "hanging", f"{before}; import signal; signal.pause()")
     deadlines = Deadlines(resources_seconds=20.0, start_seconds=1.0, run_seconds=20.0)
-    (record,) = run(mission(tmp_path, pythons={"noop": python}, deadlines=deadlines), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}, deadlines=deadlines), noop())
     assert record.failure.kind == "environment"
     assert record.failure.message == f"trainer 'noop': {python} did not start: not ready after 1 s"
 
@@ -281,7 +281,7 @@ def test_a_framework_that_is_never_loaded_fails_the_trial_at_the_start_deadline(
 def test_a_worker_that_breaks_before_its_job_leaves_its_traceback(tmp_path):
     code = _FAILS_TO_IMPORT.format(module="workloads.flops", error='ImportError("half an installation")')
     python = python_with(tmp_path / "half", code)
-    (record,) = run(mission(tmp_path, pythons={"noop": python}), noop())
+    (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
     assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 left with exit code 1")
     assert log_of(record, tmp_path).endswith("ImportError: half an installation\n")
 
@@ -290,41 +290,41 @@ def test_a_worker_that_breaks_before_its_job_leaves_its_traceback(tmp_path):
 @pytest.mark.parametrize("fault", ["none", "raise", "hang"])
 def test_what_a_worker_has_started_does_not_outlive_its_trial(tmp_path, family, agent, fault, start_method):
     python = python_with(tmp_path / "parent", _STARTS_A_CHILD)
-    told = mission(tmp_path, pythons={"noop": python}, deadlines=_SHORT)
-    agent.nursery(trainer_info("noop"), python=python, start_seconds=20.0)
+    told = context(tmp_path, pythons={"noop": python}, deadlines=_SHORT)
+    agent.fork_server(trainer_info("noop"), python=python, start_seconds=20.0)
     nurseries = family.pids()
     attempt = Attempt(placement=noop(fault, start_method=start_method), number=1)
-    record = recorded(attempt, told, nursery_of=agent.nursery)
+    record = recorded(attempt, told, fork_server_of=agent.fork_server)
     assert (record.failure is None) == (fault == "none")
     family.wait_until_gone(but=nurseries)
 
 
 def test_nurseries_listen_where_only_their_owner_can_and_leave_nothing_there():
-    with Agent() as agent:
-        folder = Path(nursery(agent).path).parent
+    with HostAgent() as agent:
+        folder = Path(fork_server(agent).path).parent
         assert folder.stat().st_mode & 0o777 == 0o700
     assert not folder.exists()
 
 
 def test_trials_of_one_environment_share_a_nursery(family, agent):
-    assert nursery(agent) == nursery(agent)
+    assert fork_server(agent) == fork_server(agent)
     assert len(family.pids()) == 1
 
 
 def test_a_nursery_inherits_neither_the_token_nor_the_threads_of_ray(monkeypatch, family, agent):
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    nursery(agent)
+    fork_server(agent)
     (pid,) = family.pids()
     assert {"RAY_AUTH_TOKEN", "OMP_NUM_THREADS"}.isdisjoint(psutil.Process(pid).environ())
 
 
 def test_a_wrong_token_starts_nothing(tmp_path, family, agent):
-    address = nursery(agent)
+    address = fork_server(agent)
     before = family.pids()
     with (
         pytest.raises(TrialError, match=r"^the nursery refused: wrong token$") as caught,
-        group(NurseryAddress(path=address.path, token="guess"), tmp_path),
+        group(ForkServerAddress(path=address.path, token="guess"), tmp_path),
     ):
         pass
     assert caught.value.kind == "environment"
@@ -332,7 +332,7 @@ def test_a_wrong_token_starts_nothing(tmp_path, family, agent):
 
 
 def test_a_supervisor_that_stops_in_the_middle_ends_its_workers(tmp_path, family, agent):
-    address = nursery(agent)
+    address = fork_server(agent)
     before = family.pids()
     with pytest.raises(KeyboardInterrupt), group(address, tmp_path, workers=2) as workers:  # noqa: PT012  # the point
         wait_until_training(workers, workers=2)
@@ -342,14 +342,14 @@ def test_a_supervisor_that_stops_in_the_middle_ends_its_workers(tmp_path, family
 
 
 def test_workers_of_a_killed_supervisor_die_and_their_nursery_serves_the_next(tmp_path, family, agent):
-    address = nursery(agent)
+    address = fork_server(agent)
     before = family.pids()
     with supervisor(tmp_path, address.path, address.token) as process:
         assert len(family.pids() - before) == 3
         process.kill()
     family.wait_until_gone(but=before)
     attempt = Attempt(placement=noop(), number=1)
-    record = recorded(attempt, mission(tmp_path), nursery_of=agent.nursery)
+    record = recorded(attempt, context(tmp_path), fork_server_of=agent.fork_server)
     assert record.result.steps == 20
     assert family.pids() == before
 
@@ -363,7 +363,7 @@ def test_nursery_and_workers_of_a_killed_agent_die(tmp_path, family):
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_workers_of_a_killed_nursery_die(tmp_path, family, agent, start_method):
-    address = nursery(agent)
+    address = fork_server(agent)
     (pid,) = family.pids()
     with group(address, tmp_path, start_method=start_method) as workers:
         wait_until_training(workers)
@@ -375,16 +375,16 @@ def test_workers_of_a_killed_nursery_die(tmp_path, family, agent, start_method):
 
 def test_a_killed_nursery_loses_the_trial_and_the_next_trial_gets_another_nursery(tmp_path, family, agent):
     python = python_with(tmp_path / "killer", _KILLS_ITS_NURSERY)
-    told = mission(tmp_path, pythons={"noop": python})
-    record = recorded(Attempt(placement=noop(), number=1), told, nursery_of=agent.nursery)
+    told = context(tmp_path, pythons={"noop": python})
+    record = recorded(Attempt(placement=noop(), number=1), told, fork_server_of=agent.fork_server)
     assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 was killed")
     family.wait_until_gone()
-    assert agent.nursery(trainer_info("noop"), python=python, start_seconds=20.0)
+    assert agent.fork_server(trainer_info("noop"), python=python, start_seconds=20.0)
     assert len(family.pids()) == 1
 
 
 def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, agent):
-    address = nursery(agent)
+    address = fork_server(agent)
     (pid,) = family.pids()
     os.kill(pid, signal.SIGKILL)
     assert process_tracking.has_ended(pid)
@@ -397,50 +397,50 @@ def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, ag
 
 
 def test_a_nursery_that_does_not_answer_is_ended_with_its_workers_and_replaced(tmp_path, family, agent):
-    first = nursery(agent)
+    first = fork_server(agent)
     (pid,) = family.pids()
     with group(first, tmp_path) as workers:
         wait_until_training(workers)
         (worker,) = family.pids() - {pid}
         os.kill(pid, signal.SIGSTOP)
-        second = agent.nursery(trainer_info("noop"), python=sys.executable, start_seconds=2.0)
+        second = agent.fork_server(trainer_info("noop"), python=sys.executable, start_seconds=2.0)
         assert second != first
         assert process_tracking.has_ended(pid)
         assert process_tracking.has_ended(worker)
     attempt = Attempt(placement=noop(), number=1)
-    assert recorded(attempt, mission(tmp_path), nursery_of=agent.nursery).failure is None
+    assert recorded(attempt, context(tmp_path), fork_server_of=agent.fork_server).failure is None
 
 
 def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_deadline(
     tmp_path, family, agent
 ):
     def stopped(info, *, python, start_seconds):
-        address = agent.nursery(info, python=python, start_seconds=20.0)
+        address = agent.fork_server(info, python=python, start_seconds=20.0)
         for pid in family.pids():
             os.kill(pid, signal.SIGSTOP)
         return address
 
     deadlines = Deadlines(resources_seconds=20.0, start_seconds=2.0, run_seconds=20.0)
-    told = mission(tmp_path, deadlines=deadlines)
-    record = recorded(Attempt(placement=noop(), number=1), told, nursery_of=stopped)
+    told = context(tmp_path, deadlines=deadlines)
+    record = recorded(Attempt(placement=noop(), number=1), told, fork_server_of=stopped)
     assert record.failure.kind == "timeout"
     assert record.failure.message == "the nursery does not answer: timed out"
 
 
 def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agent):
     def slow(info, *, python, start_seconds):
-        return agent.nursery(info, python=python, start_seconds=20.0)
+        return agent.fork_server(info, python=python, start_seconds=20.0)
 
     deadlines = Deadlines(resources_seconds=20.0, start_seconds=0.01, run_seconds=20.0)
-    told = mission(tmp_path, deadlines=deadlines)
-    record = recorded(Attempt(placement=noop(), number=1), told, nursery_of=slow)
+    told = context(tmp_path, deadlines=deadlines)
+    record = recorded(Attempt(placement=noop(), number=1), told, fork_server_of=slow)
     assert record.failure.kind == "timeout"
 
 
 @pytest.mark.parametrize("fault", ["none", "raise"])
 def test_the_host_is_looked_at_from_the_start_of_the_workers_to_their_end(tmp_path, agent, fault):
     attempt = Attempt(placement=noop(fault), number=1)
-    record = recorded(attempt, mission(tmp_path), nursery_of=agent.nursery)
+    record = recorded(attempt, context(tmp_path), fork_server_of=agent.fork_server)
     assert (record.failure is None) == (fault == "none")
     first, *_, last = record.host_use
     assert record.started_at <= first.at <= last.at <= record.ended_at

@@ -24,7 +24,7 @@ from mlflow.entities import ViewType
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.record.tracking.background import Mirror
+from orchestrator.record.tracking.background import BackgroundTracker
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
@@ -116,7 +116,7 @@ def only_child(uri, sweep):
 
 
 def test_every_tracker_keeps_the_contract(database):
-    trackers: list[Tracker] = [NoTracker(), MlflowStore(database), Mirror(MlflowStore(database))]
+    trackers: list[Tracker] = [NoTracker(), MlflowStore(database), BackgroundTracker(MlflowStore(database))]
     for tracker in trackers:
         tracker.begin("contract")
         tracker.sync([])

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from builders import placement, trial_spec
-from noop_trials import mission, noop, run
+from noop_trials import context, noop, run
 from trainer_runs import WORKLOADS, python_of
 
 from orchestrator.analysis.metrics.definitions import metrics_of
@@ -50,7 +50,7 @@ def records_of(trainer: str) -> Mapping[str, TrialRecord]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False)
-        told = mission(
+        told = context(
             folder,
             deadlines=Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=240.0),
             data_paths={"synthetic:1": str(data.path)},
@@ -93,6 +93,6 @@ def test_all_processes_of_a_trial_multiply(trainer: str) -> None:
 def test_a_trainer_that_computes_nothing_calibrates_nothing(tmp_path: Path) -> None:
     place = noop()
     timing = replace(place.trial.timing, calibrate=True)
-    (record,) = run(mission(tmp_path), replace(place, trial=replace(place.trial, timing=timing)))
+    (record,) = run(context(tmp_path), replace(place, trial=replace(place.trial, timing=timing)))
     assert record.failure is None
     assert record.result.calibration is None

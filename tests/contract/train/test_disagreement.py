@@ -1,7 +1,7 @@
 """Workers whose last word cannot stand for the trial."""
 
 import pytest
-from noop_trials import mission, noop, python_with, run
+from noop_trials import context, noop, python_with, run
 
 _PATCHED = """
 import sys
@@ -46,6 +46,6 @@ def test_workers_that_disagree_or_diverged_unseen_leave_no_result(
 ):
     python = python_with(tmp_path / "other", _PATCHED.format(method=method))
     placement = noop(workers=2, provenance=provenance)
-    (record,) = run(mission(tmp_path, pythons={"noop": python}), placement)
+    (record,) = run(context(tmp_path, pythons={"noop": python}), placement)
     assert record.result is None
     assert (record.failure.kind, record.failure.message) == (kind, message)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from builders import placement, trial_spec
-from noop_trials import mission, run
+from noop_trials import context, run
 from trainer_runs import WORKLOADS
 
 from orchestrator.analysis.metrics.definitions import metrics_of
@@ -29,7 +29,7 @@ def trial(*, workers: int, **changes: object) -> Placement:
 
 def test_two_processes_take_pairs_of_blocks_after_their_evaluation(tmp_path: Path) -> None:
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
-    told = mission(
+    told = context(
         tmp_path,
         deadlines=Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0),
         pythons={"torch_ddp": sys.executable},

@@ -2,7 +2,7 @@
 
 import pytest
 from builders import placement, trial_spec
-from noop_trials import mission, run
+from noop_trials import context, run
 from trainer_runs import WORKLOADS, python_of
 
 from orchestrator.core.result import TrialRecord
@@ -37,7 +37,7 @@ def train(tmp_path):
                 resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
             )
         }
-        told = mission(tmp_path, pythons={trainer: str(python_of(trainer))}, data_paths=data)
+        told = context(tmp_path, pythons={trainer: str(python_of(trainer))}, data_paths=data)
         (record,) = run(told, placement(trial, replicas=1, num_processes=1, threads=1))
         return record
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from builders import placement, trial_spec
 from fault_injection import FAULTS
-from noop_trials import mission, python_with, run
+from noop_trials import context, python_with, run
 from repository import SUPPORT
 from trainer_runs import WORKLOADS, python_of
 
@@ -120,7 +120,7 @@ def records_of(trainer: str) -> Mapping[str, TrialRecord]:
         folder = Path(name)
         data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False)
         code = _NURSERY.format(tests=[str(folder) for folder in SUPPORT], trainer=trainer)
-        told = mission(
+        told = context(
             folder,
             deadlines=Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0),
             data_paths={"synthetic:1": str(data.path)},

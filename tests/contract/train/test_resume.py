@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import placement, trial_spec
-from noop_trials import mission, noop
+from noop_trials import context, noop
 from process_tracking import Family, family, heeds_sigterm
 from trainer_runs import RUNS, python_of
 from trials import Unwatched
@@ -21,9 +21,9 @@ from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.execute.executor import Executor, Mission
+from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.train.checkpoints.format import Progress, write
+from orchestrator.train.checkpoints.format import TrainingProgress, write
 from orchestrator.train.environment import cpu_model
 from workloads.data.sources import resolve
 
@@ -102,10 +102,10 @@ class Notifier(Unwatched):
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Mission:
+def told(tmp_path: Path) -> SweepContext:
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=tmp_path, download=False).path
     url = str(tmp_path / "checkpoints")
-    return mission(
+    return context(
         tmp_path,
         data_paths={"synthetic:1": str(data)},
         deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
@@ -121,7 +121,9 @@ def relatives(monkeypatch: pytest.MonkeyPatch):
         yield started
 
 
-def run(executor: Executor, told: Mission, trial: Placement, watcher: Unwatched) -> Sequence[TrialRecord]:
+def run(
+    executor: Executor, told: SweepContext, trial: Placement, watcher: Unwatched
+) -> Sequence[TrialRecord]:
     records: list[TrialRecord] = []
     executor.run([trial], told, keep=records.append, watcher=watcher)
     return records
@@ -150,7 +152,7 @@ def assert_same_training(resumed: TrialRecord, whole: TrialRecord) -> None:
     ],
 )
 def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
-    told: Mission,
+    told: SweepContext,
     tmp_path: Path,
     relatives: Family,
     executor: Callable[[], Executor],
@@ -170,7 +172,7 @@ def test_a_killed_worker_is_made_up_for_from_the_checkpoint(
 
 
 def test_shares_that_are_dealt_anew_count_every_sample(
-    told: Mission, tmp_path: Path, relatives: Family
+    told: SweepContext, tmp_path: Path, relatives: Family
 ) -> None:
     trial = training("unequal_ddp", workers=2)
     _, resumed = run(inline(), told, trial, Striker(relatives, tmp_path, signal.SIGKILL))
@@ -182,7 +184,7 @@ def test_shares_that_are_dealt_anew_count_every_sample(
 
 @pytest.mark.parametrize(("trainer", "workers"), [("torch_ddp", 2), ("tensorflow", 2), ("torch_xla", 1)])
 def test_a_notice_to_leave_makes_a_checkpoint_at_once(
-    told: Mission, tmp_path: Path, relatives: Family, trainer: str, workers: int
+    told: SweepContext, tmp_path: Path, relatives: Family, trainer: str, workers: int
 ) -> None:
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
@@ -200,7 +202,7 @@ def test_a_worker_that_is_told_to_leave_and_does_not_is_ended_after_its_grace(
 ) -> None:
     url = str(tmp_path / "checkpoints")
     checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=0.5, url=url)
-    [left] = run(inline(), mission(tmp_path, checkpointing=checkpointing), noop("hang"), Notifier(relatives))
+    [left] = run(inline(), context(tmp_path, checkpointing=checkpointing), noop("hang"), Notifier(relatives))
     assert (left.failure.kind, left.failure.message) == ("preempted", "rank 0 died of SIGALRM")
     assert kept_in(tmp_path) == []
 
@@ -209,9 +211,9 @@ def test_another_trials_checkpoint_is_told_and_the_training_starts_anew(tmp_path
     checkpointing = Checkpointing(every_seconds=60.0, grace_seconds=1.0, url=str(tmp_path / "checkpoints"))
     trial, other = noop(), noop(seed=1).trial_id
     (tmp_path / "checkpoints" / trial.trial_id).mkdir(parents=True)
-    progress = Progress(step=7, phase="training", samples=0, training_seconds=0.0)
+    progress = TrainingProgress(step=7, phase="training", samples=0, training_seconds=0.0)
     write(tmp_path / "checkpoints" / trial.trial_id, {}, trial_id=other, packages={}, progress=progress)
-    [record] = run(inline(), mission(tmp_path, checkpointing=checkpointing), trial, Unwatched())
+    [record] = run(inline(), context(tmp_path, checkpointing=checkpointing), trial, Unwatched())
     assert (record.result.resumed_from_step, record.result.steps) == (0, 20)
     assert record.result.checkpoint_notes == (
         f"the checkpoint of step 7 is of trial {other}; this is {trial.trial_id}",

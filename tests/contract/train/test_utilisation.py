@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from noop_trials import mission, noop, run
+from noop_trials import context, noop, run
 from plan_builders import device
 
 from orchestrator.core.peaks import Peaks
@@ -15,7 +15,7 @@ def trained(folder: Path, *, peak: float, provenance: str = "measured") -> Trial
     place = noop(workers=2, provenance=provenance)
     trial = replace(place.trial, device="fast", host_cpu=None)
     fast = device("fast", kind="gpu", peak_flops_per_second={"fp32": peak}, tdp_watts=100.0)
-    (record,) = run(mission(folder, devices={"fast": fast}), replace(place, trial=trial))
+    (record,) = run(context(folder, devices={"fast": fast}), replace(place, trial=trial))
     return record
 
 

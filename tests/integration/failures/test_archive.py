@@ -12,9 +12,9 @@ from s3_server import BUCKET, S3, SECRET, s3
 
 from orchestrator.core.errors import RecordError
 from orchestrator.pipeline.predictions import predicted
-from orchestrator.record.bucket import Archive
+from orchestrator.record.bucket import BucketStore
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.replicated_ledger import ArchivedLedger
+from orchestrator.record.replicated_ledger import ReplicatedLedger
 
 pytest.importorskip("moto", reason="moto is not installed")
 pytest.importorskip("s3fs", reason="s3fs is not installed")
@@ -50,19 +50,19 @@ def objects(url):
 
 @pytest.mark.usefixtures("at_hand")
 def test_an_object_is_created_if_it_is_absent_and_never_written_over():
-    archive = Archive(f"{URL}/created")
+    archive = BucketStore(f"{URL}/created")
     for each in (record(), record(environment={"written": "again"}), record(attempt=2)):
         archive.put(each)
-    assert sorted(archive.beside([]), key=lambda each: each.attempt) == [record(), record(attempt=2)]
+    assert sorted(archive.only_here([]), key=lambda each: each.attempt) == [record(), record(attempt=2)]
 
 
 @pytest.mark.usefixtures("at_hand")
 def test_more_records_than_one_call_reads_come_back(tmp_path):
-    archive = Archive(f"{URL}/many")
+    archive = BucketStore(f"{URL}/many")
     made = [record(attempt=each, ended_at=1_790_000_003.0 + each) for each in range(1, 121)]
     for each in made:
         archive.put(each)
-    assert archive.beside(made[:7]) == tuple(made[7:])
+    assert archive.only_here(made[:7]) == tuple(made[7:])
 
 
 def test_a_new_head_with_an_empty_disk_runs_nothing_again(server, tmp_path):
@@ -85,7 +85,7 @@ def test_a_new_head_with_an_empty_disk_runs_nothing_again(server, tmp_path):
 @pytest.mark.usefixtures("at_hand")
 def test_predictions_stand_on_records_that_only_the_bucket_has(tmp_path):
     spec = trial_spec(workload="lenet5", device="t4", host_cpu=None)
-    Archive(f"{URL}/single").put(record(spec=spec, sweep="single"))
+    BucketStore(f"{URL}/single").put(record(spec=spec, sweep="single"))
     (found,) = predicted(("workload=vgg16", "device=t4", f"record.path={URL}"), working_directory=tmp_path)
     assert "own records there of lenet5: 1 of sweep single" in found.step.source
 
@@ -110,7 +110,7 @@ def test_a_server_that_is_lost_in_the_middle_and_comes_back_empty_gets_every_rec
     reach(server, monkeypatch)
     path = tmp_path / "outputs" / "example" / "records.jsonl"
     with server.running():
-        lock = ArchivedLedger(path, Archive(f"{URL}/lost"))
+        lock = ReplicatedLedger(path, BucketStore(f"{URL}/lost"))
         held = lock.lock()
         held.__enter__()
         lock.append(record())
@@ -119,7 +119,7 @@ def test_a_server_that_is_lost_in_the_middle_and_comes_back_empty_gets_every_rec
     with pytest.raises(RecordError, match="alone has the last records"):
         held.__exit__(None, None, None)
     assert len(Ledger(path).records()) == 2
-    with server.running(), ArchivedLedger(path, Archive(f"{URL}/lost")).lock():
+    with server.running(), ReplicatedLedger(path, BucketStore(f"{URL}/lost")).lock():
         assert len(objects(f"{URL}/lost")) == 2
 
 
@@ -128,4 +128,4 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch):
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         reach(S3(silent.getsockname()[1]), monkeypatch)
         with pytest.raises(RecordError, match=rf"^records in {URL}: no answer within 0.2 s$"):
-            Archive(URL).put(record())
+            BucketStore(URL).put(record())

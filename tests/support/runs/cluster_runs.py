@@ -8,7 +8,7 @@ from typing import Any
 
 from builders import placement, trial_spec
 from cluster_builders import CPU, cluster, pool
-from noop_trials import Unwatched, mission
+from noop_trials import Unwatched, context
 from plan_builders import node
 from trainer_runs import RUNS, python_of
 
@@ -18,7 +18,7 @@ from orchestrator.core.pool import Pool
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from workloads.data.sources import resolve
 
 POOL = pool("cpu", device=CPU)
@@ -76,7 +76,7 @@ class Striker(Unwatched):
         raise NotImplementedError
 
 
-def told_of(folder: Path, **changes: Any) -> Mission:
+def told_of(folder: Path, **changes: Any) -> SweepContext:
     """With checkpoints at every step, and a lost worker made up for once."""
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
     always = Checkpointing(every_seconds=1e-6, grace_seconds=20.0, url=str(folder / "checkpoints"))
@@ -87,11 +87,15 @@ def told_of(folder: Path, **changes: Any) -> Mission:
         "checkpointing": always,
         "retry_limits": {"worker_lost": 1},
     }
-    return mission(folder, **{**defaults, **changes})
+    return context(folder, **{**defaults, **changes})
 
 
 def run(
-    nodes: Any, told: Mission, *placements: Placement, watcher: Unwatched, pools: Sequence[Pool] = (POOL,)
+    nodes: Any,
+    told: SweepContext,
+    *placements: Placement,
+    watcher: Unwatched,
+    pools: Sequence[Pool] = (POOL,),
 ) -> list[TrialRecord]:
     """All records of a sweep on that cluster, in the order of their ends."""
     from orchestrator.execute.on_ray.executor import RayTuneExecutor

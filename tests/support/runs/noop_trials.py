@@ -20,9 +20,9 @@ from orchestrator.core.placement import Placement, StartMethod
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.execute.executor import Mission
+from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
-from orchestrator.execute.machine.agent import Agent, NurseryAddress
+from orchestrator.execute.machine.agent import ForkServerAddress, HostAgent
 from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
@@ -45,7 +45,7 @@ def noop(fault: str = "none", *, workers: int = 1, seed: int = 0, **changes: Any
     return placement(trial, **{"replicas": workers, "num_processes": workers, "threads": 1, **changes})
 
 
-def mission(folder: Path, **changes: Any) -> Mission:
+def context(folder: Path, **changes: Any) -> SweepContext:
     """Deadlines of 20 s, our own interpreter, no retries, and a data set of a few black images."""
     defaults = {
         "sweep": "example",
@@ -58,10 +58,10 @@ def mission(folder: Path, **changes: Any) -> Mission:
         "prior_attempts": {},
         "environment": {"hostname": "here"},
     }
-    return Mission(**{**defaults, **changes})
+    return SweepContext(**{**defaults, **changes})
 
 
-def run(told: Mission, *placements: Placement) -> list[TrialRecord]:
+def run(told: SweepContext, *placements: Placement) -> list[TrialRecord]:
     """All records that the inline executor keeps of these placements."""
     records: list[TrialRecord] = []
     InlineExecutor(of_host(_NODE)).run(placements, told, keep=records.append, watcher=Unwatched())
@@ -89,7 +89,7 @@ def jobs(folder: Path, *, workers: int) -> list[WorkerJob]:
 
 
 def group(
-    address: NurseryAddress, folder: Path, *, workers: int = 1, start_method: StartMethod = "fork"
+    address: ForkServerAddress, folder: Path, *, workers: int = 1, start_method: StartMethod = "fork"
 ) -> WorkerGroup:
     """The workers of `noop()`, not started yet."""
     logs = [folder / f"rank{rank}.log" for rank in range(workers)]
@@ -133,10 +133,10 @@ def _data(folder: Path) -> Path:
 def _main(folder: Path, *known: str) -> None:
     with contextlib.ExitStack() as stack:
         if known:
-            address = NurseryAddress(path=known[0], token=known[1])
+            address = ForkServerAddress(path=known[0], token=known[1])
         else:
-            agent = stack.enter_context(Agent())
-            address = agent.nursery(trainer_info("noop"), python=sys.executable, start_seconds=20.0)
+            agent = stack.enter_context(HostAgent())
+            address = agent.fork_server(trainer_info("noop"), python=sys.executable, start_seconds=20.0)
         started = stack.enter_context(group(address, folder, workers=2))
         wait_until_training(started, workers=2)
         sys.stdout.write("training\n")

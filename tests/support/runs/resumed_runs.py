@@ -107,7 +107,9 @@ def _left(kept: Path, job: WorkerJob, _stem: Path) -> None:
     phase = _train(trainer, spec, job, first=0, last=step)
     arrays = trainer.checkpoint()
     if job.rank == 0:
-        progress = checkpoint.Progress(step=step, phase=phase, samples=trainer.samples, training_seconds=1.0)
+        progress = checkpoint.TrainingProgress(
+            step=step, phase=phase, samples=trainer.samples, training_seconds=1.0
+        )
         checkpoint.write(
             kept, arrays, trial_id=trial_id(job.trial), packages=_packages_of(job), progress=progress
         )

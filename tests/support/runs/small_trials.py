@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from builders import placement, trial_spec
-from noop_trials import mission, run
+from noop_trials import context, run
 
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import TrialRecord
@@ -48,7 +48,7 @@ def records_of(trials: Mapping[str, Placement], request: pytest.FixtureRequest) 
     asked = {name: each for name, each in trials.items() if name in names}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        told = mission(
+        told = context(
             folder,
             deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
             data_paths={

@@ -13,11 +13,11 @@ from uneven_network import uneven_network
 
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution, serve
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
-from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, places_of
+from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
+from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, split_layers
 from orchestrator.train.trainers.kernel_split.rebalancing import move
-from orchestrator.train.trainers.kernel_split.shares import Part, parts_of
-from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.kernel_split.shares import KernelRange, parts_of
+from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_process import join, leave, listen
 from orchestrator.train.trainers.torch_state import arrays_of
 from workloads.network import Network
@@ -78,24 +78,24 @@ def works() -> Iterator[tuple[str, int, Callable[[WorkerJob], Finding]]]:
     yield "gradcheck", 2, partial(_in_company, _gradcheck)
 
 
-def _in_company(work: Callable[[WorkerJob, Wire], Finding], job: WorkerJob) -> Finding:
+def _in_company(work: Callable[[WorkerJob, RankChannel], Finding], job: WorkerJob) -> Finding:
     torch.set_num_threads(1)
     torch.manual_seed(3)
     device = torch.device("cpu")
     join(job, device=device, listener=listen(job))
-    wire = Wire(device, world_size=job.world_size)
+    wire = RankChannel(device, world_size=job.world_size)
     found = work(job, wire)
     leave(wire)
     return found
 
 
-def _layers(case: Case, job: WorkerJob, wire: Wire) -> Finding:
+def _layers(case: Case, job: WorkerJob, wire: RankChannel) -> Finding:
     """Train two convolutions split and whole: by how much this rank's own weights lie apart."""
     first = nn.Conv2d(3, 6, 3, padding=1)
     second = nn.Conv2d(**{"in_channels": 6, "out_channels": 12, "kernel_size": 3, **case.convolution})
     whole = nn.Sequential(first, nn.Tanh(), second).double().to(memory_format=torch.channels_last)
     pieces = [parts_by(case.speeds, each) for each in (first, second)]
-    watch = StepWatch(wire.device, num_layers=2)
+    watch = StepTimer(wire.device, num_layers=2)
     split = [
         SplitConvolution(each, number=number, parts=parts, rank=job.rank, wire=wire, watch=watch)
         for number, (each, parts) in enumerate(zip((first, second), pieces, strict=True))
@@ -139,18 +139,22 @@ def _step(model: nn.Module, inputs: Tensor) -> Tensor:
     return loss.detach()
 
 
-def _apart(ours: Tensor, theirs: Tensor, part: Part) -> float:
+def _apart(ours: Tensor, theirs: Tensor, part: KernelRange) -> float:
     held = theirs.narrow(0, part.kernels.start, len(part.kernels))
     return float((ours - held).abs().max()) if part.kernels else 0.0
 
 
-def parts_by(speeds: tuple[float, ...], whole: nn.Conv2d) -> tuple[Part, ...]:
+def parts_by(speeds: tuple[float, ...], whole: nn.Conv2d) -> tuple[KernelRange, ...]:
     """The part of each rank."""
     return parts_of(whole.out_channels, channels=whole.in_channels, groups=whole.groups, speeds=speeds)
 
 
 def _network(
-    network: Network, optimizer: Optimizer, in_turn: Sequence[tuple[float, ...]], job: WorkerJob, wire: Wire
+    network: Network,
+    optimizer: Optimizer,
+    in_turn: Sequence[tuple[float, ...]],
+    job: WorkerJob,
+    wire: RankChannel,
 ) -> Finding:
     """Train a network in float64, whole and split: how far weights and slots lie apart."""
     spec = dataclasses.replace(workload("cifar10_cnn", {}), networks={"model": network})
@@ -161,8 +165,8 @@ def _network(
     for module in whole.modules():
         if isinstance(module, GlobalBatchNorm):
             module.has_whole_batch = True
-    places = places_of(split)
-    watch = StepWatch(wire.device, num_layers=len(places))
+    places = split_layers(split)
+    watch = StepTimer(wire.device, num_layers=len(places))
     first = divided(places, [in_turn[0]] * len(places))
     end = SplitNetworks(split, places, first, rank=job.rank, wire=wire, watch=watch)
     (phase,) = spec.phases
@@ -195,7 +199,7 @@ def _network(
     }
 
 
-def _gradcheck(job: WorkerJob, wire: Wire) -> Finding:
+def _gradcheck(job: WorkerJob, wire: RankChannel) -> Finding:
     """Of the input's gradient, and of those of the master's own kernels and bias."""
     whole = nn.Conv2d(2, 5, 3, padding=1, stride=2).double()
     layer = SplitConvolution(
@@ -204,7 +208,7 @@ def _gradcheck(job: WorkerJob, wire: Wire) -> Finding:
         parts=parts_by((2.0, 3.0), whole),
         rank=job.rank,
         wire=wire,
-        watch=StepWatch(wire.device, num_layers=1),
+        watch=StepTimer(wire.device, num_layers=1),
     )
     if job.rank != MASTER:
         serve([layer], wire)

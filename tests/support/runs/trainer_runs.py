@@ -23,7 +23,7 @@ from repository import CHILD_PYTHONPATH, ROOT
 
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import DeviceFacts
-from orchestrator.core.trainer import Seat
+from orchestrator.core.trainer import RankContext
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
@@ -170,8 +170,8 @@ def jobs_of(
         num_workers=replicas,
         timing=TimingSpec(warmup_steps=3, steps_per_block=1),
     )
-    seats = [
-        Seat(rank=rank, addresses=addresses, kind="cpu", replicas=replicas, threads=1, local_rank=rank)
+    rank_contexts = [
+        RankContext(rank=rank, addresses=addresses, kind="cpu", replicas=replicas, threads=1, local_rank=rank)
         for rank in range(processes)
     ]
     return [
@@ -180,15 +180,15 @@ def jobs_of(
             kind="cpu",
             precision=precision,
             rehearsal=False,
-            rank=seat.rank,
+            rank=rank_context.rank,
             world_size=processes,
             replicas=replicas,
-            threads=seat.threads,
+            threads=rank_context.threads,
             data_path=str(data),
             addresses=addresses,
-            variables=trainer_info(trainer).variables(seat),
+            variables=trainer_info(trainer).variables(rank_context),
         )
-        for seat in seats
+        for rank_context in rank_contexts
     ]
 
 
@@ -297,7 +297,7 @@ def _evaluate(trainer: Trainer, counts: list[int | None]) -> list[dict[str, floa
 
 def _product(trainer: Trainer) -> tuple[str, float]:
     """Of numbers between 0 and 1."""
-    multiply = trainer.product_of(MATRIX_SIZE)
+    multiply = trainer.matmul_benchmark(MATRIX_SIZE)
     assert multiply is not None
     product = multiply()
     trainer.synchronize()

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.core.host_usage import HostUse
+from orchestrator.core.host_usage import HostUsage
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import DeviceFacts, TrainResult, TrialRecord
-from orchestrator.core.target import Evaluation, Pursuit, Target
+from orchestrator.core.target import Evaluation, Target, TargetRun
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec, trial_id
 
 
@@ -82,9 +82,9 @@ def train_result(**changes: Any) -> TrainResult:
     return replace(base, **changes)
 
 
-def pursuit(*qualities: float, higher_is_better: bool = True) -> Pursuit:
+def pursuit(*qualities: float, higher_is_better: bool = True) -> TargetRun:
     """Evaluations ten steps and a second apart, on the way to an accuracy of 0.9."""
-    return Pursuit(
+    return TargetRun(
         target=Target(metric="accuracy", value=0.9, higher_is_better=higher_is_better),
         curve=tuple(
             Evaluation(steps=10 * index, training_seconds=float(index), quality=quality)
@@ -112,9 +112,9 @@ def record(**changes: Any) -> TrialRecord:
     return replace(base, **changes)
 
 
-def host_use(*, at: float = 0.0, busy: float = 0.0, of: float = 0.0, **changes: Any) -> HostUse:
+def host_use(*, at: float = 0.0, busy: float = 0.0, of: float = 0.0, **changes: Any) -> HostUsage:
     """A host whose cores have worked for `busy` of `of` seconds, and have half of 4 GB in use."""
-    return HostUse(
+    return HostUsage(
         at=at,
         cpu_busy_seconds=busy,
         cpu_seconds=of,

@@ -5,7 +5,7 @@ import os
 import pytest
 from user_workload import SPEC, write
 
-from orchestrator.commands.sweep import settings_of, understood
+from orchestrator.commands.sweep import parsed_arguments, settings_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.plan.trial_specs import workload_of
 from workloads.origins import PATH_VARIABLE
@@ -16,7 +16,7 @@ OWN = ("+sweep=smoke", "workload=mine", "workload_path=own")
 
 def version_of(words):
     """Of the workload of a sweep's first point."""
-    with understood(words) as overrides:
+    with parsed_arguments(words) as overrides:
         point = settings_of(overrides).sweep.points[0]
         return workload(point.workload, {}).version
 
@@ -31,7 +31,7 @@ def own(tmp_path, monkeypatch):
 
 def test_the_place_of_workloads_holds_for_one_command_and_what_the_user_has_set_stays(monkeypatch, own):
     monkeypatch.setenv(PATH_VARIABLE, "before")
-    with understood(OWN) as words:
+    with parsed_arguments(OWN) as words:
         assert (words, os.environ[PATH_VARIABLE]) == (list(OWN[:2]), "own")
     assert os.environ[PATH_VARIABLE] == "before"
 
@@ -51,5 +51,5 @@ def test_a_workload_is_unknown_to_a_command_that_does_not_say_where_it_lies(own)
 def test_what_is_planned_of_a_workload_that_was_edited_is_what_its_files_say(own):
     for version in (3, 40):
         write(own / "mine", {"spec.py": SPEC.replace("VERSION = 3", f"VERSION = {version}")})
-        with understood(OWN) as words:
+        with parsed_arguments(OWN) as words:
             assert workload_of(settings_of(words).sweep.points[0]).version == version

@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from orchestrator.config.grid import grid_of
 from orchestrator.config.overrides import read
-from orchestrator.config.request import sort_out
+from orchestrator.config.request import classify_overrides
 from orchestrator.config.schema import SweepConf
 from orchestrator.core.errors import ConfigError
 
@@ -13,7 +13,7 @@ BASE = {"device": "cpu", "precision": "fp32", "num_workers": 1, "seed": 0}
 
 
 def grid(*words, **parts):
-    request = sort_out(read(words, options=lambda _group: ()))
+    request = classify_overrides(read(words, options=lambda _group: ()))
     return grid_of(OmegaConf.structured(SweepConf(name="example", **parts)), request, base=BASE)
 
 

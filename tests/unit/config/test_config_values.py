@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from omegaconf import MISSING, OmegaConf
 
-from orchestrator.config.dataclass_schema import twin_of
+from orchestrator.config.dataclass_schema import schema_from_dataclass
 from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
 from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError, UnknownNameError
@@ -31,7 +31,7 @@ def root():
 
 
 def test_a_twin_has_the_fields_and_defaults_of_the_frozen_class():
-    twin = OmegaConf.structured(twin_of(Frozen))
+    twin = OmegaConf.structured(schema_from_dataclass(Frozen))
     assert OmegaConf.to_container(twin) == {
         "kind": MISSING,
         "must": MISSING,
@@ -40,11 +40,11 @@ def test_a_twin_has_the_fields_and_defaults_of_the_frozen_class():
         "table": {},
         "text": "t",
     }
-    assert TimingSpec(**defaults_of(OmegaConf.structured(twin_of(TimingSpec)))) == TimingSpec()
+    assert TimingSpec(**defaults_of(OmegaConf.structured(schema_from_dataclass(TimingSpec)))) == TimingSpec()
 
 
 def test_a_twin_is_typed_and_knows_the_choices_of_a_literal():
-    twin = OmegaConf.structured(twin_of(Frozen))
+    twin = OmegaConf.structured(schema_from_dataclass(Frozen))
     with pytest.raises(ConfigError, match=r"sizes='x' must be a whole number"):
         assign(twin, "sizes", ("x",))
     for key, value in (("kind", "c"), ("must", 1)):
@@ -54,7 +54,7 @@ def test_a_twin_is_typed_and_knows_the_choices_of_a_literal():
 
 
 def test_lists_become_tuples():
-    twin = OmegaConf.structured(twin_of(Frozen))
+    twin = OmegaConf.structured(schema_from_dataclass(Frozen))
     for key, value in (("kind", "a"), ("must", 1), ("sizes", (3, 4)), ("maybe", 2)):
         assign(twin, key, value)
     assert Frozen(**plain_of(twin, group="made")) == Frozen(

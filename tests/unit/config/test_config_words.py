@@ -3,14 +3,14 @@
 import pytest
 
 from orchestrator.config.overrides import read
-from orchestrator.config.request import sort_out
+from orchestrator.config.request import classify_overrides
 from orchestrator.core.errors import ConfigError
 
 DEVICES = ("a100_40", "a100_80", "cpu", "t4")
 
 
 def asked(*words):
-    return sort_out(read(words, options=lambda _group: DEVICES))
+    return classify_overrides(read(words, options=lambda _group: DEVICES))
 
 
 @pytest.mark.parametrize("word", ["+sweep=smoke", "sweep=smoke"])

@@ -8,12 +8,12 @@ from builders import placement, record, train_result, trial_spec
 from plan_builders import held, here
 from price_builders import price
 
-from orchestrator.core.budget import Budget, Quote, Rate, Spend
+from orchestrator.core.budget import Budget, CostEstimate, CostRate, Spend
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.scheduling.budget import Account
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.plan.spending import Quotes, spend_of
 
@@ -43,12 +43,12 @@ def gpu(seed=0, *, repeat=0, **changes):
 
 
 def purse(*records, now=lambda: 0.0, idle_seconds=0.0, **caps):
-    market = Market()
-    return Account(
+    price_book = Market()
+    return BudgetTracker(
         Budget(**caps),
         records=records,
-        quotes=Quotes(records, market=market, deadlines=DEADLINES),
-        market=market,
+        quotes=Quotes(records, price_book=price_book, deadlines=DEADLINES),
+        price_book=price_book,
         idle_seconds=idle_seconds,
         clock=now,
     )
@@ -89,9 +89,9 @@ def test_sums_of_floats_that_are_equal_to_the_cap_do_not_pass_it():
 
 
 def test_money_is_counted_in_whole_billing_periods_and_hours_by_node():
-    rate = Rate(nodes=1, price=price(nodes=2, billing_seconds=60.0))
+    rate = CostRate(nodes=1, price=price(nodes=2, billing_seconds=60.0))
     assert rate.of(61) == Spend(usd=120 * 2 * 0.001, node_hours=240 / 3600)
-    assert Rate(nodes=2, price=None).of(1800) == Spend(node_hours=1.0)
+    assert CostRate(nodes=2, price=None).of(1800) == Spend(node_hours=1.0)
 
 
 def test_failed_attempts_cost_and_what_never_had_hardware_or_another_sweep_has_paid_for_does_not():
@@ -103,47 +103,47 @@ def test_failed_attempts_cost_and_what_never_had_hardware_or_another_sweep_has_p
 
 def test_an_attempt_likely_takes_what_other_repeats_took_or_else_its_deadlines():
     told = [ran(gpu(repeat=each), seconds) for each, seconds in enumerate((10, 30, 20))]
-    quotes = Quotes(told, market=Market(), deadlines=DEADLINES)
-    rate = Rate(nodes=1, price=price())
-    assert quotes.of(gpu(repeat=7)) == Quote(rate=rate, seconds=20, is_measured=True)
-    assert quotes.of(gpu(seed=1)) == Quote(rate=rate, seconds=1000, is_measured=False)
+    quotes = Quotes(told, price_book=Market(), deadlines=DEADLINES)
+    rate = CostRate(nodes=1, price=price())
+    assert quotes.of(gpu(repeat=7)) == CostEstimate(rate=rate, seconds=20, is_measured=True)
+    assert quotes.of(gpu(seed=1)) == CostEstimate(rate=rate, seconds=1000, is_measured=False)
 
 
 def test_a_resumed_attempt_and_a_failed_one_do_not_tell_how_long_a_trial_takes():
     part = train_result(resumed_from_step=60)
     told = [ran(gpu(), 10, result=part), ran(gpu(), 10, failure=Failure(kind="error", message="no"))]
-    assert not Quotes(told, market=Market(), deadlines=DEADLINES).of(gpu()).is_measured
+    assert not Quotes(told, price_book=Market(), deadlines=DEADLINES).of(gpu()).is_measured
 
 
 def test_attempts_of_earlier_commands_count_and_those_that_run_count_whole():
     before = ran(gpu(seed=1), 500)
     held_back = purse(before, usd=2.5)
-    assert held_back.affords(gpu(seed=2))  # 0.50 and 1.00 at its deadlines
+    assert held_back.can_start(gpu(seed=2))  # 0.50 and 1.00 at its deadlines
     held_back.start(gpu(seed=2))
-    assert held_back.affords(gpu(seed=3))
+    assert held_back.can_start(gpu(seed=3))
     held_back.start(gpu(seed=3))
-    assert not held_back.affords(gpu(seed=4))
+    assert not held_back.can_start(gpu(seed=4))
 
 
 def test_a_trial_that_ended_cheaper_than_thought_makes_room():
     held_back = purse(usd=1.5)
     held_back.start(gpu(repeat=0))
-    assert not held_back.affords(gpu(repeat=1))
+    assert not held_back.can_start(gpu(repeat=1))
     held_back.end(ran(gpu(repeat=0), 200))
-    assert held_back.affords(gpu(repeat=1))
+    assert held_back.can_start(gpu(repeat=1))
 
 
 def test_all_attempts_at_a_trial_count_for_its_own_cap():
     lost = ran(gpu(), 600, failure=Failure(kind="worker_lost", message="gone"))
     held_back = purse(lost, usd_per_trial=1.5)
-    assert not held_back.affords(gpu())
-    assert held_back.affords(gpu(seed=1))
+    assert not held_back.can_start(gpu())
+    assert held_back.can_start(gpu(seed=1))
 
 
 def test_a_trial_without_a_price_costs_hours_alone():
     free = placement()
-    assert purse(usd=0).affords(free)
-    assert not purse(hours=0.2).affords(free)
+    assert purse(usd=0).can_start(free)
+    assert not purse(hours=0.2).can_start(free)
     told = purse(ran(free, 360), usd=1).balance
     assert (told.spent, told.num_unpriced) == (Spend(node_hours=0.1), 1)
 
@@ -153,9 +153,9 @@ def test_what_runs_must_leave_when_the_cap_is_passed_and_not_before():
     held_back = purse(now=lambda: clock[0], usd=1.0)
     held_back.start(gpu())
     clock[0] = 1000.0
-    assert not held_back.leavers()
+    assert not held_back.over_budget()
     clock[0] = 1001.0
-    assert set(held_back.leavers()) == {gpu().trial_id}
+    assert set(held_back.over_budget()) == {gpu().trial_id}
 
 
 def test_what_was_never_begun_costs_nothing():
@@ -172,7 +172,7 @@ def test_what_was_never_begun_costs_nothing():
     clock[0] = 900.0
     queue.drop(never_begun)
     clock[0] = 1900.0
-    assert queue.leavers() == ()
+    assert queue.over_budget() == ()
 
 
 def test_only_what_costs_money_leaves_for_money():
@@ -181,7 +181,7 @@ def test_only_what_costs_money_leaves_for_money():
     held_back.start(placement())
     held_back.start(gpu())
     clock[0] = 2000.0
-    assert set(held_back.leavers()) == {gpu().trial_id}
+    assert set(held_back.over_budget()) == {gpu().trial_id}
 
 
 def test_one_that_was_made_to_leave_failed_for_the_budget_and_any_other_for_what_it_says():
@@ -189,16 +189,16 @@ def test_one_that_was_made_to_leave_failed_for_the_budget_and_any_other_for_what
     held_back = purse(now=lambda: clock[0], usd=1.0)
     held_back.start(gpu())
     told = ran(gpu(), 1001, failure=Failure(kind="preempted", message="told to leave (SIGTERM) after step 7"))
-    assert held_back.explained(told) is told
+    assert held_back.with_cause(told) is told
     clock[0] = 1001.0
-    held_back.leavers()
-    failure = held_back.explained(told).failure
+    held_back.over_budget()
+    failure = held_back.with_cause(told).failure
     assert failure == Failure(
         kind="budget", message="told to leave (SIGTERM) after step 7: budget.usd=1 is spent"
     )
     ended = ran(gpu(), 1001)
-    assert held_back.explained(ended) is ended
-    held_back.end(held_back.explained(told))
+    assert held_back.with_cause(ended) is ended
+    held_back.end(held_back.with_cause(told))
     assert held_back.balance.stopped == ("budget.usd=1",)
 
 
@@ -215,15 +215,15 @@ def test_a_trial_for_which_a_node_comes_up_likely_costs_what_the_node_will_idle(
     clock = [0.0]
     waits = {"pool": "t4", "node": "t4"}
     known = ran(gpu(repeat=1), 100, reused_from="another")  # 0.10 for the trial, 0.06 for its node
-    assert not purse(known, usd=0.15, idle_seconds=60.0).affords(gpu(**waits))
+    assert not purse(known, usd=0.15, idle_seconds=60.0).can_start(gpu(**waits))
     held_back = purse(known, now=lambda: clock[0], usd=0.3, idle_seconds=60.0)
     held_back.start(gpu(repeat=2, **waits))
     held_back.end(ran(gpu(repeat=2, pool="t4", node="t4-aaaaaa"), 100))
-    assert held_back.affords(gpu(repeat=3, **waits))  # on the node that idles
+    assert held_back.can_start(gpu(repeat=3, **waits))  # on the node that idles
     clock[0] = 50.0
-    assert not held_back.affords(gpu(repeat=3, **waits))  # for which it has idled meanwhile
+    assert not held_back.can_start(gpu(repeat=3, **waits))  # for which it has idled meanwhile
     clock[0] = 61.0
-    assert not held_back.affords(gpu(repeat=3, **waits))  # it is gone
+    assert not held_back.can_start(gpu(repeat=3, **waits))  # it is gone
 
 
 def test_what_does_not_fit_waits_while_something_runs_and_is_then_left_out():

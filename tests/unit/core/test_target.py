@@ -6,7 +6,7 @@ import pytest
 from builders import pursuit
 
 from orchestrator.core.codec import from_json, to_json
-from orchestrator.core.target import Evaluation, Pursuit
+from orchestrator.core.target import Evaluation, TargetRun
 
 
 def test_the_first_evaluation_that_is_good_enough_counts_though_later_ones_dip():
@@ -29,6 +29,6 @@ def test_a_target_that_was_not_reached_leaves_the_best_that_was_found(qualities,
 
 
 def test_a_pursuit_survives_json_with_what_is_not_a_number():
-    found = from_json(Pursuit, to_json(pursuit(math.nan, 0.9)))
+    found = from_json(TargetRun, to_json(pursuit(math.nan, 0.9)))
     assert math.isnan(found.curve[0].quality)
     assert found.reached == pursuit(math.nan, 0.9).reached

@@ -5,11 +5,11 @@ import itertools
 import pytest
 
 from orchestrator.core.errors import RecordError
-from orchestrator.core.trial_state import FOLLOWING, STAGES, Step, check, latest_steps
+from orchestrator.core.trial_state import FOLLOWING, STAGES, TrialEvent, check, latest_steps
 
 
 def step(stage, *, trial_id="a1", attempt=1):
-    return Step(trial_id=trial_id, attempt=attempt, stage=stage, at=0.0)
+    return TrialEvent(trial_id=trial_id, attempt=attempt, stage=stage, at=0.0)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_builders import held, node
 
-from orchestrator.execute.scheduling.capacity import fits, has_room, num_nodes
+from orchestrator.execute.scheduling.capacity import fits, fits_now, num_nodes
 
 NODE = node(cpus=8, devices={"t4": held(4)})
 TWO_POOLS = inventory(pool("t4", count=4), pool("spot"), max_nodes=3)
@@ -48,10 +48,10 @@ def test_each_part_of_a_trial_on_several_hosts_has_a_node_of_its_own():
 
 def test_a_trial_has_all_its_nodes_or_waits():
     gang = on("spot", num_hosts=2)
-    assert has_room(gang, [], inventory=TWO_POOLS, kept={})
-    assert not has_room(gang, [on("spot")], inventory=TWO_POOLS, kept={})
-    assert not has_room(gang, [on("t4", 4), on("t4", 4)], inventory=TWO_POOLS, kept={}), "three in all"
-    assert not has_room(on("spot", num_hosts=3), [], inventory=TWO_POOLS, kept={})
+    assert fits_now(gang, [], inventory=TWO_POOLS, kept={})
+    assert not fits_now(gang, [on("spot")], inventory=TWO_POOLS, kept={})
+    assert not fits_now(gang, [on("t4", 4), on("t4", 4)], inventory=TWO_POOLS, kept={}), "three in all"
+    assert not fits_now(on("spot", num_hosts=3), [], inventory=TWO_POOLS, kept={})
 
 
 def test_a_trial_fits_a_node_that_has_what_it_asks_for():
@@ -62,33 +62,33 @@ def test_a_trial_fits_a_node_that_has_what_it_asks_for():
 
 
 def test_a_pool_has_room_for_as_many_nodes_as_it_may_have():
-    assert has_room(on("spot"), [on("spot")], inventory=TWO_POOLS, kept={})
-    assert not has_room(on("spot"), [on("spot"), on("spot")], inventory=TWO_POOLS, kept={})
+    assert fits_now(on("spot"), [on("spot")], inventory=TWO_POOLS, kept={})
+    assert not fits_now(on("spot"), [on("spot"), on("spot")], inventory=TWO_POOLS, kept={})
 
 
 def test_a_pool_that_is_full_holds_up_no_other():
-    assert has_room(on("t4"), [on("spot"), on("spot")], inventory=TWO_POOLS, kept={})
+    assert fits_now(on("t4"), [on("spot"), on("spot")], inventory=TWO_POOLS, kept={})
 
 
 def test_all_pools_together_have_no_more_nodes_than_the_cluster():
     beside = [on("spot"), on("spot"), on("t4", 4)]
-    assert not has_room(on("t4"), beside, inventory=TWO_POOLS, kept={})
-    assert has_room(on("t4"), [on("spot"), on("spot"), on("t4", 3)], inventory=TWO_POOLS, kept={})
+    assert not fits_now(on("t4"), beside, inventory=TWO_POOLS, kept={})
+    assert fits_now(on("t4"), [on("spot"), on("spot"), on("t4", 3)], inventory=TWO_POOLS, kept={})
 
 
 def test_provenances_are_kept_apart_on_one_site_only():
     rehearsal = on("spot", provenance="rehearsed")
-    assert not has_room(on("spot"), [rehearsal], inventory=TWO_POOLS, kept={})
-    assert has_room(on("t4"), [rehearsal], inventory=TWO_POOLS, kept={})
+    assert not fits_now(on("spot"), [rehearsal], inventory=TWO_POOLS, kept={})
+    assert fits_now(on("t4"), [rehearsal], inventory=TWO_POOLS, kept={})
 
 
 def test_a_trial_too_large_for_any_node_never_has_room():
-    assert not has_room(on("t4", 5), [], inventory=TWO_POOLS, kept={})
+    assert not fits_now(on("t4", 5), [], inventory=TWO_POOLS, kept={})
 
 
 def test_nodes_that_a_pool_will_need_again_are_nobody_elses():
     """Of three nodes the other pool keeps two, though one trial of it runs."""
     beside = [on("spot"), on("t4", 4)]
-    assert has_room(on("spot"), beside, inventory=TWO_POOLS, kept={})
-    assert not has_room(on("spot"), beside, inventory=TWO_POOLS, kept={"t4": 2})
-    assert has_room(on("t4", 4), beside, inventory=TWO_POOLS, kept={"t4": 2})
+    assert fits_now(on("spot"), beside, inventory=TWO_POOLS, kept={})
+    assert not fits_now(on("spot"), beside, inventory=TWO_POOLS, kept={"t4": 2})
+    assert fits_now(on("t4", 4), beside, inventory=TWO_POOLS, kept={"t4": 2})

@@ -5,7 +5,7 @@ import os
 import pytest
 from builders import host_use as seen
 
-from orchestrator.execute.trial.host_usage import Looks, gpus_of, host_use
+from orchestrator.execute.trial.host_usage import HostUsageSampler, gpus_of, host_use
 
 STAT = "cpu  100 20 30 400 50 6 7 8 9 10\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
 MEMINFO = "MemTotal:  4000 kB\nMemFree:  10 kB\nMemAvailable:  1000 kB\nHugePages_Total:  0\n"
@@ -29,14 +29,14 @@ def test_this_host_has_counters():
 
 
 def test_a_look_is_due_two_seconds_after_the_last_one():
-    looks = Looks(seen)
+    looks = HostUsageSampler(seen)
     looks.look(now=5.0)
     assert (looks.due, len(looks.seen)) == (7.0, 1)
 
 
 def test_a_long_trial_is_looked_at_less_often_and_its_first_look_stays():
     times = iter(range(1_000_000))
-    looks = Looks(lambda: seen(at=float(next(times))))
+    looks = HostUsageSampler(lambda: seen(at=float(next(times))))
     for _ in range(1000):
         looks.look(now=0.0)
     assert 128 < len(looks.seen) <= 256

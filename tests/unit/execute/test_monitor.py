@@ -7,7 +7,7 @@ from worker_report_builders import report
 
 from orchestrator.core.codec import to_plain
 from orchestrator.core.settings import Deadlines
-from orchestrator.execute.trial.monitor import Story
+from orchestrator.execute.trial.monitor import TrialMonitor
 
 _TRAINING = {"event": "training"}
 _REPORT = {"event": "report", "report": to_plain(report())}
@@ -15,13 +15,13 @@ _LEFT = {"event": "exited", "code": 0}
 _KILLED = {"event": "exited", "code": -signal.SIGKILL}
 
 
-def story(num_ranks: int = 2, num_hosts: int = 1) -> Story:
+def story(num_ranks: int = 2, num_hosts: int = 1) -> TrialMonitor:
     """Workers are asked for at 100 s, and have to be set up by 130 s; 600 s for the run."""
     deadlines = Deadlines(resources_seconds=1.0, start_seconds=30.0, run_seconds=600.0)
-    return Story(num_ranks=num_ranks, deadlines=deadlines, now=100.0, until=130.0, num_hosts=num_hosts)
+    return TrialMonitor(num_ranks=num_ranks, deadlines=deadlines, now=100.0, until=130.0, num_hosts=num_hosts)
 
 
-def tell(told: Story, *events: tuple[int, dict], now: float = 101.0) -> Story:
+def tell(told: TrialMonitor, *events: tuple[int, dict], now: float = 101.0) -> TrialMonitor:
     for rank, message in events:
         told.hear(rank, message, now=now)
     return told
@@ -35,7 +35,7 @@ def failed(kind: str, message: str = "the cause") -> dict:
     return {"event": "failed", "kind": kind, "message": message}
 
 
-def cause_of(told: Story, *, killed_for_memory: bool = False) -> tuple[str, str]:
+def cause_of(told: TrialMonitor, *, killed_for_memory: bool = False) -> tuple[str, str]:
     error = told.error_of(killed_for_memory=killed_for_memory)
     return error.kind, str(error)
 

@@ -11,12 +11,12 @@ from price_builders import price_list, price_row
 
 from orchestrator.analysis.metrics.cost import bill_of, priced_as
 from orchestrator.core import codec
-from orchestrator.core.budget import Rate, Spend
+from orchestrator.core.budget import CostRate, Spend
 from orchestrator.core.placement import Attempt
 from orchestrator.core.price import Price, Unpriced
-from orchestrator.execute.scheduling.capacity import has_room
+from orchestrator.execute.scheduling.capacity import fits_now
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.plan.pricing import Market, node_prices_of
+from orchestrator.plan.pricing import PriceBook, node_prices_of
 from orchestrator.plan.spending import IdleNodes
 from orchestrator.record.tracking.mlflow_run import params_of, tags_of
 
@@ -27,14 +27,14 @@ def alone(name, seed=0):
 
 
 def test_a_trial_with_parts_in_two_pools_needs_room_in_both():
-    assert has_room(BOTH, [], inventory=POOLS, kept={})
+    assert fits_now(BOTH, [], inventory=POOLS, kept={})
     for name in ("fast", "slow"):
-        assert not has_room(BOTH, [alone(name)], inventory=POOLS, kept={})
-        assert not has_room(alone(name), [BOTH], inventory=POOLS, kept={})
-    assert not has_room(BOTH, [], inventory=inventory(FAST_POOL, SLOW_POOL, max_nodes=1), kept={})
+        assert not fits_now(BOTH, [alone(name)], inventory=POOLS, kept={})
+        assert not fits_now(alone(name), [BOTH], inventory=POOLS, kept={})
+    assert not fits_now(BOTH, [], inventory=inventory(FAST_POOL, SLOW_POOL, max_nodes=1), kept={})
     wide = inventory(replace(FAST_POOL, max_nodes=2), SLOW_POOL)
-    assert has_room(alone("fast"), [BOTH], inventory=wide, kept={})
-    assert not has_room(alone("fast"), [BOTH], inventory=replace(wide, max_nodes=2), kept={})
+    assert fits_now(alone("fast"), [BOTH], inventory=wide, kept={})
+    assert not fits_now(alone("fast"), [BOTH], inventory=replace(wide, max_nodes=2), kept={})
 
 
 def queue_of(*placements):
@@ -66,7 +66,7 @@ ROWS = {
         "n1-standard-8+1xT4": price_row(on_demand=7.2, spot=None),
     }
 }
-MARKET = Market(
+MARKET = PriceBook(
     devices={each.name: each for each in (FAST, SLOW, T4S)},
     prices=price_list(region="us-central1", rows=ROWS),
     today="2026-11-21",
@@ -92,7 +92,7 @@ def test_half_an_hour_on_a_node_of_3_60_and_one_of_1_80_costs_2_70_and_a_node_ho
     ran = record(placement=BOTH, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=1800.0)
     bill = bill_of(ran)
     assert (bill.usd, bill.billed_node_seconds) == (pytest.approx(2.7), pytest.approx(3600.0))
-    spend = Rate(nodes=2, price=MARKET.price_of(BOTH)).of(1800.0)
+    spend = CostRate(nodes=2, price=MARKET.price_of(BOTH)).of(1800.0)
     assert (spend.usd, spend.node_hours) == (pytest.approx(2.7), 1.0)
 
 
@@ -100,12 +100,12 @@ def test_a_mix_over_two_pools_of_one_device_costs_both_and_needs_room_in_both():
     other = pool("fast-too", device=FAST, max_nodes=1)
     pools = inventory(FAST_POOL, SLOW_POOL, other)
     found = placed(unequal(FAST, SLOW, FAST), inventory=pools)
-    market = replace(MARKET, pools={**MARKET.pools, "fast-too": other})
-    price = market.price_of(found)
+    price_book = replace(MARKET, pools={**MARKET.pools, "fast-too": other})
+    price = price_book.price_of(found)
     assert (price.usd_per_hour, price.num_nodes) == (pytest.approx(9.0), 3)
     assert [each.usd_per_hour for each in node_prices_of(found, price)] == [3.6, 1.8, 3.6]
-    assert has_room(found, [], inventory=pools, kept={})
-    assert not has_room(found, [alone("fast")], inventory=pools, kept={})
+    assert fits_now(found, [], inventory=pools, kept={})
+    assert not fits_now(found, [alone("fast")], inventory=pools, kept={})
 
 
 def test_a_mix_of_which_one_part_has_no_price_has_none():
@@ -142,7 +142,7 @@ def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
     ran = record(placement=on_nodes, price=MARKET.price_of(BOTH), started_at=0.0, ended_at=100.0)
     idle.hear(ran)
     assert idle.spent.usd == pytest.approx(10 * 5.4 / 3600)
-    rate = Rate(nodes=2, price=MARKET.price_of(BOTH))
+    rate = CostRate(nodes=2, price=MARKET.price_of(BOTH))
     idle.give_back(on_nodes, now=0.0)
     assert idle.owed(BOTH, rate, now=4.0).usd == pytest.approx(4 * 5.4 / 3600)
     idle.take(alone("slow"), now=4.0)
@@ -151,7 +151,7 @@ def test_idle_nodes_of_two_pools_cost_what_each_of_them_costs():
 
 def test_parts_of_one_host_owe_nothing_to_idle_nodes():
     both = placed(unequal(CPU, T4), inventory=here(devices={"t4": held(1)}))
-    assert IdleNodes(10.0).owed(both, Rate(nodes=1, price=None), now=0.0) == Spend()
+    assert IdleNodes(10.0).owed(both, CostRate(nodes=1, price=None), now=0.0) == Spend()
 
 
 def test_the_tracking_server_is_told_all_devices_and_all_that_is_rented():

@@ -155,21 +155,21 @@ def test_a_trial_rests_before_it_starts_again_and_others_go_before_it():
 
 
 def test_what_rests_is_not_started_once_nothing_is():
-    wish = [None]
-    queue = queue_of(measured(), backoff_seconds=10.0, wished=lambda: wish[0])
+    objective = [None]
+    queue = queue_of(measured(), backoff_seconds=10.0, wished=lambda: objective[0])
     queue.end(failed(queue.take(), "worker_lost"))
-    wish[0] = "pause"
+    objective[0] = "pause"
     assert queue.take() is None
     assert queue.is_drained
 
 
 def test_nothing_is_started_again_once_nothing_is_started():
-    wish = [None]
-    queue = queue_of(measured(), measured(1), wished=lambda: wish[0])
+    objective = [None]
+    queue = queue_of(measured(), measured(1), wished=lambda: objective[0])
     first = queue.take()
-    assert queue.leavers() == ()
-    wish[0] = "cancel"
-    assert queue.leavers() == (first,)
+    assert queue.over_budget() == ()
+    objective[0] = "cancel"
+    assert queue.over_budget() == (first,)
     queue.end(failed(first, "preempted"))
     assert queue.take() is None
     assert queue.is_drained

@@ -2,12 +2,12 @@
 
 from builders import record
 
-from orchestrator.core.trial_state import Step
+from orchestrator.core.trial_state import TrialEvent
 from orchestrator.execute.trial.records import attempts_made
 
 
 def begun(attempt):
-    return Step(trial_id=record().trial_id, attempt=attempt, stage="starting", at=0.0)
+    return TrialEvent(trial_id=record().trial_id, attempt=attempt, stage="starting", at=0.0)
 
 
 def test_a_trial_that_was_never_tried_has_no_attempt():

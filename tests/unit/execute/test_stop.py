@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from orchestrator.execute.scheduling.stop import Halts, request
+from orchestrator.execute.scheduling.stop import StopSignals, request
 
 
 @pytest.fixture
@@ -14,52 +14,52 @@ def said():
 
 
 @pytest.fixture
-def halts(tmp_path, said):
-    return Halts(tmp_path, say=said.append)
+def stop_signals(tmp_path, said):
+    return StopSignals(tmp_path, say=said.append)
 
 
-def test_nobody_wishes_anything_at_first(halts, said):
-    with halts.received():
-        assert halts.wished() is None
+def test_nobody_wishes_anything_at_first(stop_signals, said):
+    with stop_signals.accepting_requests():
+        assert stop_signals.requested() is None
     assert said == []
 
 
 @pytest.mark.parametrize("halt", ["pause", "cancel"])
-def test_a_wish_from_another_terminal_is_heard_and_said_once(halts, said, tmp_path, halt):
-    with halts.received():
+def test_a_wish_from_another_terminal_is_heard_and_said_once(stop_signals, said, tmp_path, halt):
+    with stop_signals.accepting_requests():
         request(tmp_path, halt)
-        assert (halts.wished(), halts.wished()) == (halt, halt)
+        assert (stop_signals.requested(), stop_signals.requested()) == (halt, halt)
     assert len(said) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wish_for_a_driver_that_was_killed_is_not_the_next_ones(halts, tmp_path):
+def test_a_wish_for_a_driver_that_was_killed_is_not_the_next_ones(stop_signals, tmp_path):
     request(tmp_path, "cancel")
-    with halts.received():
-        assert halts.wished() is None
+    with stop_signals.accepting_requests():
+        assert stop_signals.requested() is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_first_signal_cancels_and_a_second_one_interrupts(halts, said, number):
+def test_a_first_signal_cancels_and_a_second_one_interrupts(stop_signals, said, number):
     before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), halts.heard():  # noqa: PT012  # both
+    with pytest.raises(KeyboardInterrupt), stop_signals.handling_signals():  # noqa: PT012  # both
         os.kill(os.getpid(), number)
-        assert halts.wished() == "cancel"
+        assert stop_signals.requested() == "cancel"
         assert len(said) == 1
         os.kill(os.getpid(), number)
     assert signal.getsignal(number) is before
 
 
-def test_after_a_pause_a_sweep_can_be_cancelled(halts, said, tmp_path):
-    with halts.received():
+def test_after_a_pause_a_sweep_can_be_cancelled(stop_signals, said, tmp_path):
+    with stop_signals.accepting_requests():
         for halt in ("pause", "cancel"):
             request(tmp_path, halt)
-            assert halts.wished() == halt
+            assert stop_signals.requested() == halt
     assert len(said) == 2
 
 
 @pytest.mark.parametrize("written", [b"explode", b"", b"\xff\xfe"])
-def test_what_is_no_wish_is_none(halts, tmp_path, written):
-    with halts.received():
+def test_what_is_no_wish_is_none(stop_signals, tmp_path, written):
+    with stop_signals.accepting_requests():
         (tmp_path / "halt").write_bytes(written)
-        assert halts.wished() is None
+        assert stop_signals.requested() is None

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.execute.on_ray.tunnel import Exit, Tunnel
+from orchestrator.execute.on_ray.tunnel import ForwarderPeer, SocketForwarder
 
 PATIENCE_SECONDS = 10.0
 
 
 @pytest.fixture
-def nursery(tmp_path):
+def fork_server(tmp_path):
     """A listener that says everything back in upper case, and `bye` after the end of what it heard."""
     path = tmp_path / "nursery"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -37,10 +37,10 @@ def answer(connection: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def tunnel_to(nursery: Path, folder: Path):
+def tunnel_to(fork_server: Path, folder: Path):
     """A path that leads there, and the far end, which is in this process too."""
-    far = Exit(str(nursery))
-    with Tunnel(folder / "way", far), contextlib.closing(far):
+    far = ForwarderPeer(str(fork_server))
+    with SocketForwarder(folder / "way", far), contextlib.closing(far):
         yield folder / "way", far
 
 
@@ -55,24 +55,24 @@ def heard_to_the_end(connection: socket.socket) -> bytes:
     return b"".join(iter(lambda: connection.recv(100), b""))
 
 
-def test_what_is_said_is_answered_and_an_end_is_heard_at_the_other_end(nursery, tmp_path):
-    with tunnel_to(nursery, tmp_path) as (way, _), connected(way) as connection:
+def test_what_is_said_is_answered_and_an_end_is_heard_at_the_other_end(fork_server, tmp_path):
+    with tunnel_to(fork_server, tmp_path) as (way, _), connected(way) as connection:
         connection.sendall(b"hello")
         assert connection.recv(100) == b"HELLO"
         connection.shutdown(socket.SHUT_WR)
         assert heard_to_the_end(connection) == b"bye"
 
 
-def test_connections_do_not_hear_each_other(nursery, tmp_path):
-    with tunnel_to(nursery, tmp_path) as (way, _), connected(way) as one, connected(way) as other:
+def test_connections_do_not_hear_each_other(fork_server, tmp_path):
+    with tunnel_to(fork_server, tmp_path) as (way, _), connected(way) as one, connected(way) as other:
         one.sendall(b"one")
         other.sendall(b"other")
         assert (one.recv(100), other.recv(100)) == (b"ONE", b"OTHER")
 
 
-def test_more_than_a_chunk_arrives_in_order(nursery, tmp_path):
+def test_more_than_a_chunk_arrives_in_order(fork_server, tmp_path):
     said = b"".join(b"%07d " % number for number in range(50_000))
-    with tunnel_to(nursery, tmp_path) as (way, _), connected(way) as connection:
+    with tunnel_to(fork_server, tmp_path) as (way, _), connected(way) as connection:
         threading.Thread(target=say_all, args=(connection, said), daemon=True).start()
         assert heard_to_the_end(connection) == said + b"bye"
 
@@ -88,8 +88,8 @@ def test_where_nobody_listens_there_the_end_is_read_at_once(tmp_path):
         assert heard_to_the_end(connection) == b""
 
 
-def test_when_the_far_end_is_gone_every_connection_ends(nursery, tmp_path):
-    with tunnel_to(nursery, tmp_path) as (way, far), connected(way) as connection:
+def test_when_the_far_end_is_gone_every_connection_ends(fork_server, tmp_path):
+    with tunnel_to(fork_server, tmp_path) as (way, far), connected(way) as connection:
         connection.sendall(b"hello")
         assert connection.recv(100) == b"HELLO"
         far.close()

@@ -11,8 +11,8 @@ from orchestrator.core.errors import PlacementError
 from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Skipped
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.plan.place import Asked, in_order, place
-from orchestrator.plan.slots import berths_of
+from orchestrator.plan.place import PlacementRequest, in_order, place
+from orchestrator.plan.slots import find_slots
 from orchestrator.plan.trial_specs import trial_of
 
 
@@ -22,12 +22,12 @@ def placed(asked_point, *, trainer=None, start_method="auto", here=None, missing
     data_ids = {("workloads.data.mnist:MNIST", "auto"): "synthetic:1"}
     host_cpu = inventory.host.host_cpu if asked_point.device.kind == "cpu" else None
     trial = trial_of(asked_point, 0, trainer=trainer, data_ids=data_ids, host_cpu=host_cpu, num_hosts=1)
-    asked = Asked(
+    asked = PlacementRequest(
         trial=trial,
         trial_id=trial_id(trial),
         point=asked_point,
         trainer=trainer,
-        berths=berths_of(asked_point, trainer, inventory=inventory),
+        slots=find_slots(asked_point, trainer, inventory=inventory),
         start_method=start_method,
     )
     return place(asked, inventory=inventory, missing_device=missing_device)

@@ -13,7 +13,7 @@ from price_builders import price, price_list, price_row
 
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.price import Unpriced
-from orchestrator.plan.pricing import Market, price_of, priced, repriced
+from orchestrator.plan.pricing import PriceBook, price_of, priced, repriced
 
 TODAY = "2026-11-21"
 CPU = device(instances={1: "cpu-box"})
@@ -24,8 +24,8 @@ def of(what, count=1, **changes):
     return price_of(what, count, prices=price_list(**changes), today=TODAY)
 
 
-def market(**devices):
-    return Market(devices=devices, prices=price_list(), today=TODAY)
+def price_book(**devices):
+    return PriceBook(devices=devices, prices=price_list(), today=TODAY)
 
 
 def test_a_price_has_all_that_its_row_and_its_list_say():
@@ -153,28 +153,28 @@ def test_no_spot_price_above_three_quarters_gets_in(on_demand, spot):
 
 def test_a_measurement_is_priced_by_its_device_and_count_and_failures_too():
     two = record(spec=trial_spec(device="t4", num_workers=2, replicas=2, host_cpu=None))
-    assert priced(two, market(t4=T4S)).price.instance == "2xt4-box"
+    assert priced(two, price_book(t4=T4S)).price.instance == "2xt4-box"
 
 
 def test_a_rehearsal_has_no_price():
     rehearsed = record(placement=placement(trial_spec(device="t4"), provenance="rehearsed"))
-    assert priced(rehearsed, market(t4=T4S)).price is None
+    assert priced(rehearsed, price_book(t4=T4S)).price is None
 
 
 def test_a_report_can_price_anew_and_says_so():
     kept = record(price=price())
-    (found,) = repriced([kept], market(cpu=CPU))
+    (found,) = repriced([kept], price_book(cpu=CPU))
     assert found == replace(kept, price=replace(of(CPU), is_repriced=True))
     assert kept.price.usd_per_hour == 3.6
 
 
 def test_to_price_anew_with_a_list_that_lacks_the_instance_leaves_no_price():
-    (found,) = repriced([record(price=price())], market(cpu=device()))
+    (found,) = repriced([record(price=price())], price_book(cpu=device()))
     assert found.price == Unpriced(reason="conf/device/cpu.yaml names no instance with 1 x cpu")
 
 
 def test_a_record_of_a_device_that_is_not_asked_for_keeps_its_price():
-    assert repriced([record(price=price())], market()) == (record(price=price()),)
+    assert repriced([record(price=price())], price_book()) == (record(price=price()),)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_trial_on_several_hosts_is_billed_for_each():
 def test_devices_that_are_not_here_are_priced_on_as_many_nodes_of_their_pool_as_they_need():
     where = pool(max_nodes=2)
     rows = {"us-central1": {instance: price_row() for instance in where.device.instances.values()}}
-    found = Market(
+    found = PriceBook(
         devices={"t4": where.device},
         prices=price_list(region="us-central1", rows=rows),
         today=TODAY,

@@ -8,7 +8,7 @@ from plan_builders import environment, planned, point, tensorflow_like, torch_li
 
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.placement import Skipped
-from orchestrator.plan.slots import berths_of
+from orchestrator.plan.slots import find_slots
 from orchestrator.train.registry import trainer_info
 
 IMAGES = {"cpu": "an image", "gpu": "another"}
@@ -22,8 +22,8 @@ POOLS = (
 
 
 def chosen(asked, *, trainer=None, pools=POOLS) -> str | None:
-    berths = berths_of(asked, trainer or torch_like(), inventory=inventory(*pools))
-    return berths[0].site.node.name if berths else None
+    slots = find_slots(asked, trainer or torch_like(), inventory=inventory(*pools))
+    return slots[0].node_group.node.name if slots else None
 
 
 def placed(asked, **changes):
@@ -143,8 +143,8 @@ def test_a_trainer_that_spans_no_cpus_is_rehearsed_on_one_host():
 def test_of_a_launchers_cluster_the_pools_in_its_zone_count():
     far = pool("far", zone="us-east1-b")
     in_zone = {"provider": "gcp", "zone": "us-central1-a", "project": "my-project", "boot_images": IMAGES}
-    assert list(inventory(far, pool("t4"), **in_zone).sites) == ["t4"]
-    assert list(inventory(far, pool("t4")).sites) == ["far", "t4"]
+    assert list(inventory(far, pool("t4"), **in_zone).node_groups) == ["t4"]
+    assert list(inventory(far, pool("t4")).node_groups) == ["far", "t4"]
 
 
 def test_a_pool_that_may_have_no_node_is_none():

@@ -10,8 +10,8 @@ from plan_builders import T4, TPU, device, held, here, planned, point
 from orchestrator.core.estimate import Estimate, Refusal, TrackRecord
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.error_model import learned_from
-from orchestrator.predict.step_time.estimator import bases_of, blind_estimator_of, estimator_of
-from orchestrator.predict.step_time.own_records import own_of
+from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
+from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.predict.step_time.plan_forecasts import track_record_of
 
 MODELS = default_models()
@@ -56,7 +56,7 @@ def slowed(factor, *, sweep="zoo", **changes):
 
 
 def estimate(asked, *records):
-    return estimator_of(BASIS, own_of(records, devices=DEVICES), PRIOR)(asked)
+    return estimator_of(BASIS, step_measurements(records, devices=DEVICES), PRIOR)(asked)
 
 
 def width(found):
@@ -201,23 +201,23 @@ def test_records_of_other_data_do_not_pass_for_this_very_step():
 def test_records_of_a_workload_that_is_another_one_now_are_left_out():
     old = replace(trial(**LENET), workload_version=99)
     gone = replace(trial(**LENET), workload="deleted")
-    assert not own_of([took(old, 0.2), took(gone, 0.2)], devices=DEVICES)
+    assert not step_measurements([took(old, 0.2), took(gone, 0.2)], devices=DEVICES)
 
 
 def test_a_measurement_counts_once_however_many_ledgers_have_it_and_others_do_not():
     one = slowed(3.0, **LENET)
     taken_over = replace(one, sweep="other", reused_from="zoo")
-    (own,) = own_of([one, taken_over], devices=DEVICES)
+    (own,) = step_measurements([one, taken_over], devices=DEVICES)
     assert own.sweep == "zoo"
     rehearsed = took(trial(**LENET), 0.2, provenance="rehearsed")
     idle = took(trial(**LENET), 0.2, trains=False)
-    assert not own_of([rehearsed, idle], devices=DEVICES)
-    assert not own_of([one], devices={})
+    assert not step_measurements([rehearsed, idle], devices=DEVICES)
+    assert not step_measurements([one], devices={})
 
 
 def test_a_hindcast_sees_no_record_of_its_workload_and_all_others():
     records = [slowed(3.0, **LENET), slowed(9.0, **VGG), took(trial(**VGG), 1.0)]
-    blind = blind_estimator_of(BASIS, own_of(records, devices=DEVICES), PRIOR)
+    blind = leave_one_workload_out_estimator(BASIS, step_measurements(records, devices=DEVICES), PRIOR)
     assert blind(trial(**VGG)) == estimate(trial(**VGG), records[0])
 
 
@@ -225,8 +225,8 @@ def test_the_track_record_has_each_step_once_by_predictions_that_know_nothing_of
     near, far = slowed(1.0, **LENET), slowed(50.0, **VGG)
     repeat = took(replace(trial(**LENET), repeat=1, seed=3), 1.1 * BASIS(trial(**LENET)).seconds)
     refused = slowed(1.0, workload="imdb_bigru")
-    own = own_of([near, repeat, far, refused], devices=DEVICES)
-    blind = blind_estimator_of(BASIS, (), PRIOR)
+    own = step_measurements([near, repeat, far, refused], devices=DEVICES)
+    blind = leave_one_workload_out_estimator(BASIS, (), PRIOR)
     assert track_record_of(own, blind) == TrackRecord(num_inside=1, num_measured=2)
 
 

@@ -12,10 +12,10 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.plan.pricing import Market, forecasts_repriced
+from orchestrator.plan.pricing import PriceBook, forecasts_repriced
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of
-from orchestrator.predict.step_time.own_records import shape_of
+from orchestrator.predict.step_time.own_records import step_key
 from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of
 
 GPU = replace(
@@ -30,13 +30,13 @@ BASIS = bases_of({each.name: each for each in (GPU, TPU, device())}, MODELS)
 ESTIMATE = estimator_of(BASIS, (), MODELS.prior)
 
 
-def market(**changes):
+def price_book(**changes):
     devices = {each.name: each for each in (GPU, TPU)}
-    return Market(devices=devices, prices=price_list(**changes), today="2026-09-22")
+    return PriceBook(devices=devices, prices=price_list(**changes), today="2026-09-22")
 
 
 def forecasts(*points, **changes):
-    return forecasts_of(planned(*points, **changes), market(), ESTIMATE)
+    return forecasts_of(planned(*points, **changes), price_book(), ESTIMATE)
 
 
 def test_every_point_of_a_device_that_is_not_here_has_a_forecast_rehearsed_or_skipped():
@@ -57,7 +57,7 @@ def test_what_is_here_or_runs_nowhere_or_trains_nothing_has_none():
     assert not forecasts(point(device=GPU, precision="bf16"))
     plan = planned(point(device=GPU))
     idle = replace(plan.placements[0], trial=replace(plan.placements[0].trial, trainer="noop"))
-    assert not forecasts_of(replace(plan, placements=(idle,)), market(), ESTIMATE)
+    assert not forecasts_of(replace(plan, placements=(idle,)), price_book(), ESTIMATE)
 
 
 def test_trials_that_differ_in_their_seed_are_one_forecast_and_others_are_not():
@@ -87,8 +87,8 @@ def test_trials_with_a_target_are_another_forecast_and_phases_are_counted():
 )
 def test_a_step_on_other_data_of_other_code_or_of_another_size_is_another_one(change):
     (one,) = planned(point()).placements
-    assert shape_of(replace(one.trial, seed=7, repeat=2, steps=240)) == shape_of(one.trial)
-    assert shape_of(replace(one.trial, **change)) != shape_of(one.trial)
+    assert step_key(replace(one.trial, seed=7, repeat=2, steps=240)) == step_key(one.trial)
+    assert step_key(replace(one.trial, **change)) != step_key(one.trial)
 
 
 def test_what_was_measured_has_a_hindcast_for_each_point_and_what_would_be_refused_has_none():
@@ -115,13 +115,13 @@ def test_a_failure_or_a_rehearsal_or_a_trial_of_another_plan_has_no_hindcast():
 
 def test_a_forecast_is_priced_as_what_would_be_rented_and_anew_when_that_is_asked():
     plan = planned(point(device=GPU, num_workers=2))
-    plan = replace(plan, forecasts=forecasts_of(plan, market(), ESTIMATE))
+    plan = replace(plan, forecasts=forecasts_of(plan, price_book(), ESTIMATE))
     (found,) = plan.forecasts
     assert isinstance(found.price, Price)
     assert (found.price.instance, found.price.usd_per_hour) == ("2xt4-box", 3.0)
-    (spot,) = forecasts_repriced(plan, market(provisioning="spot")).forecasts
+    (spot,) = forecasts_repriced(plan, price_book(provisioning="spot")).forecasts
     assert spot.price.usd_per_hour == 1.0
-    (without,) = forecasts_of(plan, market(rows={}, region=None), ESTIMATE)
+    (without,) = forecasts_of(plan, price_book(rows={}, region=None), ESTIMATE)
     assert isinstance(without.price, Unpriced)
-    elsewhere = replace(market(), devices={})
+    elsewhere = replace(price_book(), devices={})
     assert forecasts_repriced(plan, elsewhere) == plan

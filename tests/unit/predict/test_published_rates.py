@@ -9,8 +9,8 @@ from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.fit_bundled_models import asked_by
-from orchestrator.predict.step_time.published_estimate import basis_of, sum_of_parts
-from orchestrator.predict.step_time.published_rates import RATES, RatedStep, rated_of
+from orchestrator.predict.step_time.published_estimate import published_estimate_of, sum_of_parts
+from orchestrator.predict.step_time.published_rates import RATES, PublishedStep, rated_of
 
 MODELS = default_models()
 
@@ -36,7 +36,7 @@ def test_what_is_kept_is_the_published_step_over_its_parts_on_that_device(rate, 
 @pytest.mark.parametrize("workload", ["resnet50", "inception_v3", "vgg16"])
 def test_the_fit_to_a_device_holds_rates_that_it_never_saw(workload):
     (rate,) = (each for each in RATES if name_of(each) == f"v100 fp32 {workload}" and each.num_workers == 1)
-    step = basis_of(asked(rate), MODELS).step
+    step = published_estimate_of(asked(rate), MODELS).step
     assert isinstance(step, Estimate)
     assert step.source.startswith("fitted to V100")
     assert step.holds(rate.global_batch_size / rate.samples_per_second)
@@ -54,7 +54,7 @@ def test_the_interval_of_each_network_holds_by_the_others_alone(kept):
 
 
 def rated(device, workload, log):
-    return RatedStep(
+    return PublishedStep(
         device=device, kind="gpu", precision="fp16", workload=workload, log=log, source=f"{device} inc."
     )
 

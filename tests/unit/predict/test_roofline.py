@@ -8,14 +8,14 @@ from plan_builders import T4, TPU, device
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.predict.step_time.analytic import Measured, parts_of
+from orchestrator.predict.step_time.analytic import PublishedLatency, parts_of
 from orchestrator.predict.step_time.fitting import fit_analytic
-from orchestrator.predict.step_time.roofline import Demand, demand_of, roofline_of
+from orchestrator.predict.step_time.roofline import StepCost, roofline_of, step_cost_of
 from workloads.flops import train_step_flops
 from workloads.registry import workload
 from workloads.traffic import train_step_bytes
 
-DEMAND = Demand(flops=8e12, value_bytes=3e10, weight_bytes=2e9, gradient_bytes=1e9, layers=20)
+DEMAND = StepCost(flops=8e12, value_bytes=3e10, weight_bytes=2e9, gradient_bytes=1e9, layers=20)
 GPU = replace(
     T4,
     peak_flops_per_second={"fp32": 8e12},
@@ -26,11 +26,11 @@ GPU = replace(
 
 def test_the_counts_are_those_of_flops_and_traffic():
     spec = workload("lenet5", {})
-    found = demand_of(spec, global_batch_size=32, value_bytes=4)
+    found = step_cost_of(spec, global_batch_size=32, value_bytes=4)
     assert found.flops == train_step_flops(spec, 32)
     assert found.value_bytes + found.weight_bytes == train_step_bytes(spec, 32, value_bytes=4)
     assert found.gradient_bytes == 4 * 62006, "LeNet-5's weights for three colours"
-    half = demand_of(spec, global_batch_size=32, value_bytes=2)
+    half = step_cost_of(spec, global_batch_size=32, value_bytes=2)
     assert (half.value_bytes, half.weight_bytes) == (found.value_bytes / 2, found.weight_bytes)
 
 
@@ -76,7 +76,7 @@ def world(*, error=1.0):
     for model in range(5):
         base = random.uniform(1, 10, 4)
         for size in (1, 4, 16):
-            demand = Demand(
+            demand = StepCost(
                 flops=base[0] * size * 1e11,
                 value_bytes=base[1] * size * 1e9,
                 weight_bytes=base[2] * 1e8,
@@ -85,7 +85,7 @@ def world(*, error=1.0):
             )
             for name, (flops, bandwidth) in PEAKS.items():
                 parts = parts_of(demand, flops_per_second=flops, bytes_per_second=bandwidth)
-                yield Measured(
+                yield PublishedLatency(
                     device=name,
                     model=f"m{model}",
                     image_size=32,

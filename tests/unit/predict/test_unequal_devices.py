@@ -12,23 +12,23 @@ from orchestrator.analysis.tables.plan import plan_frame, plan_table
 from orchestrator.core import codec
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.estimate import Refusal
-from orchestrator.core.placement import Part, Placement
+from orchestrator.core.placement import Placement, RankGroup
 from orchestrator.core.result import DeviceFacts
 from orchestrator.execute.scheduling.capacity import fits
-from orchestrator.plan.slots import berths_of
+from orchestrator.plan.slots import find_slots
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of
-from orchestrator.predict.step_time.own_records import own_of
+from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.train.validation import gates
 
 
 def test_each_part_is_on_a_node_of_the_pool_with_its_device_in_the_order_of_ranks():
     assert (BOTH.provenance, BOTH.num_hosts, BOTH.num_processes, BOTH.replicas) == ("measured", 2, 2, 2)
     assert BOTH.unequal == (
-        Part(
+        RankGroup(
             device="cpu_fast", kind="cpu", num_processes=1, threads=8, cpus=8, devices=0, chips=0, pool="fast"
         ),
-        Part(
+        RankGroup(
             device="cpu_slow",
             kind="cpu",
             num_processes=1,
@@ -186,7 +186,7 @@ def test_a_slice_of_several_hosts_is_no_part_of_a_mix():
     )
     pools = inventory(FAST_POOL, pool("v5e", device=v5e, topology="4x4", environment="any"))
     assert (
-        berths_of(unequal(FAST, v5e, num_hosts=None, global_batch_size=90), splitting(), inventory=pools)
+        find_slots(unequal(FAST, v5e, num_hosts=None, global_batch_size=90), splitting(), inventory=pools)
         == ()
     )
 
@@ -260,7 +260,7 @@ def test_a_mix_is_not_predicted_and_teaches_nothing_of_its_first_device():
     there = here(devices={"t4": held(1)})
     made = record(placement=placed(unequal(T4, CPU), inventory=there))
     known = {each.name: each for each in (T4, CPU)}
-    assert own_of([made], devices=known) == ()
+    assert step_measurements([made], devices=known) == ()
     models = default_models()
     estimate = estimator_of(bases_of(known, models), (), models.prior)
     assert estimate(made.spec) == Refusal(

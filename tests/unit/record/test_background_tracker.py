@@ -7,7 +7,7 @@ import pytest
 from builders import record
 
 from orchestrator.record.tracking import background as mirror
-from orchestrator.record.tracking.background import Mirror
+from orchestrator.record.tracking.background import BackgroundTracker
 
 REPORT = [Path("report.html")]
 LACKS = "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
@@ -59,7 +59,7 @@ def hasty(monkeypatch):
 
 
 def begun(slow):
-    tracker = Mirror(slow)
+    tracker = BackgroundTracker(slow)
     tracker.begin("example")
     return tracker
 
@@ -134,5 +134,5 @@ def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkey
 
 
 def test_a_report_is_attached_at_once(slow):
-    Mirror(slow).attach(REPORT, sweep="example")
+    BackgroundTracker(slow).attach(REPORT, sweep="example")
     assert slow.told == [("attach", "example", 1)]

@@ -10,9 +10,9 @@ from fsspec.core import url_to_fs
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.core.result import Failure
-from orchestrator.record.bucket import Archive, Driver, name_of
+from orchestrator.record.bucket import BucketStore, Driver, name_of
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.replicated_ledger import ArchivedLedger
+from orchestrator.record.replicated_ledger import ReplicatedLedger
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def path(tmp_path):
 
 
 def archived(path, url, **changes):
-    return ArchivedLedger(path, Archive(url), **changes)
+    return ReplicatedLedger(path, BucketStore(url), **changes)
 
 
 def objects(url):
@@ -54,7 +54,7 @@ def test_a_new_disk_gets_every_record_in_the_order_in_which_they_ended(path, url
     made = [record(attempt=each, ended_at=1_790_000_100.0 - each) for each in (1, 2, 3)]
     with archived(path, url).lock():
         for each in made:
-            Archive(url).put(each)
+            BucketStore(url).put(each)
     new = tmp_path / "new" / "example" / "records.jsonl"
     assert archived(new, url).records() == tuple(made[::-1])
     assert not new.exists()
@@ -69,10 +69,10 @@ def test_what_only_the_file_has_is_sent_when_the_sweep_is_taken_up(path, url):
 
 
 def test_the_same_record_is_one_object_and_its_first_content_stays(url):
-    archive = Archive(url)
+    archive = BucketStore(url)
     for each in (record(), record(environment={"written": "again"})):
         archive.put(each)
-    assert archive.beside([]) == (record(),)
+    assert archive.only_here([]) == (record(),)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_another_attempt_is_another_object(change):
 
 def test_a_diverged_loss_and_any_text_survive(path, url):
     odd = record(environment={"odd": "line\nend \u2028 \udc80 é"})
-    Archive(url).put(odd)
+    BucketStore(url).put(odd)
     assert archived(path, url).records() == (odd,)
 
 
@@ -123,7 +123,7 @@ def test_an_object_of_a_later_version_is_refused(path, url):
         pass
 
 
-class Flaky(Archive):
+class Flaky(BucketStore):
     """A bucket that cannot be written while `is_away`."""
 
     is_away = False
@@ -137,7 +137,7 @@ class Flaky(Archive):
 def test_a_bucket_lost_in_the_middle_is_told_once_and_gets_all_with_a_later_record(path, url, caplog):
     now = [0.0]
     archive = Flaky(url)
-    ledger = ArchivedLedger(path, archive, clock=lambda: now[0])
+    ledger = ReplicatedLedger(path, archive, clock=lambda: now[0])
     with ledger.lock():
         archive.is_away = True
         for attempt in (1, 2):
@@ -151,7 +151,7 @@ def test_a_bucket_lost_in_the_middle_is_told_once_and_gets_all_with_a_later_reco
 
 def test_a_bucket_that_failed_is_left_alone_for_minutes(path, url):
     archive = Flaky(url)
-    ledger = ArchivedLedger(path, archive, clock=lambda: 7.0)
+    ledger = ReplicatedLedger(path, archive, clock=lambda: 7.0)
     with ledger.lock():
         archive.is_away = True
         ledger.append(record())
@@ -164,7 +164,7 @@ def test_a_bucket_that_failed_is_left_alone_for_minutes(path, url):
 def lose_bucket(path, url, *, error=None):
     """A sweep with one record, whose bucket goes away before it is made."""
     archive = Flaky(url)
-    ledger = ArchivedLedger(path, archive)
+    ledger = ReplicatedLedger(path, archive)
     with ledger.lock():
         archive.is_away = True
         ledger.append(record())
@@ -225,9 +225,9 @@ def test_a_driver_that_was_killed_here_is_not_told_and_one_that_ends_says_so(pat
 @pytest.mark.parametrize("url", ["nothing://here", "abfs://bucket/folder"])
 def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
     with pytest.raises(ConfigError, match=rf"^record\.path={url} cannot be used: .+$"):
-        Archive(url)
+        BucketStore(url)
 
 
 def test_a_folder_is_refused_with_what_is_meant_for_it(tmp_path):
     with pytest.raises(ConfigError, match=r"is no bucket; for a folder that all heads see say outputs=DIR$"):
-        Archive(f"file://{tmp_path}")
+        BucketStore(f"file://{tmp_path}")

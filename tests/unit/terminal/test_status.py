@@ -6,14 +6,14 @@ from builders import placement, record, trial_spec
 from rich.console import Console
 
 from orchestrator.core.placement import Plan
-from orchestrator.core.trial_state import Step
+from orchestrator.core.trial_state import TrialEvent
 from orchestrator.terminal.status import print_status
 
 DONE, RUNS, WAITS = (placement(trial_spec(seed=seed)) for seed in range(3))
 STEPS = [
-    *(Step(trial_id=each.trial_id, attempt=0, stage="queued", at=0.0) for each in (DONE, RUNS, WAITS)),
-    Step(trial_id=DONE.trial_id, attempt=1, stage="running", at=1.0),
-    Step(trial_id=RUNS.trial_id, attempt=2, stage="running", at=86_400.0 * 365),
+    *(TrialEvent(trial_id=each.trial_id, attempt=0, stage="queued", at=0.0) for each in (DONE, RUNS, WAITS)),
+    TrialEvent(trial_id=DONE.trial_id, attempt=1, stage="running", at=1.0),
+    TrialEvent(trial_id=RUNS.trial_id, attempt=2, stage="running", at=86_400.0 * 365),
 ]
 PLAN = Plan(sweep="example", placements=(RUNS, WAITS), cached=(), skipped=())
 TOOK_30_SECONDS = record(placement=DONE, started_at=0.0, ended_at=30.0)

@@ -7,15 +7,15 @@ from report_builders import forecast, hostile, plan_of, tpu_vs_gpu
 
 from orchestrator import api
 from orchestrator.analysis.findings import findings_of
-from orchestrator.commands.sweep import Preview
-from orchestrator.core.budget import Balance, Budget, Spend
+from orchestrator.commands.sweep import PlanPreview
+from orchestrator.core.budget import Budget, BudgetStatus, Spend
 from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Plan, Skipped
 from orchestrator.pipeline.report import write_report
 
 
 def planned(plan, *, downloads=(), balance=None):
-    return api.Planned(Preview(plan=plan, prices=(), downloads=downloads, balance=balance))
+    return api.Planned(PlanPreview(plan=plan, prices=(), downloads=downloads, balance=balance))
 
 
 def test_a_plan_tells_its_totals_and_what_a_run_would_download():
@@ -26,7 +26,7 @@ def test_a_plan_tells_its_totals_and_what_a_run_would_download():
 
 
 def test_a_budget_is_told_with_a_plan_and_what_remained_of_it_with_a_report(tmp_path):
-    one = planned(plan_of([]), balance=Balance(budget=Budget(usd=5), spent=Spend()))
+    one = planned(plan_of([]), balance=BudgetStatus(budget=Budget(usd=5), spent=Spend()))
     assert repr(one).splitlines()[1].startswith("budget: $0 of $5 and 0 node-hours spent; ")
     written = write_report(tmp_path, *tpu_vs_gpu(), FASTEST)
     told = api.Report(replace(written, remarks=("budget: <all> of it",)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.train.trainers.kernel_split.balance import Balance, Look, Parts, Speeds
+from orchestrator.train.trainers.kernel_split.balance import Parts, RebalanceState, Speeds, StepProfile
 from orchestrator.train.trainers.kernel_split.shares import parts_of
 
 KERNELS = (96, 480)
@@ -30,7 +30,7 @@ def kernels_in(parts: Parts) -> list[tuple[int, ...]]:
 
 def look_at(
     parts: Parts, slowness: Sequence[float], noise: Sequence[Sequence[float]], *, kernel_seconds: float = 1.0
-) -> Look:
+) -> StepProfile:
     """Where a kernel takes a rank as many seconds as it is slow, and the noise is a factor of each."""
     seconds = [
         [
@@ -40,13 +40,13 @@ def look_at(
         for ranks, factors in zip(parts, noise, strict=True)
     ]
     rest = kernel_seconds * REST_SECONDS
-    return Look(steps=5, step_seconds=rest + sum(map(max, seconds)), convolving_seconds=seconds)
+    return StepProfile(steps=5, step_seconds=rest + sum(map(max, seconds)), convolving_seconds=seconds)
 
 
 def moves_of(looks: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]]) -> Iterator[Parts | None]:
     """What each look at ranks that began even leads to: slowness and noise of each."""
     ones = [[1.0] * len(looks[0][0])] * len(KERNELS)
-    balance, parts = Balance(probed=ones), divided(ones)
+    balance, parts = RebalanceState(probed=ones), divided(ones)
     for slowness, noise in looks:
         balance, better = balance.after(look_at(parts, slowness, noise), parts, divided)
         parts = better or parts
@@ -95,12 +95,14 @@ def test_a_rank_that_recovers_gets_its_kernels_back():
 def test_a_gain_that_is_little_of_a_whole_step_moves_nothing():
     ones = [[1.0, 1.0]] * 2
     parts = divided(ones)
-    balance = Balance(probed=ones)
+    balance = RebalanceState(probed=ones)
     look = look_at(parts, [1.0, 2.0], QUIET)
     rest = 10 * (look.step_seconds - REST_SECONDS)
     for _ in range(4):
         balance, better = balance.after(
-            Look(steps=5, step_seconds=rest, convolving_seconds=look.convolving_seconds), parts, divided
+            StepProfile(steps=5, step_seconds=rest, convolving_seconds=look.convolving_seconds),
+            parts,
+            divided,
         )
         assert better is None
 
@@ -108,7 +110,7 @@ def test_a_gain_that_is_little_of_a_whole_step_moves_nothing():
 def test_a_rank_that_holds_nothing_is_as_it_was_calibrated_until_it_was_seen():
     probed = [[3.0, 1.0]] * 2
     parts = divided([[1.0, 0.0]] * 2)
-    balance = Balance(probed=probed)
+    balance = RebalanceState(probed=probed)
     for _ in range(2):
         balance, better = balance.after(look_at(parts, [2.0, 9.0], QUIET), parts, divided)
     assert kernels_in(better) == [(72, 24), (360, 120)]
@@ -123,8 +125,8 @@ def test_a_rank_that_lost_all_is_remembered_as_slow_and_gets_some_when_the_other
 def test_a_layer_that_no_step_goes_through_stays():
     ones = [[1.0, 1.0]] * 2
     parts = divided(ones)
-    balance = Balance(probed=ones)
-    look = Look(steps=5, step_seconds=1000.0, convolving_seconds=[[0.0, 0.0], [240.0, 720.0]])
+    balance = RebalanceState(probed=ones)
+    look = StepProfile(steps=5, step_seconds=1000.0, convolving_seconds=[[0.0, 0.0], [240.0, 720.0]])
     for _ in range(2):
         balance, better = balance.after(look, parts, divided)
     assert kernels_in(better) == [(48, 48), (360, 120)]
@@ -135,7 +137,7 @@ def moved_at(
 ) -> list[tuple[int, ...]]:
     """Kernels after two looks at an even split whose second rank is half as fast."""
     parts = divided([[1.0, 1.0]] * 2)
-    balance = Balance(probed=probed)
+    balance = RebalanceState(probed=probed)
     for _ in range(2):
         look = look_at(parts, [1.0, 2.0], noise, kernel_seconds=kernel_seconds)
         balance, better = balance.after(look, parts, divided)
@@ -168,5 +170,5 @@ def test_a_layer_that_takes_long_is_shared_out_by_its_own_seconds():
 @pytest.mark.parametrize(("step_seconds", "steps"), [(10.0, 5), (0.05, 10), (1e-4, 100)])
 def test_a_look_lasts_for_half_a_second_and_five_steps_but_no_more_than_a_hundred(step_seconds, steps):
     ones = [[1.0, 1.0]] * 2
-    look = Look(steps=5, step_seconds=step_seconds, convolving_seconds=ones)
-    assert Balance(probed=ones).after(look, divided(ones), divided)[0].steps_to_look == steps
+    look = StepProfile(steps=5, step_seconds=step_seconds, convolving_seconds=ones)
+    assert RebalanceState(probed=ones).after(look, divided(ones), divided)[0].steps_to_look == steps

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.core.work_share import KernelShare
-from orchestrator.train.trainers.kernel_split.shares import Haul, hauls_of, parts_of, shares_of
+from orchestrator.train.trainers.kernel_split.shares import (
+    KernelTransfer,
+    parts_of,
+    shares_of,
+    transfers_between,
+)
 
 SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
 
@@ -51,10 +56,10 @@ def test_kernels_go_from_the_rank_that_held_them_to_the_one_that_will():
     before, after = (
         parts_of(10, channels=3, groups=1, speeds=speeds) for speeds in ((5.0, 5.0, 0.0), (2.0, 0.0, 8.0))
     )
-    assert list(hauls_of(before, after)) == [
-        Haul(source=0, target=0, kernels=range(2)),
-        Haul(source=0, target=2, kernels=range(2, 5)),
-        Haul(source=1, target=2, kernels=range(5, 10)),
+    assert list(transfers_between(before, after)) == [
+        KernelTransfer(source=0, target=0, kernels=range(2)),
+        KernelTransfer(source=0, target=2, kernels=range(2, 5)),
+        KernelTransfer(source=1, target=2, kernels=range(5, 10)),
     ]
 
 
@@ -64,7 +69,7 @@ def test_every_kernel_is_hauled_once_into_the_part_of_its_new_owner_in_order(cou
         parts_of(count, channels=3, groups=1, speeds=[1e-3 + each for each in of_ranks])
         for of_ranks in zip(*speeds, strict=True)
     )
-    hauls = list(hauls_of(before, after))
+    hauls = list(transfers_between(before, after))
     assert [kernel for haul in hauls for kernel in haul.kernels] == list(range(count))
     for haul in hauls:
         assert set(haul.kernels) <= set(before[haul.source].kernels) & set(after[haul.target].kernels)

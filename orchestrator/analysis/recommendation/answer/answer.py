@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.analysis.metrics.quality import Interval
+from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.model.candidate import Provenance
 from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Aim
@@ -43,7 +43,7 @@ class RankedSetting:
     chance: float
     seconds: Spread
     usd: Spread | None
-    quality: Interval | None
+    quality: QualityInterval | None
     quality_samples: int
     on_front: bool = False
 

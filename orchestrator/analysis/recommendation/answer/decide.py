@@ -163,7 +163,7 @@ def runner_up_of(
         return "", None
     other = min(others, key=lambda index: float(np.median(assessment.value[:, index])))
     difference = levels[other].mean - levels[chosen].mean
-    if criteria.wish.goal == "cheapest":
+    if criteria.objective.goal == "cheapest":
         difference += float(model.objective.log_usd[other] - model.objective.log_usd[chosen])
     deviation = math.hypot(levels[other].deviation, levels[chosen].deviation)
     return model.judged[other].label, Level(mean=difference, deviation=deviation).spread

@@ -82,7 +82,7 @@ def _of_criteria(candidate: CandidateSetting, job: Job, criteria: Criteria) -> E
         return _excluded(candidate, reason, "")
     if criteria.needs_quality and assumed_quality(candidate, job) is None:
         return _excluded(candidate, "its quality is not known", "it")
-    if criteria.wish.goal == "best" and not _trained_alike(job):
+    if criteria.objective.goal == "best" and not _trained_alike(job):
         return _excluded(
             candidate,
             "settings trained on different numbers of samples, so their qualities do not compare",

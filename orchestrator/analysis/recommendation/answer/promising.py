@@ -22,10 +22,12 @@ def most_promising(
     if len(candidates) <= MOST_SETTINGS:
         return list(candidates), []
     time, cost, better = criteria.weights
-    wish = criteria.wish
-    most_seconds = math.inf if wish.deadline_hours is None else wish.deadline_hours * _SECONDS_PER_HOUR
-    most_usd = math.inf if wish.budget_usd is None else wish.budget_usd
-    floor = loss_of(wish.quality, job.aim)
+    objective = criteria.objective
+    most_seconds = (
+        math.inf if objective.deadline_hours is None else objective.deadline_hours * _SECONDS_PER_HOUR
+    )
+    most_usd = math.inf if objective.budget_usd is None else objective.budget_usd
+    floor = loss_of(objective.quality, job.aim)
 
     def promise(candidate: CandidateSetting) -> tuple[bool, bool, float]:
         quality = assumed_quality(candidate, job) if criteria.needs_quality or better else None

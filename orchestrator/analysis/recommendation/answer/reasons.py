@@ -23,11 +23,13 @@ def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria)
             "measure.target=workload compares the time to a quality."
         )
     longest = max((run.samples for one in judged for run in one.runs), default=0)
-    is_judged = criteria.weights[2] > 0 or criteria.wish.quality is not None
+    is_judged = criteria.weights[2] > 0 or criteria.objective.quality is not None
     known = [quality for one in judged if (quality := assumed_quality(one, job)) is not None]
     if is_judged and known and job.target is None and longest < AS_LONG * job.samples:
         caveats.append(f"Quality was measured after {longest:,} samples at most, not at the end of the job.")
-    if criteria.wish.goal == "balanced" and any(math.isinf(quality.high - quality.low) for quality in known):
+    if criteria.objective.goal == "balanced" and any(
+        math.isinf(quality.high - quality.low) for quality in known
+    ):
         caveats.append(
             "Quality is left out of the balance where no interval of it is known: more seeds give one."
         )

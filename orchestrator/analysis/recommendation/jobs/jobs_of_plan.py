@@ -23,7 +23,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import Forecast, Refusal, StepPrior
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
 from orchestrator.core.target import Target
@@ -49,7 +49,7 @@ class _Found:
         return [*recorded, *self.pending, *(forecast.trial for forecast in self.forecasts)]
 
 
-def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, wish: Wish) -> tuple[Job, ...]:
+def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objective) -> tuple[Job, ...]:
     """Collect the settings of every job of a sweep that was measured or predicted, in the order of the plan.
 
     Args:
@@ -68,12 +68,12 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, wish: Wish) -> tupl
     told = [setting_of(found.specs[0]) for found in jobs.values()]
     where = ("workload", *varying(told, _OF_JOB[1:]))
     return tuple(
-        _job_of(key, found, plan, wish, where=label_of(setting, where))
+        _job_of(key, found, plan, objective, where=label_of(setting, where))
         for (key, found), setting in zip(jobs.items(), told, strict=True)
     )
 
 
-def _job_of(key: JobKey, found: _Found, plan: Plan, wish: Wish, *, where: str) -> Job:
+def _job_of(key: JobKey, found: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
     workload, target_value = key[0], key[4]
     aim = plan.aims.get(workload)
     candidates = named(_candidates(found, aim, plan.step_priors))
@@ -88,7 +88,7 @@ def _job_of(key: JobKey, found: _Found, plan: Plan, wish: Wish, *, where: str) -
         candidates=candidates,
         length=job_length(
             plan.trainings.get(workload),
-            wish,
+            objective,
             recorded_samples=[run.samples for one in candidates for run in one.runs]
             or [spec.steps * spec.global_batch_size for spec in found.specs],
         ),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.objective import MOST_SAMPLES, Wish
+from orchestrator.core.objective import MOST_SAMPLES, Objective
 from orchestrator.core.training import FullTraining
 
 _CURE = "give report.samples=N"
@@ -25,7 +25,9 @@ class JobLength:
     source: str
 
 
-def job_length(training: FullTraining | None, wish: Wish, *, recorded_samples: Sequence[int]) -> JobLength:
+def job_length(
+    training: FullTraining | None, objective: Objective, *, recorded_samples: Sequence[int]
+) -> JobLength:
     """As long as the user asks, else as the workload declares, else as the longest recorded training.
 
     Args:
@@ -35,30 +37,30 @@ def job_length(training: FullTraining | None, wish: Wish, *, recorded_samples: S
     Raises:
         ConfigError: epochs of nobody knows how many samples, or too many samples.
     """
-    return _asked(training, wish) or _declared(training) or _longest(training, recorded_samples)
+    return _asked(training, objective) or _declared(training) or _longest(training, recorded_samples)
 
 
-def check_lengths(trainings: Mapping[str, FullTraining], wish: Wish) -> None:
+def check_lengths(trainings: Mapping[str, FullTraining], objective: Objective) -> None:
     """Raises ConfigError, before anything is run, where `job_length` would for one of the workloads."""
     for workload, training in trainings.items():
         try:
-            _asked(training, wish) or _declared(training)
+            _asked(training, objective) or _declared(training)
         except ConfigError as error:
             raise ConfigError(f"workload {workload!r}: {error}") from error
 
 
-def _asked(training: FullTraining | None, wish: Wish) -> JobLength | None:
-    if wish.samples is not None:
-        source = f"{counted(wish.samples, 'sample')}, as `report.samples` asks"
-        return JobLength(samples=wish.samples, source=source)
-    if wish.epochs is None:
+def _asked(training: FullTraining | None, objective: Objective) -> JobLength | None:
+    if objective.samples is not None:
+        source = f"{counted(objective.samples, 'sample')}, as `report.samples` asks"
+        return JobLength(samples=objective.samples, source=source)
+    if objective.epochs is None:
         return None
     if training is None or training.train_samples is None:
         raise ConfigError(
-            f"report.epochs={wish.epochs:g} needs the number of training samples, and the data set declares "
-            f"no train_samples; {_CURE}"
+            f"report.epochs={objective.epochs:g} needs the number of training samples, "
+            f"and the data set declares no train_samples; {_CURE}"
         )
-    return _of_epochs(wish.epochs, training.train_samples, said_by="as `report.epochs` asks")
+    return _of_epochs(objective.epochs, training.train_samples, said_by="as `report.epochs` asks")
 
 
 def _declared(training: FullTraining | None) -> JobLength | None:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import PriceList
 
@@ -21,49 +21,49 @@ class Criteria:
         budget_usd: the most that all further measurements may cost; None: no cap.
     """
 
-    wish: Wish
+    objective: Objective
     confidence: float = CONFIDENCE
     budget_usd: float | None = None
 
     @property
     def weights(self) -> tuple[float, float, float]:
         """Weights of time, cost and quality; their sum is 1."""
-        wish = self.wish
+        objective = self.objective
         weights = {
             "fastest": (1.0, 0.0, 0.0),
             "cheapest": (0.0, 1.0, 0.0),
             "best": (0.0, 0.0, 1.0),
-            "balanced": (wish.weight_time, wish.weight_cost, wish.weight_quality),
-        }[wish.goal]
+            "balanced": (objective.weight_time, objective.weight_cost, objective.weight_quality),
+        }[objective.goal]
         time, cost, quality = (weight / math.fsum(weights) for weight in weights)
         return time, cost, quality
 
     @property
     def needs_prices(self) -> bool:
         """Whether a setting without a price cannot be judged."""
-        return self.weights[1] > 0 or (self.wish.budget_usd, self.budget_usd) != (None, None)
+        return self.weights[1] > 0 or (self.objective.budget_usd, self.budget_usd) != (None, None)
 
     @property
     def needs_quality(self) -> bool:
         """Whether a setting without a quality cannot be judged."""
-        return self.weights[2] == 1 or self.wish.quality is not None
+        return self.weights[2] == 1 or self.objective.quality is not None
 
     def check(self, prices: PriceList) -> None:
         """Refuse what needs prices where there are none. Raises ConfigError."""
         if self.needs_prices and not prices.rows:
-            caps = {"budget.usd": self.budget_usd, "report.budget_usd": self.wish.budget_usd}
+            caps = {"budget.usd": self.budget_usd, "report.budget_usd": self.objective.budget_usd}
             asked = [name for name, cap in caps.items() if cap is not None]
-            what = asked[0] if asked else f"report.goal={self.wish.goal}"
+            what = asked[0] if asked else f"report.goal={self.objective.goal}"
             raise ConfigError(f"{what} needs prices, and prices={prices.name} has none")
 
 
-def wish_in_words(wish: Wish, aim: Aim | None) -> str:
+def wish_in_words(objective: Objective, aim: Aim | None) -> str:
     """Name the goal and its limits: `cheapest within 2 h and $5`, `fastest with accuracy 0.96`."""
-    within = [f"{wish.deadline_hours:g} h"] if wish.deadline_hours is not None else []
-    within += [f"${wish.budget_usd:g}"] if wish.budget_usd is not None else []
-    words = [wish.goal, *([f"within {' and '.join(within)}"] if within else [])]
-    if wish.quality is not None:
-        words.append(f"with {aim.metric if aim else 'quality'} {wish.quality:g}")
+    within = [f"{objective.deadline_hours:g} h"] if objective.deadline_hours is not None else []
+    within += [f"${objective.budget_usd:g}"] if objective.budget_usd is not None else []
+    words = [objective.goal, *([f"within {' and '.join(within)}"] if within else [])]
+    if objective.quality is not None:
+        words.append(f"with {aim.metric if aim else 'quality'} {objective.quality:g}")
     return " ".join(words)
 
 

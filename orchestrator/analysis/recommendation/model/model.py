@@ -13,7 +13,7 @@ from statistics import fmean, median, stdev
 
 import numpy as np
 
-from orchestrator.analysis.metrics.quality import Interval, quality_interval
+from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval
 from orchestrator.analysis.metrics.student import Z_95, t_95
 from orchestrator.analysis.recommendation.model.acquisition import NUM_DRAWS, ScalarObjective
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
@@ -112,7 +112,7 @@ def samples_to_target(job: Job) -> Mapping[int, float]:
     return {batch_size: median(found) for batch_size, found in samples.items()}
 
 
-def quality_of(candidate: CandidateSetting, job: Job) -> Interval | None:
+def quality_of(candidate: CandidateSetting, job: Job) -> QualityInterval | None:
     """Compute the quality of the longest runs over seeds, with its 95% interval; None: not known.
 
     Repeats of a seed count once.
@@ -134,7 +134,7 @@ def quality_of(candidate: CandidateSetting, job: Job) -> Interval | None:
     )
 
 
-def assumed_quality(candidate: CandidateSetting, job: Job) -> Interval | None:
+def assumed_quality(candidate: CandidateSetting, job: Job) -> QualityInterval | None:
     """Take the quality of a measured setting with the same precision and batch size for one that was not.
 
     Devices and trainers compute the same function; precision and batch size change what is learned.
@@ -173,7 +173,7 @@ def model_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, e
     time, cost, quality = criteria.weights
     if quality < 1 and not any(assumed_quality(candidate, job) for candidate in judged):
         time, cost, quality = time / (time + cost), cost / (time + cost), 0.0  # nobody measured a quality
-    wish = criteria.wish
+    objective = criteria.objective
     return Model(
         judged=tuple(judged),
         steps=GaussianPosterior(mean=mean, covariance=covariance),
@@ -184,8 +184,8 @@ def model_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, e
             log_steps=np.where(is_measured, 0.0, _log_steps(judged, job)),
             log_usd=np.log([candidate.usd_per_second for candidate in judged]),
             quality_loss=_quality_loss(judged, job, criteria, weight=quality),
-            log_most_seconds=_log(wish.deadline_hours, factor=_SECONDS_PER_HOUR),
-            log_most_usd=_log(wish.budget_usd),
+            log_most_seconds=_log(objective.deadline_hours, factor=_SECONDS_PER_HOUR),
+            log_most_usd=_log(objective.budget_usd),
         ),
     )
 
@@ -248,7 +248,7 @@ def _quality_loss(
     """[draw, setting] shortfall over the size of the best quality; infinite where it is below the floor."""
     qualities = [assumed_quality(candidate, job) for candidate in judged]
     known = [quality for quality in qualities if quality is not None]
-    if not known or job.aim is None or not (weight or criteria.wish.quality is not None):
+    if not known or job.aim is None or not (weight or criteria.objective.quality is not None):
         return np.zeros(len(judged))
     size = max(abs(quality.estimate) for quality in known) or 1.0
     middle = median(quality.estimate for quality in known)
@@ -257,14 +257,14 @@ def _quality_loss(
     is_bounded = np.isfinite(widths)
     deviations = np.where(is_bounded, widths / 2 / Z_95, 0.0)
     compared = np.where(is_bounded, estimates, middle)  # without an interval no difference is shown
-    if criteria.wish.goal == "best":
+    if criteria.objective.goal == "best":
         compared, deviations = estimates, np.where(is_bounded, deviations, _UNKNOWN_DEVIATION * size)
     sign = -1.0 if job.aim.higher_is_better else 1.0
     loss: Floats = np.broadcast_to(np.zeros(len(judged)), (NUM_DRAWS, len(judged)))
     if weight:
         normal = np.random.default_rng(_SEED + 1).standard_normal((NUM_DRAWS, len(judged)))
         loss = weight * sign * (compared + deviations * normal) / size
-    floor = loss_of(criteria.wish.quality, job.aim)
+    floor = loss_of(criteria.objective.quality, job.aim)
     if floor is not None:
         loss = np.where(sign * estimates <= floor, loss, np.inf)
     return loss

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from orchestrator.train.trainers.kernel_split.shares import Part
+from orchestrator.train.trainers.kernel_split.shares import KernelRange
 
 _LEAST_GAIN = 0.1  # of a step: more than shares by seconds known to 2.5% can be wrong by
 
@@ -20,7 +20,7 @@ _MOST_STEPS = 100
 _LEAST_SECONDS = 0.5  # longer than the periods in which a host shares a core out
 _LEAST_CONVOLVING_SECONDS = 0.1  # in a layer: less may fall between the pauses of a device, which seems fast
 
-Parts = Sequence[Sequence[Part]]
+Parts = Sequence[Sequence[KernelRange]]
 """[layer][rank]"""
 
 Speeds = Sequence[Sequence[float]]
@@ -28,7 +28,7 @@ Speeds = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class StepProfile:
     """At steps of one division: means over them.
 
     Attributes:
@@ -43,7 +43,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class RebalanceState:
     """What looks have found so far; every rank has the same.
 
     Attributes:
@@ -57,16 +57,16 @@ class Balance:
     probed: Speeds
     paces: tuple[float, ...] | None = None
     speeds: Speeds | None = None
-    before: Look | None = None
+    before: StepProfile | None = None
     steps_to_look: int = _LEAST_STEPS
 
-    def anew(self) -> "Balance":
+    def anew(self) -> "RebalanceState":
         """The same before any look at the division that stands."""
         return replace(self, before=None)
 
     def after(
-        self, look: Look, parts: Parts, divided: Callable[[Speeds], Parts]
-    ) -> tuple["Balance", Parts | None]:
+        self, look: StepProfile, parts: Parts, divided: Callable[[Speeds], Parts]
+    ) -> tuple["RebalanceState", Parts | None]:
         """Look: what is known then, and the shares to have from here on; None: those that there are.
 
         Args:
@@ -96,7 +96,9 @@ class Balance:
         return (found, None) if gain < _LEAST_GAIN else (found.anew(), proposed)
 
 
-def _paces_of(look: Look, parts: Parts, probed: Speeds, known: Sequence[float] | None) -> tuple[float, ...]:
+def _paces_of(
+    look: StepProfile, parts: Parts, probed: Speeds, known: Sequence[float] | None
+) -> tuple[float, ...]:
     """Of each rank in all that it convolved, over its calibration; where it held nothing, as it was known."""
     seen = {}
     for rank, layers in enumerate(zip(*look.convolving_seconds, strict=True)):
@@ -109,7 +111,7 @@ def _paces_of(look: Look, parts: Parts, probed: Speeds, known: Sequence[float] |
 
 
 def _speeds_of(
-    look: Look, held: Sequence[Part], seconds: Sequence[float], expected: list[float]
+    look: StepProfile, held: Sequence[KernelRange], seconds: Sequence[float], expected: list[float]
 ) -> list[float]:
     """Of each rank in a layer: as expected, unless all that hold some of it were seen for long enough."""
     is_long = all(
@@ -125,7 +127,7 @@ def _speeds_of(
     ]
 
 
-def _gain_of(proposed: Parts, parts: Parts, look: Look, speeds: Speeds) -> float:
+def _gain_of(proposed: Parts, parts: Parts, look: StepProfile, speeds: Speeds) -> float:
     """Of a step, if each layer takes as long as its slowest rank, and a kernel as long as it was seen to."""
     saved = math.fsum(
         max(seconds) - max(map(_seconds_with, new, held, seconds, fast))
@@ -135,5 +137,5 @@ def _gain_of(proposed: Parts, parts: Parts, look: Look, speeds: Speeds) -> float
     return saved / look.step_seconds
 
 
-def _seconds_with(new: Part, held: Part, seconds: float, speed: float) -> float:
+def _seconds_with(new: KernelRange, held: KernelRange, seconds: float, speed: float) -> float:
     return seconds * len(new.kernels) / len(held.kernels) if held.kernels else len(new.kernels) / speed

@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.nn.functional import conv2d
 
 from orchestrator.core.work_share import KernelLink
-from orchestrator.train.measurement.calibration import LEAST_SECONDS, mean_seconds_of
-from orchestrator.train.trainers.kernel_split.link import Message, echo, link_to_master
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
-from orchestrator.train.trainers.kernel_split.networks import Place
+from orchestrator.train.measurement.calibration import LEAST_SECONDS, mean_seconds
+from orchestrator.train.trainers.kernel_split.link import LinkMessage, echo, link_to_master
+from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
+from orchestrator.train.trainers.kernel_split.networks import ConvLayer
 
 _MOST_FLOPS = 20e9  # of a take, unless one sample has more
 _FEW_KERNELS = 32  # with fewer a processor that could do more at once is not busy
@@ -29,7 +29,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class SpeedProbe:
     """What a rank's probe of one convolution took.
 
     Attributes:
@@ -55,14 +55,14 @@ def size_of(flops: float, *, batch: int, kernels: int, groups: int) -> Size:
     return Size(samples=samples, kernels=min(kernels, max(few, int(_MOST_FLOPS / (samples * flops)))))
 
 
-def map_flops(place: Place) -> float:
+def map_flops(place: ConvLayer) -> float:
     """Of one kernel and sample in a step, forward and backward; nothing asks for gradients of samples."""
     passes = 2 if place.reads_samples else 3
     height, width = maps_of(place)[1:]
     return passes * 2 * height * width * place.whole.weight[0].numel()
 
 
-def maps_of(place: Place) -> torch.Size:
+def maps_of(place: ConvLayer) -> torch.Size:
     """The shape of a sample's maps: [kernel, height, width]."""
     height, width, channels = place.inputs
     features = torch.empty(1, channels, height, width, device="meta")
@@ -70,18 +70,18 @@ def maps_of(place: Place) -> torch.Size:
 
 
 def probe_of(
-    place: Place,
+    place: ConvLayer,
     *,
     batch: int,
     world_size: int,
     dtype: torch.dtype,
     seconds: float,
     synchronize: Callable[[], None],
-) -> Probe:
+) -> SpeedProbe:
     """Convolve as a step does, forward and backward, again and again.
 
     Args:
-        seconds: as of `mean_seconds_of`.
+        seconds: as of `mean_seconds`.
     """
     whole, (height, width, channels) = place.whole, place.inputs
     share = -(-whole.out_channels // (world_size if whole.groups == 1 else 1))
@@ -100,10 +100,12 @@ def probe_of(
         torch.autograd.grad(maps, weight, maps.detach())
 
     flops = size.samples * size.kernels * map_flops(place)
-    return Probe(dtype=weight.dtype, flops=flops, seconds=mean_seconds_of(take, synchronize, seconds=seconds))
+    return SpeedProbe(
+        dtype=weight.dtype, flops=flops, seconds=mean_seconds(take, synchronize, seconds=seconds)
+    )
 
 
-def _maps(place: Place, weight: Tensor, features: Tensor) -> Tensor:
+def _maps(place: ConvLayer, weight: Tensor, features: Tensor) -> Tensor:
     whole = place.whole
     return conv2d(features, weight, None, whole.stride, whole.padding, whole.dilation, whole.groups)
 
@@ -113,19 +115,19 @@ _MOST_VALUES = 2**21  # of a message: 8 MiB, which 100 Mbit/s pass in 0.7 s
 
 
 def probes_of(
-    places: Sequence[Place],
+    places: Sequence[ConvLayer],
     *,
     batch: int,
     dtype: torch.dtype,
     world_size: int,
     synchronize: Callable[[], None],
-) -> list[Probe]:
+) -> list[SpeedProbe]:
     """A probe of each convolution, all ranks at once; equal ones share theirs."""
     work: dict[str, float] = defaultdict(float)
     for place in places:
         work[place.shape] += place.whole.out_channels * map_flops(place)
     whole = math.fsum(work.values())
-    done: dict[str, Probe] = {}
+    done: dict[str, SpeedProbe] = {}
     for place in places:
         if place.shape not in done:
             if world_size > 1:
@@ -141,17 +143,17 @@ def probes_of(
     return [done[place.shape] for place in places]
 
 
-def largest_message(places: Sequence[Place], *, batch: int, world_size: int) -> Message:
+def largest_message(places: Sequence[ConvLayer], *, batch: int, world_size: int) -> LinkMessage:
     """The maps of an even share of the convolution that makes the most, of as many samples as may be sent."""
     sizes = [maps_of(place) for place in places]
     kernels, height, width = max(sizes, key=math.prod, default=(32, 128, 128))
     share = -(-kernels // world_size)
     samples = max(1, _MOST_VALUES // (share * height * width))
-    return Message(samples=min(batch, samples), channels=share, height=height, width=width)
+    return LinkMessage(samples=min(batch, samples), channels=share, height=height, width=width)
 
 
 def link_of_rank(
-    rank: int, wire: Wire, large: Message, *, synchronize: Callable[[], None]
+    rank: int, wire: RankChannel, large: LinkMessage, *, synchronize: Callable[[], None]
 ) -> KernelLink | None:
     """To the master, of one rank after the other; None on the master itself.
 
@@ -168,7 +170,7 @@ def link_of_rank(
     return link
 
 
-def of_all_ranks(own: Sequence[float], wire: Wire) -> list[list[float]]:
+def of_all_ranks(own: Sequence[float], wire: RankChannel) -> list[list[float]]:
     """Numbers of this rank -> [number][rank]."""
     numbers = torch.tensor(own, dtype=torch.float64, device=wire.device)
     found = [torch.empty_like(numbers) for _ in range(wire.world_size)]

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Order, Verb, Wire
-from orchestrator.train.trainers.kernel_split.shares import Part
-from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.kernel_split.messages import MASTER, ConvRequest, Op, RankChannel
+from orchestrator.train.trainers.kernel_split.shares import KernelRange
+from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 
-Arriving = list[tuple[Part, Callable[[], Tensor]]]
+Arriving = list[tuple[KernelRange, Callable[[], Tensor]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +49,10 @@ class SplitConvolution(nn.Module):
         whole: nn.Conv2d,
         *,
         number: int,
-        parts: Sequence[Part],
+        parts: Sequence[KernelRange],
         rank: int,
-        wire: Wire,
-        watch: StepWatch,
+        wire: RankChannel,
+        watch: StepTimer,
     ) -> None:
         super().__init__()
         self.number, self._rank = number, rank
@@ -67,7 +67,7 @@ class SplitConvolution(nn.Module):
         self._calls = 0
 
     @property
-    def part(self) -> Part:
+    def part(self) -> KernelRange:
         """This rank's."""
         return self.parts[self._rank]
 
@@ -117,8 +117,8 @@ class SplitConvolution(nn.Module):
     def ask_forward(self, features: Tensor, wanted: Wanted) -> tuple[int, Arriving]:
         """Have the other ranks make their maps: the number of the call, and what will come."""
         self._calls += 1
-        order = Order(
-            verb=Verb.FORWARD,
+        order = ConvRequest(
+            verb=Op.FORWARD,
             layer=self.number,
             call=self._calls,
             wants_inputs=wanted.inputs,
@@ -133,7 +133,7 @@ class SplitConvolution(nn.Module):
 
     def ask_backward(self, call: int, gradient: Tensor, features: Tensor, wanted: Wanted) -> Arriving:
         """Have the other ranks go back through a call: what will come of the input's gradient."""
-        order = Order(verb=Verb.BACKWARD, layer=self.number, call=call)
+        order = ConvRequest(verb=Op.BACKWARD, layer=self.number, call=call)
         arriving: Arriving = []
         for rank, part in self._others():
             self._wire.give(order, _run(gradient, part.kernels), rank)
@@ -146,7 +146,7 @@ class SplitConvolution(nn.Module):
         """Wait until all that was sent has left."""
         self._wire.settle()
 
-    def _others(self) -> list[tuple[int, Part]]:
+    def _others(self) -> list[tuple[int, KernelRange]]:
         """The ranks that have a share in it, without the master."""
         return [(rank, part) for rank, part in enumerate(self.parts) if rank != MASTER and part.kernels]
 
@@ -224,7 +224,7 @@ class _Split(torch.autograd.Function):
         return inputs, weight, bias, None, None
 
 
-def _sum_of(parts: Sequence[tuple[Part, Tensor]], features: Tensor) -> Tensor:
+def _sum_of(parts: Sequence[tuple[KernelRange, Tensor]], features: Tensor) -> Tensor:
     """Each part's gradient is of the channels that it reads."""
     total = torch.zeros_like(features)
     for part, gradient in parts:
@@ -232,7 +232,7 @@ def _sum_of(parts: Sequence[tuple[Part, Tensor]], features: Tensor) -> Tensor:
     return total
 
 
-def _read_by(part: Part, features: Tensor) -> Tensor:
+def _read_by(part: KernelRange, features: Tensor) -> Tensor:
     return _run(features, part.channels)
 
 
@@ -240,11 +240,11 @@ def _run(maps: Tensor, channels: range) -> Tensor:
     return maps.narrow(1, channels.start, len(channels))
 
 
-def _held(parameter: Tensor, part: Part) -> Tensor:
+def _held(parameter: Tensor, part: KernelRange) -> Tensor:
     return parameter.detach().narrow(0, part.kernels.start, len(part.kernels)).clone()
 
 
-def serve(layers: Sequence[SplitConvolution], wire: Wire) -> None:
+def serve(layers: Sequence[SplitConvolution], wire: RankChannel) -> None:
     """Convolve for the master until it rests, and add up the gradients of what this rank holds."""
     kept: dict[tuple[int, int], tuple[Tensor, Wanted]] = {}
     while True:
@@ -253,7 +253,7 @@ def serve(layers: Sequence[SplitConvolution], wire: Wire) -> None:
             return
         layer, call = layers[order.layer], (order.layer, order.call)
         with torch.no_grad():
-            if order.verb == Verb.FORWARD:
+            if order.verb == Op.FORWARD:
                 wire.send_maps(layer.convolved(maps), MASTER)
                 wanted = Wanted(inputs=bool(order.wants_inputs), weights=bool(order.wants_weights))
                 if wanted.any:
@@ -263,7 +263,7 @@ def serve(layers: Sequence[SplitConvolution], wire: Wire) -> None:
 
 
 def _go_back(
-    layer: SplitConvolution, features: Tensor, wanted: Wanted, *, gradient: Tensor, wire: Wire
+    layer: SplitConvolution, features: Tensor, wanted: Wanted, *, gradient: Tensor, wire: RankChannel
 ) -> None:
     """The input's gradient first: the master waits for it alone."""
     if wanted.inputs:

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from orchestrator.core.work_share import KernelLink
 from orchestrator.train.measurement.calibration import LEAST_SECONDS
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
+from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
 
 _VALUE_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class LinkMessage:
     """Feature maps, in float32."""
 
     samples: int
@@ -39,10 +39,10 @@ class Message:
         return _VALUE_BYTES * self.samples * self.channels * self.height * self.width
 
 
-_SMALL = Message(samples=1, channels=1, height=1, width=1)
+_SMALL = LinkMessage(samples=1, channels=1, height=1, width=1)
 
 
-def link_to_master(wire: Wire, large: Message, *, synchronize: Callable[[], None]) -> KernelLink:
+def link_to_master(wire: RankChannel, large: LinkMessage, *, synchronize: Callable[[], None]) -> KernelLink:
     """Measure it, on the rank that it belongs to, while the master echoes.
 
     The least of small messages: one that waits for a processor says nothing of the link. The mean of large
@@ -54,7 +54,7 @@ def link_to_master(wire: Wire, large: Message, *, synchronize: Callable[[], None
     )
 
 
-def echo(wire: Wire, rank: int, large: Message) -> None:
+def echo(wire: RankChannel, rank: int, large: LinkMessage) -> None:
     """The master's end, for one rank."""
     for message in (_SMALL, large):
         own = _zeros(message, wire)
@@ -70,7 +70,9 @@ def link_of(*, small_seconds: float, large_seconds: float, more_bytes: int) -> K
     return KernelLink(bytes_per_second=more_bytes / transfer, latency_seconds=small_seconds)
 
 
-def _one_way_seconds(wire: Wire, message: Message, synchronize: Callable[[], None]) -> Iterator[float]:
+def _one_way_seconds(
+    wire: RankChannel, message: LinkMessage, synchronize: Callable[[], None]
+) -> Iterator[float]:
     """Of one round trip after the other, for as long as takes go on; the first one opens the way."""
     maps = _zeros(message, wire)
     begin, trips = time.perf_counter(), 0
@@ -89,10 +91,10 @@ def _one_way_seconds(wire: Wire, message: Message, synchronize: Callable[[], Non
     wire.settle()
 
 
-def _zeros(message: Message, wire: Wire) -> Tensor:
+def _zeros(message: LinkMessage, wire: RankChannel) -> Tensor:
     return torch.zeros(message.shape, device=wire.device).to(memory_format=torch.channels_last)
 
 
-def _flag(wire: Wire, *, is_on: bool) -> Tensor:
+def _flag(wire: RankChannel, *, is_on: bool) -> Tensor:
     """Whether another message follows."""
     return torch.tensor([is_on], dtype=torch.int64, device=wire.device)

@@ -18,7 +18,7 @@ MASTER = 0
 _DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 
 
-class Verb(IntEnum):
+class Op(IntEnum):
     """What the master asks for."""
 
     FORWARD = 0
@@ -27,7 +27,7 @@ class Verb(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class ConvRequest:
     """What the master asks of a rank; all of it travels as integers.
 
     Attributes:
@@ -49,10 +49,10 @@ class Order:
     width: int = 0
 
 
-_ORDER_SIZE = len(Order.__slots__)
+_ORDER_SIZE = len(ConvRequest.__slots__)
 
 
-class Wire:
+class RankChannel:
     """One rank's end.
 
     What is sent is kept until `settle`, so that a message is on its way while its sender computes. gloo knows
@@ -94,7 +94,7 @@ class Wire:
 
         return arrived
 
-    def give(self, order: Order, maps: Tensor, rank: int) -> None:
+    def give(self, order: ConvRequest, maps: Tensor, rank: int) -> None:
         """Send an order with the feature maps that it is about."""
         batch, channels, height, width = maps.shape
         told = replace(
@@ -111,15 +111,15 @@ class Wire:
     def rest(self) -> None:
         """Tell all ranks that the master asks no more of them."""
         for rank in range(1, self.world_size):
-            self.send(self._packed(Order(verb=Verb.REST)), rank)
+            self.send(self._packed(ConvRequest(verb=Op.REST)), rank)
         self.settle()
 
-    def take(self) -> tuple[Order, Tensor | None]:
+    def take(self) -> tuple[ConvRequest, Tensor | None]:
         """Wait for the master's next order, with its feature maps."""
         self.settle()
         numbers = self.receive(torch.empty(_ORDER_SIZE, dtype=torch.int64, device=self._carrier), MASTER)
-        order = Order(**dict(zip(Order.__slots__, numbers.tolist(), strict=True)))
-        if order.verb == Verb.REST:
+        order = ConvRequest(**dict(zip(ConvRequest.__slots__, numbers.tolist(), strict=True)))
+        if order.verb == Op.REST:
             return order, None
         shape = (order.batch, order.channels, order.height, order.width)
         return order, self.expect_maps(shape, _DTYPES[order.dtype], MASTER)()
@@ -130,5 +130,5 @@ class Wire:
             sent.wait()
         self._sending.clear()
 
-    def _packed(self, order: Order) -> Tensor:
+    def _packed(self, order: ConvRequest) -> Tensor:
         return torch.tensor(astuple(order), dtype=torch.int64, device=self._carrier)

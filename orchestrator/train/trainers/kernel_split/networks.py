@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
-from orchestrator.train.trainers.kernel_split.shares import Part, parts_of
-from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
+from orchestrator.train.trainers.kernel_split.shares import KernelRange, parts_of
+from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from workloads.layers import Shape
 from workloads.network import INPUT
 from workloads.shapes import input_shapes_of
@@ -24,7 +24,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ConvLayer:
     """A convolution among the nodes of a network.
 
     Attributes:
@@ -57,15 +57,15 @@ class _Axis:
     layer: SplitConvolution
 
     @property
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[KernelRange]:
         """Of each rank."""
         return self.layer.parts
 
 
-def places_of(networks: Networks) -> list[Place]:
+def split_layers(networks: Networks) -> list[ConvLayer]:
     """The convolutions that can be split."""
     return [
-        Place(
+        ConvLayer(
             network=name,
             node=index,
             whole=module,
@@ -80,7 +80,7 @@ def places_of(networks: Networks) -> list[Place]:
     ]
 
 
-def divided(places: Sequence[Place], speeds: Sequence[Sequence[float]]) -> list[tuple[Part, ...]]:
+def divided(places: Sequence[ConvLayer], speeds: Sequence[Sequence[float]]) -> list[tuple[KernelRange, ...]]:
     """[place][rank] both."""
     return [
         parts_of(
@@ -106,12 +106,12 @@ class SplitNetworks:
     def __init__(
         self,
         networks: Networks,
-        places: Sequence[Place],
-        parts: Sequence[Sequence[Part]],
+        places: Sequence[ConvLayer],
+        parts: Sequence[Sequence[KernelRange]],
         *,
         rank: int,
-        wire: Wire,
-        watch: StepWatch,
+        wire: RankChannel,
+        watch: StepTimer,
     ) -> None:
         self._rank = rank
         self._wire = wire
@@ -174,7 +174,7 @@ class SplitNetworks:
         return self._wire.receive(like, rank).cpu().numpy()
 
 
-def _axes_of(place: Place, layer: SplitConvolution, weights: Weights) -> dict[str, _Axis]:
+def _axes_of(place: ConvLayer, layer: SplitConvolution, weights: Weights) -> dict[str, _Axis]:
     """Of its weights by canonical name, and of what an optimizer keeps of each."""
     canonical = {
         f"{place.name}.{name}": weight.axes.index(0) if weight.axes else 0 for name, weight in weights.items()

@@ -10,24 +10,24 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from orchestrator.core.work_share import KernelMove
-from orchestrator.train.trainers.kernel_split.balance import Balance, Look, Parts, Speeds
+from orchestrator.train.trainers.kernel_split.balance import Parts, RebalanceState, Speeds, StepProfile
 from orchestrator.train.trainers.kernel_split.calibration import of_all_ranks
 from orchestrator.train.trainers.kernel_split.convolution import SplitConvolution
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
-from orchestrator.train.trainers.kernel_split.networks import Place, SplitNetworks, divided
-from orchestrator.train.trainers.kernel_split.shares import Haul, Part, hauls_of
-from orchestrator.train.trainers.kernel_split.step_timer import StepWatch
+from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
+from orchestrator.train.trainers.kernel_split.networks import ConvLayer, SplitNetworks, divided
+from orchestrator.train.trainers.kernel_split.shares import KernelRange, KernelTransfer, transfers_between
+from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 
 Slots = dict[str, Any]
 
 
 def move(
     layers: Sequence[SplitConvolution],
-    parts: Sequence[Sequence[Part]],
+    parts: Sequence[Sequence[KernelRange]],
     optimizers: Iterable[Optimizer],
     *,
     rank: int,
-    wire: Wire,
+    wire: RankChannel,
 ) -> None:
     """Have every rank hold what is its own by `parts`, [layer][rank]. To be called on each, between steps."""
     slots = {
@@ -39,7 +39,7 @@ def move(
     parameters = [parameter for layer in layers for parameter in layer.parameters()]
     _agree_on([slots.get(parameter, {}) for parameter in parameters], device=wire.device)
     for layer, wanted in zip(layers, parts, strict=True):
-        hauls, offset = list(hauls_of(layer.parts, wanted)), layer.part.kernels.start
+        hauls, offset = list(transfers_between(layer.parts, wanted)), layer.part.kernels.start
         owned = [(parameter, slots.get(parameter, {})) for parameter in layer.parameters()]
         for parameter, kept in owned:
             for tensor in _with_kernels(parameter, kept):
@@ -80,13 +80,17 @@ def _with_kernels(parameter: Tensor, slots: Mapping[str, Tensor]) -> list[Tensor
     return [parameter.detach(), *(slots[name] for name in _slots_with_kernels(slots))]
 
 
-def _send(tensor: Tensor, hauls: Sequence[Haul], *, offset: int, rank: int, wire: Wire) -> None:
+def _send(
+    tensor: Tensor, hauls: Sequence[KernelTransfer], *, offset: int, rank: int, wire: RankChannel
+) -> None:
     for haul in hauls:
         if haul.source == rank != haul.target:
             wire.send(_run(tensor, haul, offset).contiguous(), haul.target)
 
 
-def _assembled(tensor: Tensor, hauls: Sequence[Haul], *, offset: int, rank: int, wire: Wire) -> Tensor:
+def _assembled(
+    tensor: Tensor, hauls: Sequence[KernelTransfer], *, offset: int, rank: int, wire: RankChannel
+) -> Tensor:
     """From what this rank keeps and what it is sent; in memory as it was."""
     pieces = [
         _run(tensor, haul, offset)
@@ -99,7 +103,7 @@ def _assembled(tensor: Tensor, hauls: Sequence[Haul], *, offset: int, rank: int,
     return whole.contiguous(memory_format=torch.channels_last) if whole.ndim == 4 else whole
 
 
-def _run(tensor: Tensor, haul: Haul, offset: int) -> Tensor:
+def _run(tensor: Tensor, haul: KernelTransfer, offset: int) -> Tensor:
     return tensor.narrow(0, haul.kernels.start - offset, len(haul.kernels))
 
 
@@ -116,16 +120,16 @@ class Rebalancing:
     def __init__(
         self,
         split: SplitNetworks,
-        places: Sequence[Place],
+        places: Sequence[ConvLayer],
         *,
         probed: Speeds,
-        watch: StepWatch,
+        watch: StepTimer,
         rank: int,
-        wire: Wire,
+        wire: RankChannel,
     ) -> None:
         self.moves: list[KernelMove] = []
         self._split, self._places = split, places
-        self._balance = Balance(probed=probed)
+        self._balance = RebalanceState(probed=probed)
         self._watch, self._rank, self._wire = watch, rank, wire
         self._looked_after = 0
 
@@ -151,12 +155,12 @@ class Rebalancing:
             move(self._split.layers, better, optimizers, rank=self._rank, wire=self._wire)
             self.moves.append(KernelMove(step=taken, before=before, after=self._held()))
 
-    def _look_at(self, steps: int) -> Look:
+    def _look_at(self, steps: int) -> StepProfile:
         """What all ranks saw in so many steps, or in those that are remembered."""
         seen = self._watch.last(steps)
         means = [fmean(each) for each in zip(*((step.whole, *step.convolving) for step in seen), strict=True)]
         (master, *_), *layers = of_all_ranks(means, self._wire)
-        return Look(steps=len(seen), step_seconds=master, convolving_seconds=layers)
+        return StepProfile(steps=len(seen), step_seconds=master, convolving_seconds=layers)
 
     def _divided(self, speeds: Speeds) -> Parts:
         return divided(self._places, speeds)

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class KernelRange:
     """What one rank holds of a convolution.
 
     Attributes:
@@ -40,13 +40,13 @@ def shares_of(count: int, speeds: Sequence[float]) -> tuple[int, ...]:
     return tuple(shares)
 
 
-def parts_of(kernels: int, *, channels: int, groups: int, speeds: Sequence[float]) -> tuple[Part, ...]:
+def parts_of(kernels: int, *, channels: int, groups: int, speeds: Sequence[float]) -> tuple[KernelRange, ...]:
     """The part of each rank of a convolution; several groups are shared out whole, each with its kernels."""
     units = kernels if groups == 1 else groups
     shares = shares_of(units, speeds)
     runs = [range(end - share, end) for share, end in zip(shares, accumulate(shares), strict=True)]
     return tuple(
-        Part(
+        KernelRange(
             kernels=_scaled(run, kernels // units),
             channels=range(channels) if groups == 1 else _scaled(run, channels // groups),
             groups=1 if groups == 1 else len(run),
@@ -56,7 +56,7 @@ def parts_of(kernels: int, *, channels: int, groups: int, speeds: Sequence[float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Haul:
+class KernelTransfer:
     """A run of kernels on its way from the rank that held it to the one that will; they may be one."""
 
     source: int
@@ -64,14 +64,16 @@ class Haul:
     kernels: range
 
 
-def hauls_of(before: Sequence[Part], after: Sequence[Part]) -> Iterator[Haul]:
+def transfers_between(
+    before: Sequence[KernelRange], after: Sequence[KernelRange]
+) -> Iterator[KernelTransfer]:
     """[rank] each -> what goes where, in the order of the kernels."""
     for source, held in enumerate(before):
         for target, wanted in enumerate(after):
             start = max(held.kernels.start, wanted.kernels.start)
             kernels = range(start, max(start, min(held.kernels.stop, wanted.kernels.stop)))
             if kernels:
-                yield Haul(source=source, target=target, kernels=kernels)
+                yield KernelTransfer(source=source, target=target, kernels=kernels)
 
 
 def _scaled(run: range, factor: int) -> range:

@@ -20,7 +20,7 @@ Spans = Sequence[tuple[Point, Point]]
 KEPT_STEPS = 100
 
 
-class Stopwatch:
+class DeviceTimer:
     """Adds up spans of a device's time, and makes nobody wait."""
 
     def __init__(self, now: Callable[[], Point]) -> None:
@@ -54,7 +54,7 @@ class StepSeconds:
     convolving: tuple[float, ...]
 
 
-class StepWatch:
+class StepTimer:
     """Remembers the last `KEPT_STEPS` steps.
 
     Args:
@@ -68,10 +68,10 @@ class StepWatch:
 
     def __init__(self, device: torch.device, *, num_layers: int, clock: Clock = time.perf_counter) -> None:
         now = clock if device.type == "cpu" else lambda: _event_on(device)
-        self.away = Stopwatch(now)
-        self.convolving = [Stopwatch(now) for _ in range(num_layers)]
+        self.away = DeviceTimer(now)
+        self.convolving = [DeviceTimer(now) for _ in range(num_layers)]
         self.num_steps = 0
-        self._whole = Stopwatch(now)
+        self._whole = DeviceTimer(now)
         self._laps: deque[list[Spans]] = deque(maxlen=KEPT_STEPS)
 
     @contextmanager

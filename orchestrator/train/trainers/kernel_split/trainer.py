@@ -26,10 +26,10 @@ from orchestrator.train.trainers.kernel_split.calibration import (
     probes_of,
 )
 from orchestrator.train.trainers.kernel_split.convolution import serve
-from orchestrator.train.trainers.kernel_split.messages import MASTER, Wire
-from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, places_of
+from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
+from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, split_layers
 from orchestrator.train.trainers.kernel_split.rebalancing import Rebalancing
-from orchestrator.train.trainers.kernel_split.step_timer import Clock, StepWatch
+from orchestrator.train.trainers.kernel_split.step_timer import Clock, StepTimer
 from orchestrator.train.trainers.torch_process import (
     autocast_of,
     device_of,
@@ -38,8 +38,8 @@ from orchestrator.train.trainers.torch_process import (
     join,
     leave,
     listen,
+    matmul_benchmark,
     num_staged,
-    product_of,
     set_drawing_states,
     set_float32_rounding,
     tensors_of,
@@ -82,12 +82,12 @@ class KernelSplitTrainer:
         self._networks.to(self._device)
         join(job, device=self._device, listener=listener)
         self._autocast = autocast_of(precision, self._device)
-        self._wire = Wire(self._device, world_size=job.world_size)
-        self._places = places_of(self._networks)
+        self._wire = RankChannel(self._device, world_size=job.world_size)
+        self._places = split_layers(self._networks)
         probed = self._calibrate()
         is_even = job.trial.trainer_options.get("shares") == "even"
         parts = divided(self._places, [[1.0] * job.world_size for _ in probed] if is_even else probed)
-        self._watch = StepWatch(self._device, num_layers=len(self._places), clock=self._clock)
+        self._watch = StepTimer(self._device, num_layers=len(self._places), clock=self._clock)
         self._split = SplitNetworks(
             self._networks, self._places, parts, rank=job.rank, wire=self._wire, watch=self._watch
         )
@@ -169,9 +169,9 @@ class KernelSplitTrainer:
             kernel_rest_seconds=self._watch.rest_seconds() if self._is_master else None,
         )
 
-    def product_of(self, size: int) -> Callable[[], Tensor]:
+    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """In the dtype that autocast gives to products."""
-        return product_of(size, PRECISIONS[self._job.precision], self._device)
+        return matmul_benchmark(size, PRECISIONS[self._job.precision], self._device)
 
     def state(self) -> Mapping[str, Any]:
         """Of all kernels on the master; each other rank gives what it holds."""

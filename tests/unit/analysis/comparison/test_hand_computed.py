@@ -37,7 +37,7 @@ from report_builders import baseline_of, plan_of
 
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.report.headline import headline_of
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 
 SPENT = {"launch_seconds": 0.6, "evaluation_seconds": 0.1}
 CPU, T4 = price(node_usd_per_hour=0.36), price(node_usd_per_hour=1.80, instance="t4-box")
@@ -131,7 +131,7 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
     34.5 s in all. They are billed as 3 x 9 = 27 s and 3 x 3 = 9 s: 27 x 0.0001 + 9 x 0.0005 = 0.0072 USD.
     """
     found = records()
-    findings = findings_of(found, plan_of(found), Wish(samples=64_000))
+    findings = findings_of(found, plan_of(found), Objective(samples=64_000))
     (answer,) = findings.recommendations
     t4, cpu = answer.standings
     assert (t4.setting, cpu.setting) == ("t4, torch_ddp, fp32", "cpu, torch_ddp, fp32")

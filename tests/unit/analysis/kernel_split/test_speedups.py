@@ -11,7 +11,7 @@ from report_builders import plan_of
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.kernel_split.calibration import read_off, split_layers
 from orchestrator.analysis.kernel_split.figures import split_figures
-from orchestrator.analysis.kernel_split.speedups import Work, splits_of
+from orchestrator.analysis.kernel_split.speedups import SplitConfig, splits_of
 from orchestrator.analysis.kernel_split.tables import paper_table, split_table
 from orchestrator.analysis.kernel_split.wording import rate_words
 from orchestrator.analysis.measurements.frame import frame_of
@@ -32,7 +32,7 @@ def family(records):
 
 
 def work(*, kernels=(5, 50), batch=32, workers=2):
-    return Work(options={"kernels": kernels}, batch=batch, workers=workers, is_even=False)
+    return SplitConfig(options={"kernels": kernels}, batch=batch, workers=workers, is_even=False)
 
 
 def test_a_model_of_other_settings_alone_is_off_by_as_much_as_the_steps_were():
@@ -204,7 +204,7 @@ def test_links_as_fast_as_those_of_gpus_and_as_slow_as_networks_are_plain_number
 def test_other_geometry_is_refused():
     wide = split_record()
     model = family([split_record(workers=1), wide]).model(
-        Work(options={"kernels": (5, 50), "kernel_size": 3}, batch=32, workers=2, is_even=False)
+        SplitConfig(options={"kernels": (5, 50), "kernel_size": 3}, batch=32, workers=2, is_even=False)
     )
     assert isinstance(model, Refusal)
     assert "nothing is known of a convolution of 32x32 to 32x32 by 3x3" in model.reason

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.analysis.kernel_split.step_time import (
-    Layer,
+    SplitLayer,
     bound,
     layers_of,
     least_fraction,
@@ -14,7 +14,7 @@ from orchestrator.core.work_share import KernelLink
 from workloads.registry import workload
 
 FREE = KernelLink(bytes_per_second=float("inf"), latency_seconds=0.0)
-LAYER = Layer(
+LAYER = SplitLayer(
     node=0,
     geometry="4x4 to 4x4 by 3x3",
     channels=3,

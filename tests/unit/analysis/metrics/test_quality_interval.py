@@ -10,7 +10,7 @@ from report_builders import measured, plan_of
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.metrics.quality import Interval, quality_interval, shown_better
+from orchestrator.analysis.metrics.quality import QualityInterval, quality_interval, shown_better
 from orchestrator.core.codec import from_plain, to_plain
 from orchestrator.core.result import TrainResult
 
@@ -78,8 +78,8 @@ def test_a_difference_is_shown_where_its_interval_holds_no_zero():
 
 def test_intervals_that_overlap_a_little_may_show_a_difference():
     """Of equal widths, the interval of the difference is 1.4 times as wide as one of them, not twice."""
-    better = Interval(estimate=0.95, low=0.93, high=0.97)
-    worse = Interval(estimate=0.92, low=0.90, high=0.94)
+    better = QualityInterval(estimate=0.95, low=0.93, high=0.97)
+    worse = QualityInterval(estimate=0.92, low=0.90, high=0.94)
     assert better.low < worse.high
     assert shown_better(better, worse, higher_is_better=True)
 

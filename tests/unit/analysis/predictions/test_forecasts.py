@@ -11,7 +11,7 @@ from orchestrator.analysis.formatting import UNKNOWN
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.recommendation.tables import RANKED as SETTINGS
 from orchestrator.analysis.report.headline import headline_of
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.price import Unpriced
 from orchestrator.core.trial_spec import TimingSpec
 
@@ -24,7 +24,7 @@ def rows_of(table):
 
 
 def found(records, forecasts, goal="fastest"):
-    return findings_of(records, plan_of(records, forecasts=forecasts), Wish(goal=goal))
+    return findings_of(records, plan_of(records, forecasts=forecasts), Objective(goal=goal))
 
 
 def table(records, forecasts, title):

@@ -26,10 +26,10 @@ from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
-from orchestrator.core.objective import Wish
-from orchestrator.predict.step_time.analytic import Measured
+from orchestrator.core.objective import Objective
+from orchestrator.predict.step_time.analytic import PublishedLatency
 from orchestrator.predict.step_time.fitting import fit_kinship
-from orchestrator.predict.step_time.roofline import Demand
+from orchestrator.predict.step_time.roofline import StepCost
 
 CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
 REPEAT = 0.02
@@ -232,8 +232,10 @@ def job(*candidates):
     )
 
 
-def answer(*candidates, wish=None, confidence=0.9):
-    return recommend(job(*candidates), Criteria(wish=wish or Wish(), confidence=confidence), ERRORS)
+def answer(*candidates, objective=None, confidence=0.9):
+    return recommend(
+        job(*candidates), Criteria(objective=objective or Objective(), confidence=confidence), ERRORS
+    )
 
 
 def test_of_very_many_settings_the_most_promising_are_judged():
@@ -275,7 +277,7 @@ def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come
 @pytest.mark.parametrize("known", [None, prior(device=8.0), prior(log_seconds=-3.0)])
 def test_a_measurement_counts_once_whether_others_tell_about_its_setting_or_not(known):
     one = candidate(2.0, prior=known)
-    model = model_of([one], job(one), Criteria(wish=Wish()), ERRORS)
+    model = model_of([one], job(one), Criteria(objective=Objective()), ERRORS)
     assert math.exp(model.steps.mean[0]) == pytest.approx(200.0)  # a hundred steps of 2 s
     assert model.steps.deviation[0] == pytest.approx(ONE_RUN_DEVIATION)
 
@@ -284,7 +286,9 @@ def test_a_measured_step_corrects_the_prediction_of_another_device():
     """The V100 takes twice the predicted step; half of the error of the network is common to both devices."""
     measured = candidate(2.0, 2.0, label="v100", prior=prior())
     unmeasured = candidate(label="t4", prior=prior(hardware="t4"))
-    model = model_of([measured, unmeasured], job(measured, unmeasured), Criteria(wish=Wish()), ERRORS)
+    model = model_of(
+        [measured, unmeasured], job(measured, unmeasured), Criteria(objective=Objective()), ERRORS
+    )
     by_hand = math.log(2.0) * 0.5 * 0.4**2 / (0.3**2 + 0.4**2 + REPEAT**2 / 2)
     assert model.steps.mean[1] == pytest.approx(by_hand)
 
@@ -307,22 +311,24 @@ def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
         ({"budget_usd": 5.0}, None, "report.budget_usd needs prices"),
     ],
 )
-def test_what_needs_prices_is_refused_where_there_are_none(wish, budget_usd, message):
-    criteria = Criteria(wish=Wish(**wish), budget_usd=budget_usd)
+def test_what_needs_prices_is_refused_where_there_are_none(objective, budget_usd, message):
+    criteria = Criteria(objective=Objective(**objective), budget_usd=budget_usd)
     with pytest.raises(ConfigError, match=message):
         criteria.check(price_list(rows={}, region=None))
     criteria.check(price_list())
 
 
 def test_what_needs_no_prices_is_not_refused():
-    for wish in (Wish(), Wish(goal="best"), Wish(goal="balanced", weight_cost=0.0)):
-        Criteria(wish=wish).check(price_list(rows={}, region=None))
+    for objective in (Objective(), Objective(goal="best"), Objective(goal="balanced", weight_cost=0.0)):
+        Criteria(objective=objective).check(price_list(rows={}, region=None))
 
 
 def test_weights_are_in_any_unit():
     found = {
         Criteria(
-            wish=Wish(goal="balanced", weight_time=3 * unit, weight_cost=unit, weight_quality=4 * unit)
+            objective=Objective(
+                goal="balanced", weight_time=3 * unit, weight_cost=unit, weight_quality=4 * unit
+            )
         ).weights
         for unit in (0.5, 1.0, 64.0)
     }
@@ -331,10 +337,10 @@ def test_weights_are_in_any_unit():
 
 def errors(of):
     """Make eight networks on two devices at three batch sizes, with the errors that `of` tells."""
-    demand = Demand(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
+    demand = StepCost(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
     return [
         (
-            Measured(
+            PublishedLatency(
                 device=device,
                 model=f"m{model}",
                 image_size=32,

@@ -5,7 +5,7 @@ from plan_builders import planned, point
 
 from orchestrator.analysis.recommendation.jobs.length import check_lengths, job_length
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.objective import MOST_SAMPLES, Wish
+from orchestrator.core.objective import MOST_SAMPLES, Objective
 from orchestrator.core.training import FullTraining
 
 WHOLE = FullTraining(epochs=50, train_samples=60_000)
@@ -15,8 +15,8 @@ RECORDED = (12_800, 6_400)
 INSTEAD = "; `report.samples=N` sets another length"
 
 
-def told(training, recorded=RECORDED, **wish):
-    found = job_length(training, Wish(**wish), recorded_samples=recorded)
+def told(training, recorded=RECORDED, **objective):
+    found = job_length(training, Objective(**objective), recorded_samples=recorded)
     return found.samples, found.source
 
 
@@ -81,10 +81,10 @@ def test_a_job_of_too_many_samples_is_refused(epochs):
 
 def test_a_wish_that_no_workload_of_a_plan_can_have_is_refused_by_its_name():
     found = planned(point(), point(workload="imdb_bigru"), train_samples=sizes(imdb=None))
-    check_lengths(found.trainings, Wish())
-    check_lengths(found.trainings, Wish(samples=5))
+    check_lengths(found.trainings, Objective())
+    check_lengths(found.trainings, Objective(samples=5))
     with pytest.raises(ConfigError, match=r"^workload 'imdb_bigru': report\.epochs=2 needs the number of"):
-        check_lengths(found.trainings, Wish(epochs=2))
+        check_lengths(found.trainings, Objective(epochs=2))
 
 
 def sizes(*, imdb):

@@ -14,16 +14,16 @@ from orchestrator.analysis.recommendation.figure import recommendation_figures
 from orchestrator.analysis.recommendation.model.criteria import wish_in_words
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
 from orchestrator.core.target import Evaluation
 
 
-def answer(records, wish=None, **planned):
+def answer(records, objective=None, **planned):
     """The recommendation of the only job."""
-    (found,) = findings_of(records, plan_of(records, **planned), wish or Wish()).recommendations
+    (found,) = findings_of(records, plan_of(records, **planned), objective or Objective()).recommendations
     return found
 
 
@@ -59,7 +59,7 @@ class TestBatchSizesAreComparedOnOneJob:
 
     def test_of_a_long_job_the_higher_rate_wins_although_equal_steps_take_longer(self):
         """1,000,000 samples: 10 + 312.5 = 322.5 s against 40 + 195.3 = 235.3 s."""
-        found = answer(self.records, Wish(samples=1_000_000))
+        found = answer(self.records, Objective(samples=1_000_000))
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32, batch 256")
         seconds = {one.setting: one.seconds.median for one in found.standings}
         assert seconds["cpu, torch_ddp, fp32, batch 64"] == pytest.approx(322.5, rel=0.01)
@@ -67,14 +67,14 @@ class TestBatchSizesAreComparedOnOneJob:
 
     def test_of_a_short_job_the_lower_fixed_part_wins(self):
         """100,000 samples: 10 + 31.25 = 41.25 s against 40 + 19.5 = 59.5 s."""
-        found = answer(self.records, Wish(samples=100_000))
+        found = answer(self.records, Objective(samples=100_000))
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, fp32, batch 64")
 
     def test_the_length_of_the_job_is_told_with_what_makes_it_so(self):
-        declared, asked = answer(self.records), answer(self.records, Wish(samples=1_000_000))
+        declared, asked = answer(self.records), answer(self.records, Objective(samples=1_000_000))
         assert declared.basis == "15 epochs x 60,000 samples, as the workload declares"
         assert asked.basis == "1,000,000 samples, as `report.samples` asks"
-        told = headline_of(findings_of(self.records, plan_of(self.records), Wish(samples=1_000_000)))[0]
+        told = headline_of(findings_of(self.records, plan_of(self.records), Objective(samples=1_000_000)))[0]
         assert asked.basis in told
 
     def test_that_qualities_of_batch_sizes_may_differ_is_said(self):
@@ -276,7 +276,7 @@ class TestATie:
             *trainings(64, 0.010, precision="bf16", accuracy=0.95),
             *trainings(64, 0.020, precision="fp32", accuracy=0.95),
         ]
-        found = answer(records, Wish(goal="best"))
+        found = answer(records, Objective(goal="best"))
         assert (found.state, found.chosen, found.chosen_by) == ("tie", "cpu, torch_ddp, bf16", "time")
         assert found.next_step.command.endswith("seed=0,1,2,3,4 sweep.repeats=1")
 
@@ -294,7 +294,7 @@ class TestCostIsThatOfTheJob:
         return found
 
     def test_the_cheapest_is_not_decided_by_rounding(self):
-        found = answer(self.records(), Wish(goal="cheapest", samples=1_000_000))
+        found = answer(self.records(), Objective(goal="cheapest", samples=1_000_000))
         assert (found.state, found.chosen) == ("settled", "cpu, torch_ddp, bf16")
         usd = [one.usd.median for one in found.standings]
         assert usd == pytest.approx([0.100, 0.1083, 0.1583], rel=0.01)
@@ -373,7 +373,7 @@ class TestOneBasis:
             *trainings(64, 0.010, fixed_seconds=100.0),
             *trainings(64, 0.012, fixed_seconds=10.0, trainer="tensorflow"),
         ]
-        told = headline_of(findings_of(records, plan_of(records), Wish(samples=64_000)))
+        told = headline_of(findings_of(records, plan_of(records), Objective(samples=64_000)))
         assert told[0].startswith("Settled: cpu, tensorflow, fp32")
         assert not any("torch_ddp" in line for line in told[1:])
 
@@ -400,18 +400,18 @@ class TestGoalsAndLimits:
             ({"goal": "balanced", "weight_time": 0, "weight_quality": 0}, "fp32"),
         ],
     )
-    def test_a_goal_is_answered(self, wish, chosen):
-        found = answer(self.records, Wish(samples=640_000, **wish))
+    def test_a_goal_is_answered(self, objective, chosen):
+        found = answer(self.records, Objective(samples=640_000, **objective))
         assert (found.state, found.chosen) == ("settled", f"cpu, torch_ddp, {chosen}")
 
     def test_limits_that_nothing_keeps_are_told_with_the_nearest(self):
-        found = answer(self.records, Wish(samples=640_000, deadline_hours=0.01, budget_usd=0.01))
+        found = answer(self.records, Objective(samples=640_000, deadline_hours=0.01, budget_usd=0.01))
         assert (found.state, found.chosen) == ("none", None)
         told = headline_of(
             findings_of(
                 self.records,
                 plan_of(self.records),
-                Wish(samples=640_000, deadline_hours=0.01, budget_usd=0.01),
+                Objective(samples=640_000, deadline_hours=0.01, budget_usd=0.01),
             )
         )[0]
         assert "No setting keeps to the limits" in told
@@ -427,13 +427,13 @@ class TestGoalsAndLimits:
             ),
             *trainings(64, 0.020, precision="bf16"),
         ]
-        found = answer(records, Wish(samples=640_000, deadline_hours=101 / 3600))
+        found = answer(records, Objective(samples=640_000, deadline_hours=101 / 3600))
         assert found.chosen == "cpu, torch_ddp, fp32"
         assert found.tied == ()
 
     def test_the_best_quality_is_refused_where_settings_trained_unequally(self):
         records = [*self.records[:5], *trainings(256, 0.02, precision="bf16")]
-        found = answer(records, Wish(goal="best"))
+        found = answer(records, Objective(goal="best"))
         assert found.state == "not settled"
         assert "different numbers of samples" in found.reasons[0]
 
@@ -442,7 +442,7 @@ class TestGoalsAndLimits:
             *self.records[:5],
             *(replace(one, price=Unpriced(reason="no row of cpu-box")) for one in self.records[5:10]),
         ]
-        found = answer(records, Wish(goal="cheapest"))
+        found = answer(records, Objective(goal="cheapest"))
         assert found.state == "not settled"
         assert found.reasons == ("1 setting not judged: no row of cpu-box",)
 
@@ -503,7 +503,7 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
             trainer_options={"index": index},
         )
     ]
-    found = answer(records, Wish(samples=64_000_000))
+    found = answer(records, Objective(samples=64_000_000))
     known = {
         one.setting: (round(one.seconds.median, -3), round(one.usd.median, 1), -one.quality.estimate)
         for one in found.standings
@@ -528,8 +528,8 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
         ({"quality": 0.96}, "fastest with accuracy 0.96"),
     ],
 )
-def test_a_wish_is_said_in_words(wish, words):
-    assert wish_in_words(Wish(**wish), Aim(metric="accuracy", higher_is_better=True)) == words
+def test_a_wish_is_said_in_words(objective, words):
+    assert wish_in_words(Objective(**objective), Aim(metric="accuracy", higher_is_better=True)) == words
 
 
 @pytest.mark.parametrize(
@@ -545,9 +545,9 @@ def test_a_wish_is_said_in_words(wish, words):
         ),
     ],
 )
-def test_a_wish_that_nothing_can_meet_is_refused(wish, message):
+def test_a_wish_that_nothing_can_meet_is_refused(objective, message):
     with pytest.raises(ConfigError) as raised:
-        Wish(**wish)
+        Objective(**objective)
     assert str(raised.value) == message
 
 

@@ -20,7 +20,7 @@ from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
 from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Estimate, Forecast, StepPrior
-from orchestrator.core.objective import Wish
+from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
 from orchestrator.core.trial_spec import trial_id
 
@@ -83,7 +83,7 @@ def world(seed, *, repeats=None):
         limits["deadline_hours"] = _limit(random, np.concatenate([job.seconds for job in jobs])) / 3600
     if random.random() < 0.3:
         limits["budget_usd"] = _limit(random, np.concatenate([job.usd for job in jobs]))
-    wish = Wish(goal=GOALS[seed % 4], samples=samples, **limits)
+    objective = Objective(goal=GOALS[seed % 4], samples=samples, **limits)
     records = [one for job in jobs for one in job.records]
     plan = replace(
         plan_of(records, forecasts=[one for job in jobs for one in job.forecasts]),
@@ -91,7 +91,7 @@ def world(seed, *, repeats=None):
         step_priors={key: prior for job in jobs for key, prior in job.priors.items()},
         error_model=ERRORS,
     )
-    return records, plan, wish, {job.workload: _truth(job, wish) for job in jobs}
+    return records, plan, objective, {job.workload: _truth(job, objective) for job in jobs}
 
 
 def _limit(random, values):
@@ -187,11 +187,11 @@ def _job(random, workload, samples, num_runs):
     )
 
 
-def _truth(job, wish):
-    time, cost, better = Criteria(wish=wish).weights
+def _truth(job, objective):
+    time, cost, better = Criteria(objective=objective).weights
     value = time * np.log(job.seconds) + cost * np.log(job.usd) - better * job.quality / job.quality.max()
-    keeps = (job.seconds <= 3600 * (wish.deadline_hours or math.inf)) & (
-        job.usd <= (wish.budget_usd or math.inf)
+    keeps = (job.seconds <= 3600 * (objective.deadline_hours or math.inf)) & (
+        job.usd <= (objective.budget_usd or math.inf)
     )
     names = [f"device_{index}" for index in range(len(value))]
     return Truth(
@@ -203,10 +203,10 @@ def _truth(job, wish):
 
 def answers(seed, *, repeats=None):
     """The recommendation and the truth of every job."""
-    records, plan, wish, truths = world(seed, repeats=repeats)
-    for found in recommendations_of(records, plan, wish):
+    records, plan, objective, truths = world(seed, repeats=repeats)
+    for found in recommendations_of(records, plan, objective):
         workload = next(name for name in truths if found.job.startswith(name))
-        yield wish.goal, found, truths[workload]
+        yield objective.goal, found, truths[workload]
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,18 @@
 from price_builders import price
 
 from orchestrator.analysis.tables.budget import prospect_line, question, spent_line
-from orchestrator.core.budget import Balance, Budget, Quote, Rate, Spend
+from orchestrator.core.budget import Budget, BudgetStatus, CostEstimate, CostRate, Spend
 
-KNOWN = Quote(rate=Rate(nodes=1, price=price()), seconds=400, is_measured=True)
-UNKNOWN = Quote(rate=Rate(nodes=2, price=price(nodes=2)), seconds=1800, is_measured=False)
-HYPOTHETICAL = Quote(rate=Rate(nodes=1, price=price(is_hypothetical=True)), seconds=400, is_measured=True)
+KNOWN = CostEstimate(rate=CostRate(nodes=1, price=price()), seconds=400, is_measured=True)
+UNKNOWN = CostEstimate(rate=CostRate(nodes=2, price=price(nodes=2)), seconds=1800, is_measured=False)
+HYPOTHETICAL = CostEstimate(
+    rate=CostRate(nodes=1, price=price(is_hypothetical=True)), seconds=400, is_measured=True
+)
 
 
 def balance(**changes):
     caps = {"usd": 5.0, **changes.pop("caps", {})}
-    return Balance(budget=Budget(**caps), **{"spent": Spend(usd=4.8, node_hours=1.25), **changes})
+    return BudgetStatus(budget=Budget(**caps), **{"spent": Spend(usd=4.8, node_hours=1.25), **changes})
 
 
 def test_what_was_left_out_is_told_with_its_cheapest_and_the_cap_to_raise():

@@ -10,11 +10,11 @@ from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.target import Evaluation
 from orchestrator.core.trial_spec import trial_id
-from orchestrator.train.checkpoints.format import ARRAYS, META, Meta, Progress, meta_of, read, write
+from orchestrator.train.checkpoints.format import ARRAYS, META, Meta, TrainingProgress, meta_of, read, write
 
 PACKAGES = {"numpy": "1"}
 ARRAYS_OF_7 = {"weight.a": np.arange(6.0).reshape(2, 3), "slot.step": np.array(7.0, np.float32)}
-PROGRESS = Progress(
+PROGRESS = TrainingProgress(
     step=7,
     phase="training",
     samples=448,

@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.core.errors import TrialError
-from orchestrator.train.checkpoints.format import Progress
-from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.checkpoints.format import TrainingProgress
+from orchestrator.train.checkpoints.schedule import CheckpointScheduler
 
 
 class Rank:
@@ -15,7 +15,7 @@ class Rank:
         self.is_told = False
         self.written: list[int] = []
         self._others = iter(others)
-        self.keeper = Keeper(
+        self.keeper = CheckpointScheduler(
             every_seconds=10.0,
             last_step=last_step,
             write=self._write,
@@ -25,13 +25,13 @@ class Rank:
             clock=lambda: self.now,
         )
 
-    def _write(self, progress: Progress) -> None:
+    def _write(self, progress: TrainingProgress) -> None:
         self.now += 3.0
         self.written.append(progress.step)
 
     def look(self, step: int, *, at: float) -> None:
         self.now = at
-        made = Progress(step=step, phase="training", samples=step, training_seconds=at)
+        made = TrainingProgress(step=step, phase="training", samples=step, training_seconds=at)
         self.keeper.look(step, lambda: made)
 
 

@@ -11,8 +11,8 @@ from fsspec.core import url_to_fs
 from orchestrator.core.errors import ConfigError, RecordError, TrialError
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Checkpointing
-from orchestrator.execute.trial.checkpoints import Checkpoints, shelf_of
-from orchestrator.train.checkpoints.format import ARRAYS, META, Progress, write
+from orchestrator.execute.trial.checkpoints import CheckpointStore, shelf_of
+from orchestrator.train.checkpoints.format import ARRAYS, META, TrainingProgress, write
 
 TRIAL = record().trial_id
 
@@ -30,17 +30,17 @@ def worker(tmp_path: Path) -> Path:
 
 
 def written(folder: Path, step: int, *, trial_id: str = TRIAL) -> Path:
-    progress = Progress(step=step, phase="training", samples=0, training_seconds=0.0)
+    progress = TrainingProgress(step=step, phase="training", samples=0, training_seconds=0.0)
     return write(folder, {"a": np.arange(step)}, trial_id=trial_id, packages={}, progress=progress)
 
 
-def steps_kept(checkpoints: Checkpoints, into: Path, *, trial_id: str = TRIAL) -> list[int]:
+def steps_kept(checkpoints: CheckpointStore, into: Path, *, trial_id: str = TRIAL) -> list[int]:
     into.mkdir()
     return [int(Path(each).name.partition("-")[0]) for each in checkpoints.fetch(trial_id, into)]
 
 
 def test_the_last_two_of_a_trial_are_kept_and_the_newest_comes_first(url, worker, tmp_path):
-    checkpoints = Checkpoints(url)
+    checkpoints = CheckpointStore(url)
     for step in (5, 40, 300):
         checkpoints.keep(written(worker, step))
     checkpoints.keep(written(worker, 7, trial_id="another"))
@@ -49,7 +49,7 @@ def test_the_last_two_of_a_trial_are_kept_and_the_newest_comes_first(url, worker
 
 
 def test_later_ones_that_were_refused_make_way_for_those_of_a_training_begun_anew(url, worker, tmp_path):
-    checkpoints = Checkpoints(url)
+    checkpoints = CheckpointStore(url)
     for step in (200, 300, 50):
         checkpoints.keep(written(worker, step))
     assert steps_kept(checkpoints, tmp_path / "found") == [50]
@@ -58,7 +58,7 @@ def test_later_ones_that_were_refused_make_way_for_those_of_a_training_begun_ane
 
 
 def test_a_checkpoint_that_was_not_kept_to_its_end_is_none(url, worker, tmp_path):
-    checkpoints, made = Checkpoints(url), written(worker, 5)
+    checkpoints, made = CheckpointStore(url), written(worker, 5)
     checkpoints.keep(made)
     files, root = url_to_fs(url)
     files.rm(f"{root}/{TRIAL}/{made.name}/{META}")
@@ -66,11 +66,11 @@ def test_a_checkpoint_that_was_not_kept_to_its_end_is_none(url, worker, tmp_path
 
 
 def test_a_trial_without_any_has_none(url, tmp_path):
-    assert steps_kept(Checkpoints(url), tmp_path / "found") == []
+    assert steps_kept(CheckpointStore(url), tmp_path / "found") == []
 
 
 def test_what_comes_back_is_what_was_written(url, worker, tmp_path):
-    checkpoints, made = Checkpoints(url), written(worker, 5)
+    checkpoints, made = CheckpointStore(url), written(worker, 5)
     checkpoints.keep(made)
     (tmp_path / "found").mkdir()
     (found,) = checkpoints.fetch(TRIAL, tmp_path / "found")
@@ -83,8 +83,8 @@ def test_what_was_damaged_before_it_arrived_is_not_kept(url, worker, tmp_path):
     made = written(worker, 5)
     (made / ARRAYS).write_bytes(b"half")
     with pytest.raises(RecordError, match="the checkpoint of step 5 is damaged"):
-        Checkpoints(url).keep(made)
-    assert steps_kept(Checkpoints(url), tmp_path / "found") == []
+        CheckpointStore(url).keep(made)
+    assert steps_kept(CheckpointStore(url), tmp_path / "found") == []
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_what_was_damaged_before_it_arrived_is_not_kept(url, worker, tmp_path):
     ],
 )
 def test_the_end_of_a_trial_removes_them_unless_another_attempt_may_go_on(url, worker, tmp_path, ended, left):
-    checkpoints = Checkpoints(url)
+    checkpoints = CheckpointStore(url)
     checkpoints.keep(written(worker, 5))
-    checkpoints.settle(record(**ended))
+    checkpoints.discard_if_final(record(**ended))
     assert steps_kept(checkpoints, tmp_path / "found") == left
 
 
 def test_the_record_that_stands_decides_what_a_killed_driver_had_left_to_remove(url, worker, tmp_path):
-    checkpoints = Checkpoints(url)
+    checkpoints = CheckpointStore(url)
     checkpoints.keep(written(worker, 5))
     lost = record(failure=Failure(kind="worker_lost", message=""))
     checkpoints.settle_all([lost])
@@ -119,7 +119,7 @@ def test_the_record_that_stands_decides_what_a_killed_driver_had_left_to_remove(
 @pytest.mark.parametrize("url", ["nothing://here", "abfs://bucket/folder"])
 def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
     with pytest.raises(ConfigError, match=rf"^checkpoint\.path={url} cannot be used: .+$"):
-        Checkpoints(url)
+        CheckpointStore(url)
 
 
 def test_a_checkpoint_that_cannot_be_kept_is_told_and_the_workers_copy_is_gone(worker, tmp_path):
@@ -128,7 +128,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_told_and_the_workers_copy_is_gone(w
     policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path / "kept"))
     with shelf_of(placement(), policy) as shelf:
         made = written(worker, 5)
-        assert replace(shelf, _checkpoints=Checkpoints(url)).take(made) == (
+        assert replace(shelf, _checkpoints=CheckpointStore(url)).take(made) == (
             f"checkpoints in {url}: NotADirectoryError: [Errno 20] Not a directory: '{url}'",
         )
     assert not made.exists()
@@ -136,7 +136,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_told_and_the_workers_copy_is_gone(w
 
 def test_an_attempt_does_not_begin_anew_while_its_checkpoints_cannot_be_read(worker, tmp_path):
     policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path / "kept"))
-    Checkpoints(policy.url).keep(made := written(worker, 5))
+    CheckpointStore(policy.url).keep(made := written(worker, 5))
     arrays = tmp_path / "kept" / TRIAL / made.name / ARRAYS
     arrays.unlink()
     arrays.symlink_to(arrays)
@@ -149,10 +149,10 @@ def test_a_rehearsal_and_a_sweep_without_checkpoints_keep_none(tmp_path):
     policy = Checkpointing(every_seconds=1.0, grace_seconds=1.0, url=str(tmp_path))
     for asked, placed in ((None, placement()), (policy, placement(provenance="rehearsed"))):
         with shelf_of(placed, asked) as shelf:
-            assert shelf.keeping is None
+            assert shelf.checkpoint_options is None
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "..", "/elsewhere", ""])
 def test_a_checkpoint_whose_trial_leads_elsewhere_is_refused(url, worker, name):
     with pytest.raises(RecordError, match=rf"^a checkpoint names the trial '{name}', which names no folder$"):
-        Checkpoints(url).keep(written(worker, 5, trial_id=name))
+        CheckpointStore(url).keep(written(worker, 5, trial_id=name))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from noop_trials import jobs
 
-from orchestrator.train.measurement.calibration import PRODUCT_SIZE, calibrate, is_wanted
+from orchestrator.train.measurement.calibration import PRODUCT_SIZE, is_wanted, measure_matmul_peak
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Multiplier:
     sizes: list[int] = field(default_factory=list)
     num_products: int = 0
 
-    def product_of(self, size: int) -> Callable[[], object]:
+    def matmul_benchmark(self, size: int) -> Callable[[], object]:
         self.sizes.append(size)
         return self._multiply
 
@@ -35,7 +35,7 @@ class Multiplier:
 class Idle:
     """Multiplies nothing."""
 
-    def product_of(self, size: int) -> None: ...
+    def matmul_benchmark(self, size: int) -> None: ...
 
 
 def test_eight_products_are_timed_to_their_end_after_one_that_compiles():
@@ -45,13 +45,13 @@ def test_eight_products_are_timed_to_their_end_after_one_that_compiles():
         meetings.append(trainer.num_products)
         return vote
 
-    assert calibrate(trainer, meet=meet, clock=lambda: trainer.now) == (2.0,) * 8
+    assert measure_matmul_peak(trainer, meet=meet, clock=lambda: trainer.now) == (2.0,) * 8
     assert trainer.sizes == [PRODUCT_SIZE]
     assert meetings == list(range(9))  # all ranks begin each product together
 
 
 def test_a_trainer_that_multiplies_nothing_is_not_timed():
-    assert calibrate(Idle(), meet=lambda vote: vote, clock=lambda: 0.0) == ()
+    assert measure_matmul_peak(Idle(), meet=lambda vote: vote, clock=lambda: 0.0) == ()
 
 
 @pytest.mark.parametrize(

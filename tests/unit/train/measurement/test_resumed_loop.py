@@ -7,10 +7,10 @@ from queue_trainer import QueueTrainer, phases_of
 
 from orchestrator.core.target import Target
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.train.checkpoints.format import Checkpoint, Progress
-from orchestrator.train.checkpoints.schedule import Keeper
+from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
+from orchestrator.train.checkpoints.schedule import CheckpointScheduler
 from orchestrator.train.measurement.loop import LoopTimes, run
-from orchestrator.train.measurement.target import Pursuer
+from orchestrator.train.measurement.target import TargetEvaluator
 
 TIMING = TimingSpec(warmup_steps=1, max_warmup_steps=1, steps_per_block=2, min_blocks=4, max_blocks=4)
 _WRITE_SECONDS = 50.0
@@ -32,9 +32,9 @@ class Shelf:
     """Keeps every progress that it is shown, for 50 s each, whenever 3 s have passed."""
 
     def __init__(self, trainer: Restored, *, last_step: int = 1000) -> None:
-        self.progress: list[Progress] = []
+        self.progress: list[TrainingProgress] = []
         self._trainer = trainer
-        self.keeper = Keeper(
+        self.keeper = CheckpointScheduler(
             every_seconds=3.0,
             last_step=last_step,
             write=self._write,
@@ -44,12 +44,12 @@ class Shelf:
             clock=lambda: trainer.now,
         )
 
-    def _write(self, progress: Progress) -> None:
+    def _write(self, progress: TrainingProgress) -> None:
         self._trainer.now += _WRITE_SECONDS
         self.progress.append(progress)
 
 
-def trained(trainer, *, steps, shelf=None, resumed=None, phases=None, pursuer=None) -> LoopTimes:
+def trained(trainer, *, steps, shelf=None, resumed=None, phases=None, target_evaluator=None) -> LoopTimes:
     return run(
         trainer,
         phases or phases_of(1.0),
@@ -58,14 +58,14 @@ def trained(trainer, *, steps, shelf=None, resumed=None, phases=None, pursuer=No
         meet=lambda vote: vote,
         clock=lambda: trainer.now,
         meter=lambda: trainer.joules,
-        pursuer=pursuer,
+        target_evaluator=target_evaluator,
         keeper=shelf and shelf.keeper,
         resumed=resumed,
     )
 
 
 def checkpoint(step: int, *, phase: str = "phase 0", **changes) -> Checkpoint:
-    progress = Progress(
+    progress = TrainingProgress(
         step=step,
         phase=phase,
         samples=0,
@@ -136,19 +136,19 @@ def test_a_checkpoint_after_the_last_step_of_a_phase_is_restored_before_the_next
 
 def test_the_way_to_a_target_goes_on_with_the_seconds_of_the_attempts_before():
     trainer = Restored()
-    found = trained(trainer, steps=40, pursuer=pursuer_of(trainer, lambda: 0.5)).pursuit.curve
+    found = trained(trainer, steps=40, target_evaluator=pursuer_of(trainer, lambda: 0.5)).pursuit.curve
     resumed = checkpoint(20, evaluations=found[:1])
     again = Restored()
     pursued = pursuer_of(again, lambda: 0.95, curve=resumed.progress.evaluations)
-    pursuit = trained(again, steps=40, pursuer=pursued, resumed=resumed).pursuit
+    pursuit = trained(again, steps=40, target_evaluator=pursued, resumed=resumed).pursuit
     assert pursuit.curve[0] == found[0]
     assert pursuit.reached == pursuit.curve[1]
     assert pursuit.reached.steps == 22
     assert pursuit.reached.training_seconds == 500.0 + 2 + 1000.0
 
 
-def pursuer_of(trainer, quality, *, curve=()) -> Pursuer:
-    return Pursuer(
+def pursuer_of(trainer, quality, *, curve=()) -> TargetEvaluator:
+    return TargetEvaluator(
         Target(metric="accuracy", value=0.9),
         every_steps=10,
         evaluate=lambda: {"accuracy": quality()},

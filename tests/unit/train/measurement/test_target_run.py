@@ -10,7 +10,7 @@ from orchestrator.core.target import Target
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.measurement.counters import no_meter
 from orchestrator.train.measurement.loop import LoopTimes, run
-from orchestrator.train.measurement.target import Pursuer
+from orchestrator.train.measurement.target import TargetEvaluator
 
 _LOOK_SECONDS = 10_000.0
 _TIMING = {"warmup_steps": 1, "max_warmup_steps": 5, "steps_per_block": 2, "min_blocks": 4, "max_blocks": 4}
@@ -34,7 +34,7 @@ def pursued(
         trainer.now += _LOOK_SECONDS
         return {"accuracy": quality(trainer.taken), "f1": 1.0}
 
-    pursuer = Pursuer(
+    target_evaluator = TargetEvaluator(
         Target(metric="accuracy", value=0.9),
         every_steps=every,
         evaluate=evaluate,
@@ -51,7 +51,7 @@ def pursued(
         meet=meet,
         clock=lambda: trainer.now,
         meter=no_meter,
-        pursuer=pursuer,
+        target_evaluator=target_evaluator,
     )
 
 
@@ -122,7 +122,7 @@ def test_a_rank_goes_on_while_the_first_one_is_not_content():
 
 
 def test_a_workload_that_does_not_measure_the_metric_is_told_what_it_measures():
-    pursuer = Pursuer(
+    target_evaluator = TargetEvaluator(
         Target(metric="kappa", value=0.9),
         every_steps=1,
         evaluate=lambda: {"accuracy": 0.5, "f1": 0.4},
@@ -131,4 +131,4 @@ def test_a_workload_that_does_not_measure_the_metric_is_told_what_it_measures():
         clock=lambda: 0.0,
     )
     with pytest.raises(TrialError, match=r"^evaluating gives no 'kappa'; it gives accuracy, f1$"):
-        pursuer.look(1, training_seconds=0.0)
+        target_evaluator.look(1, training_seconds=0.0)
