@@ -55,7 +55,7 @@ LESSONS: Mapping[str, Lesson] = {
     ),
     "lenet5": Lesson(beyond=0.7, steps=600),
     "alexnet": Lesson(beyond=0.7, steps=200, options={"width": 0.125, "learning_rate": 0.03}),
-    "vgg11": Lesson(beyond=0.3, steps=300, options=NARROW),
+    "vgg11": Lesson(beyond=0.3, steps=500, options=NARROW),
     "vgg13": Lesson(beyond=0.2, steps=300, options=NARROW),
     "vgg16": Lesson(beyond=0.2, steps=400, options=NARROW),
     "vgg19": Lesson(
