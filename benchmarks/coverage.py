@@ -89,9 +89,9 @@ def main() -> None:
     print("| sides | method |", " | ".join(f"{one} and {other}" for one, other in sizes), "|")
     print("|---|---|", "---|" * len(sizes))
     for name, first, second in SIDES:
-        told = [f"{misses(first, second, sizes=each, cases=cases):.1%}" for each in sizes]
+        told = [f"{misses(first, second, sizes=size, cases=cases):.1%}" for size in sizes]
         print(f"| {name} | Welch | {' | '.join(told)} |")
-        told = [f"{bootstrap_misses(first, second, sizes=each, cases=cases // 10):.1%}" for each in sizes]
+        told = [f"{bootstrap_misses(first, second, sizes=size, cases=cases // 10):.1%}" for size in sizes]
         print(f"| {name} | bootstrap | {' | '.join(told)} |")
     print("\n## The fastest of equal settings called faster, 5 repeats each\n")
     print("| settings | than the next | than any other |\n|---|---|---|")

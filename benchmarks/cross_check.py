@@ -46,7 +46,7 @@ class Check:
     @property
     def ratios(self) -> list[float]:
         """Of the rates of the median blocks of each pair: above 1 where we are faster than the script."""
-        return [median(each.bare) / median(each.ours) for each in self.pairs]
+        return [median(pair.bare) / median(pair.ours) for pair in self.pairs]
 
     @property
     def ratio(self) -> Interval:
@@ -68,7 +68,7 @@ class Check:
 
     def rate(self, blocks: Sequence[Sequence[float]]) -> float:
         """Samples per second: the median over pairs of their median blocks."""
-        return self.samples_per_block / median(median(each) for each in blocks)
+        return self.samples_per_block / median(median(block) for block in blocks)
 
 
 def check_of(trainer: str, protocol: Protocol, *, num_pairs: int, batch_size: int) -> Check:
@@ -95,12 +95,12 @@ def table_of(checks: Sequence[Check]) -> str:
         "| trainer | ours, samples/s | script | ours / script, each pair | median [interval] | verdict |",
         "|---|---|---|---|---|---|",
     ]
-    for each in checks:
-        ours, bare = ([getattr(pair, side) for pair in each.pairs] for side in ("ours", "bare"))
-        listed = ", ".join(f"{ratio:.3f}" for ratio in each.ratios)
-        ratio = f"{each.ratio.median:.3f} [{each.ratio.low:.3f}, {each.ratio.high:.3f}]"
-        cells = (each.trainer, f"{each.rate(ours):,.0f}", f"{each.rate(bare):,.0f}", listed, ratio)
-        lines.append(f"| {' | '.join(cells)} | {each.verdict} |")
+    for check in checks:
+        ours, bare = ([getattr(pair, side) for pair in check.pairs] for side in ("ours", "bare"))
+        listed = ", ".join(f"{ratio:.3f}" for ratio in check.ratios)
+        ratio = f"{check.ratio.median:.3f} [{check.ratio.low:.3f}, {check.ratio.high:.3f}]"
+        cells = (check.trainer, f"{check.rate(ours):,.0f}", f"{check.rate(bare):,.0f}", listed, ratio)
+        lines.append(f"| {' | '.join(cells)} | {check.verdict} |")
     return "\n".join(lines)
 
 
@@ -109,17 +109,17 @@ def json_of(checks: Sequence[Check]) -> str:
     return json.dumps(
         [
             {
-                "trainer": each.trainer,
-                "samples_per_block": each.samples_per_block,
-                "pairs": [asdict(pair) for pair in each.pairs],
-                "ratios": each.ratios,
-                "median_ratio": each.ratio.median,
-                "interval": [each.ratio.low, each.ratio.high],
-                "coverage": each.ratio.coverage,
-                "verdict": each.verdict,
-                "is_within": each.is_within,
+                "trainer": check.trainer,
+                "samples_per_block": check.samples_per_block,
+                "pairs": [asdict(pair) for pair in check.pairs],
+                "ratios": check.ratios,
+                "median_ratio": check.ratio.median,
+                "interval": [check.ratio.low, check.ratio.high],
+                "coverage": check.ratio.coverage,
+                "verdict": check.verdict,
+                "is_within": check.is_within,
             }
-            for each in checks
+            for check in checks
         ],
         indent=2,
     )
@@ -143,7 +143,7 @@ def main(words: Sequence[str]) -> int:
         for trainer in asked.trainers
     ]
     print(json_of(checks) if asked.json else table_of(checks))
-    return 0 if all(each.is_within for each in checks) else 1
+    return 0 if all(check.is_within for check in checks) else 1
 
 
 if __name__ == "__main__":

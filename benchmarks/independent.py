@@ -147,7 +147,7 @@ def _bare(spec: WorkloadSpec, placement: Placement, *, command: tuple[str, Path]
     return Bare(
         command=words,
         variables={**without_hidden_settings(os.environ), **threaded, **own},
-        num_parameters=sum(each.size for each in weights.values()),
+        num_parameters=sum(weight.size for weight in weights.values()),
     )
 
 

@@ -146,7 +146,7 @@ class Network:
 
     def _modelled(self, devices: Sequence[DeviceFacts]) -> tuple[float, float]:
         """The speed-up, and Amdahl's bound of it."""
-        speeds = [[each.flops_per_second for each in ranks] for ranks in _of_layers(devices)]
+        speeds = [[rank.flops_per_second for rank in ranks] for ranks in _of_layers(devices)]
         link, rest = _link_of(devices), self._rest
         expected = step_seconds(self._layers, _shares_of(devices), speeds, rest_seconds=rest, link=link)
         self._predicted_alone = self._predicted_alone or expected
@@ -156,7 +156,7 @@ class Network:
 
 def recovered(outcomes: Sequence[Outcome]) -> float | None:
     """Of what shares calibrated to the slow worker gain over those that stay; None: they gain nothing."""
-    seconds = {each.way: each.step_seconds for each in outcomes}
+    seconds = {outcome.way: outcome.step_seconds for outcome in outcomes}
     to_gain = seconds[STAYS] - seconds[IDEAL]
     return (seconds[STAYS] - seconds[REBALANCED]) / to_gain if to_gain > 0 else None
 
@@ -168,23 +168,23 @@ def _seconds_to_the_first_block(result: TrainResult) -> float:
 
 def _link_of(devices: Sequence[DeviceFacts]) -> KernelLink:
     """The one that there is; one worker alone sends nothing."""
-    found = [each.kernel_link for each in devices if each.kernel_link]
+    found = [device.kernel_link for device in devices if device.kernel_link]
     return found[0] if found else KernelLink(bytes_per_second=math.inf, latency_seconds=0.0)
 
 
 def _shares_of(devices: Sequence[DeviceFacts]) -> tuple[tuple[int, ...], ...]:
     """Kernels, [layer][rank], or samples, [0][rank]; nothing where shares are even by nature."""
-    dealt = tuple(each.batch_share.samples for each in devices if each.batch_share)
+    dealt = tuple(device.batch_share.samples for device in devices if device.batch_share)
     return (dealt,) if dealt else tuple(tuple(one.kernels for one in ranks) for ranks in _of_layers(devices))
 
 
 def _of_layers(devices: Sequence[DeviceFacts]) -> list[tuple[KernelShare, ...]]:
-    return list(zip(*(each.kernel_shares for each in devices), strict=True))
+    return list(zip(*(device.kernel_shares for device in devices), strict=True))
 
 
 def row_of(found: Outcome) -> str:
     """A line of the table."""
-    shares = ", ".join(":".join(map(str, each)) for each in found.shares) or "-"
+    shares = ", ".join(":".join(map(str, share)) for share in found.shares) or "-"
     moved = ", ".join(map(str, found.moved_after)) or "-"
     predicted, most = (f"{each:.2f}" if each else "-" for each in (found.predicted, found.bound))
     convolutions = f"{found.convolution_seconds:.3g}" if found.convolution_seconds else "-"
@@ -203,7 +203,7 @@ def conclusion_of(outcomes: Sequence[Outcome]) -> str:
 
 def _kernels(word: str) -> str:
     numbers = word.split(":")
-    if len(numbers) != 2 or not all(each.isdigit() and int(each) > 0 for each in numbers):
+    if len(numbers) != 2 or not all(number.isdigit() and int(number) > 0 for number in numbers):
         raise argparse.ArgumentTypeError(f"{word!r} must be the kernels of two layers, as in 50:500")
     return word
 
@@ -240,8 +240,8 @@ def main(words: Sequence[str]) -> None:
             found.append(each)
             print(write(each), flush=True)
         for rate in () if reason else asked.mbit_per_second:
-            for each in network.outcomes_at(rate):
-                print(write(each), flush=True)
+            for outcome in network.outcomes_at(rate):
+                print(write(outcome), flush=True)
         told = {"kernels": kernels, "recovered": recovered(found)}
         conclusions.append(json.dumps(told) if asked.json else conclusion_of(found))
     if not asked.json:

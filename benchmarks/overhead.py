@@ -82,7 +82,7 @@ def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
     )
     warm = records[1:]  # the first trial started the nursery
     results = [record.result for record in warm if record.result is not None]
-    return statistics.median(each.launch_seconds + each.first_step_seconds for each in results)
+    return statistics.median(result.launch_seconds + result.first_step_seconds for result in results)
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def errors(
     """
     random = np.random.default_rng(_SEED)
     for model, asked in logs.items():
-        others = [each for each in logs if each != model]
+        others = [log for log in logs if log != model]
         for _ in range(draws):
             chosen = random.choice(len(others), size=count, replace=False)
             own = [float(random.choice(logs[others[each]])) for each in chosen]

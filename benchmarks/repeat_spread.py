@@ -93,7 +93,7 @@ def ways_of(trainer: str, *, repeats: int) -> tuple[Way, Way]:
 
 
 def _way_of(records: Sequence[TrialRecord], method: StartMethod) -> Way:
-    chosen = [each for each in records if each.placement.start_method == method]
+    chosen = [record for record in records if record.placement.start_method == method]
     return Way(
         rates=tuple(steps_per_second(each) * each.spec.global_batch_size for each in chosen),
         num_noisy=sum(noise_of(each) != "" for each in chosen),

@@ -128,7 +128,7 @@ def ours(folder: Path) -> Resumed:
     def done() -> list[str]:
         lines = ledger.read_text().splitlines(keepends=True) if ledger.exists() else []
         records = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [each["trial_id"] for each in records if each["result"]]
+        return [record["trial_id"] for record in records if record["result"]]
 
     return resumed("orchestrator", command, folder, done=done, variables={})
 

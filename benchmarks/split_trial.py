@@ -72,7 +72,7 @@ def record_of(case: Case) -> TrialRecord:
     with sweep_of(*words) as (settings, preflight):
         plan = plan_sweep(settings, preflight)
         require_all(plan)
-        pinned = [replace(each, threads=1) for each in plan.placements]
+        pinned = [replace(placement, threads=1) for placement in plan.placements]
         after = case.slow_after_seconds
         with contextlib.nullcontext() if after is None else halved("rank1.log", after_seconds=after):
             (record,) = run_in_order(pinned, settings, preflight)
@@ -108,7 +108,9 @@ def halved(log: str, *, after_seconds: float = 0.0) -> Iterator[None]:
 def _halve(log: str, over: threading.Event, after_seconds: float) -> None:
     worker = None
     while worker is None and not over.wait(1e-3):
-        worker = next((each for each in _descendants() if _output_of(each).endswith(log)), None)
+        worker = next(
+            (descendant for descendant in _descendants() if _output_of(descendant).endswith(log)), None
+        )
     over.wait(after_seconds)
     with contextlib.suppress(ProcessLookupError):
         while worker is not None and not over.is_set():
@@ -118,7 +120,7 @@ def _halve(log: str, over: threading.Event, after_seconds: float) -> None:
 
 
 def _descendants() -> list[int]:
-    return [each.pid for each in psutil.Process().children(recursive=True)]
+    return [child.pid for child in psutil.Process().children(recursive=True)]
 
 
 def _output_of(pid: int) -> str:

@@ -70,10 +70,10 @@ def table(title: str, words: Sequence[str], servers: dict[str, list[str]], *, ro
     print(
         "| round | tracking | s from trial to trial | s of the sweep | steps per s |\n|---|---|---|---|---|"
     )
-    for each in range(rounds):
+    for index in range(rounds):
         for name, tracking in servers.items():
-            found = measured((*words, f"sweep.name=round{each}"), tracking)
-            print(f"| {each + 1} | {name} | {found[0]:.3f} | {found[1]:.1f} | {found[2]:.1f} |", flush=True)
+            found = measured((*words, f"sweep.name=round{index}"), tracking)
+            print(f"| {index + 1} | {name} | {found[0]:.3f} | {found[1]:.1f} | {found[2]:.1f} |", flush=True)
 
 
 def main() -> None:

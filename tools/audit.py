@@ -28,7 +28,7 @@ def main(words: Sequence[str]) -> int:
         check=False,
     )
     last = done.stderr.strip().rpartition("\n")[2]
-    if done.returncode and any(each in last for each in _NOBODY_ANSWERS):
+    if done.returncode and any(nobody_answer in last for nobody_answer in _NOBODY_ANSWERS):
         print(f"known vulnerabilities of {pinned} were not looked up: no server of advisories answers")
         return 0
     print(done.stderr, end="", file=sys.stderr)

@@ -67,7 +67,7 @@ class Damage:
 
     @property
     def is_none(self) -> bool:
-        return not any(getattr(self, each.name) for each in fields(self))
+        return not any(getattr(self, field_.name) for field_ in fields(self))
 
 
 _JOURNAL = "orchestrator.record.journal:write_synced"
@@ -211,7 +211,9 @@ def _runs_amiss(folder: Path, records: Sequence[object]) -> int:
     experiment = client.get_experiment_by_name("smoke")
     runs = client.search_runs([experiment.experiment_id]) if experiment else []
     keys = Counter((run.data.tags.get("trial_id"), run.data.tags.get("attempt")) for run in runs)
-    wanted = Counter((each["trial_id"], str(each["attempt"])) for each in records) + Counter([(None, None)])
+    wanted = Counter((record["trial_id"], str(record["attempt"])) for record in records) + Counter(
+        [(None, None)]
+    )
     difference = (keys - wanted) + (wanted - keys)
     return difference.total() + sum(run.info.status == "RUNNING" for run in runs)
 
@@ -225,7 +227,7 @@ def run(points: Sequence[Point]) -> int:
             began = time.monotonic()
             damage = damage_at(point, Path(folder))
             bad += not damage.is_none
-            amiss = {each.name: getattr(damage, each.name) for each in fields(damage)}
+            amiss = {field_.name: getattr(damage, field_.name) for field_ in fields(damage)}
             total.update(amiss)
             told = ", ".join(f"{name} {count}" for name, count in amiss.items() if count) or "nothing"
             print(f"{point.name}: {told}  [{time.monotonic() - began:.0f} s]", flush=True)

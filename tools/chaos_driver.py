@@ -35,7 +35,7 @@ def group() -> list[int]:
 
 
 def fork_server() -> list[int]:
-    return [each.pid for each in _nurseries()][:1]
+    return [nursery.pid for nursery in _nurseries()][:1]
 
 
 def worker() -> list[int]:
@@ -47,19 +47,19 @@ def worker() -> list[int]:
 
 def supervisor() -> list[int]:
     """The process in which Ray runs a trial."""
-    return [each.pid for each in _descendants_with("ImplicitFunc")]
+    return [descendant.pid for descendant in _descendants_with("ImplicitFunc")]
 
 
 def raylet() -> list[int]:
-    return [each.pid for each in _descendants_with("raylet/raylet")]
+    return [descendant.pid for descendant in _descendants_with("raylet/raylet")]
 
 
 def send(number: signal.Signals, victims_of: Callable[[], list[int]]) -> None:
     """The signal, after a file `struck` says how many processes get it."""
     victims = victims_of()
     Path("struck").write_text(str(len(victims)))
-    for each in victims:
-        os.kill(each, number)
+    for victim in victims:
+        os.kill(victim, number)
 
 
 def set_clock(seconds: float) -> None:
@@ -88,8 +88,8 @@ def arm(target: str, *, when: str, number: int, name: str) -> None:
     module, _, path = target.partition(":")
     *parents, attribute = path.split(".")
     owner: Any = importlib.import_module(module)
-    for each in parents:
-        owner = getattr(owner, each)
+    for parent in parents:
+        owner = getattr(owner, parent)
     real, calls = getattr(owner, attribute), 0
 
     def struck(*args: Any, **kwargs: Any) -> Any:
@@ -124,10 +124,10 @@ def _nurseries() -> list[psutil.Process]:
 
 def _descendants_with(words: str) -> list[psutil.Process]:
     found = []
-    for each in psutil.Process().children(recursive=True):
+    for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):  # it has ended meanwhile
-            if words in " ".join(each.cmdline()):
-                found.append(each)
+            if words in " ".join(child.cmdline()):
+                found.append(child)
     return found
 
 

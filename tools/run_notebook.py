@@ -52,11 +52,15 @@ def _texts_of(output: Any) -> list[str]:
 def _joined(outputs: list[Any]) -> list[Any]:
     """Lines that came one by one are one output: into how many the kernel cuts them is chance."""
     whole: list[Any] = []
-    for each in outputs:
-        if whole and each.output_type == "stream" == whole[-1].output_type and each.name == whole[-1].name:
-            whole[-1].text += each.text
+    for output in outputs:
+        if (
+            whole
+            and output.output_type == "stream" == whole[-1].output_type
+            and output.name == whole[-1].name
+        ):
+            whole[-1].text += output.text
         else:
-            whole.append(each)
+            whole.append(output)
     return whole
 
 

@@ -86,12 +86,12 @@ def _options(question: Question, _tell: Progress) -> Any:
     hints = get_type_hints(options)
     knobs = [
         Knob(
-            name=each.name,
-            kind=_scalar_of(hints[each.name]).__name__,
-            is_tuple=get_origin(hints[each.name]) is tuple,
-            default=None if each.default is MISSING else each.default,
+            name=field_.name,
+            kind=_scalar_of(hints[field_.name]).__name__,
+            is_tuple=get_origin(hints[field_.name]) is tuple,
+            default=None if field_.default is MISSING else field_.default,
         )
-        for each in fields(options)
+        for field_ in fields(options)
     ]
     return to_plain(knobs, path="Options")
 

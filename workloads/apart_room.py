@@ -161,7 +161,7 @@ class Room:
         if code == CLOSED:
             return "it closed the connection to this command"
         how = f"died of {_name_of(-code)}" if code < 0 else f"ended with exit code {code}"
-        lines = [each for each in self._printed.decode(errors="replace").splitlines() if each.strip()]
+        lines = [line for line in self._printed.decode(errors="replace").splitlines() if line.strip()]
         return f"its process {how}" + (f"; it printed last: {shown(lines[-1])}" if lines else "")
 
     def _place(self, folder: str | None) -> str:

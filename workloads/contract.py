@@ -106,7 +106,7 @@ def _require_whole(spec: object, *, name: str, version: object) -> None:
     for user, network in _networks_named_in(spec):
         if network not in spec.networks:
             raise _FaultError(str(unknown_name(f"network of {user}", network, known=spec.networks)))
-    for optimizer in (each for phase in spec.phases for each in phase.optimizers.values()):
+    for optimizer in (optimizer for phase in spec.phases for optimizer in phase.optimizers.values()):
         if not isinstance(optimizer, get_args(Optimizer)):
             raise _FaultError(f"{optimizer!r} is no optimizer; it may be Sgd or Adam")
     for node in (node for network in spec.networks.values() for node in network.nodes):
@@ -162,6 +162,6 @@ def _require_class(path: str, *, top: str) -> None:
             raise _FaultError(f"there is no layer {path!r}, for there is no module {module!r}")
         nodes = list(ast.walk(ast.parse(Path(found.origin).read_bytes(), filename=found.origin)))
         classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
-        imports = (each for node in nodes if isinstance(node, ast.ImportFrom) for each in node.names)
+        imports = (name for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names)
         if name not in classes | {each.asname or each.name for each in imports}:
             raise _FaultError(str(unknown_name(f"layer in {found.origin},", name, known=classes)))

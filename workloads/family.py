@@ -36,12 +36,12 @@ def end_descendants() -> None:
 def descendants(pid: int) -> list[int]:
     """Process ids of all children of a process, and of theirs."""
     found = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in _read(task)]
-    return [*found, *(each for child in found for each in descendants(child))]
+    return [*found, *(descendant for child in found for descendant in descendants(child))]
 
 
 def _read(children: Path) -> list[int]:
     try:
-        return [int(each) for each in children.read_text().split()]
+        return [int(word) for word in children.read_text().split()]
     except OSError:  # its process has ended
         return []
 

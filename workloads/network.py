@@ -37,7 +37,7 @@ class Network:
     @property
     def takes_tokens(self) -> bool:
         """Whether the input is int32 token ids instead of float32 values."""
-        return any(isinstance(each.layer, Embedding) and INPUT in each.inputs for each in self.nodes)
+        return any(isinstance(node.layer, Embedding) and INPUT in node.inputs for node in self.nodes)
 
 
 @dataclass(slots=True, kw_only=True)

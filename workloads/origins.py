@@ -97,9 +97,9 @@ def _origins(folders: tuple[Path, ...]) -> Mapping[str, Origin]:
 
 
 def _ours() -> Iterator[tuple[str, Origin]]:
-    for each in iter_modules(workloads.__path__, "workloads."):
-        if each.ispkg and find_spec(f"{each.name}.spec"):
-            yield each.name.rpartition(".")[2], Origin(package=each.name)
+    for module in iter_modules(workloads.__path__, "workloads."):
+        if module.ispkg and find_spec(f"{module.name}.spec"):
+            yield module.name.rpartition(".")[2], Origin(package=module.name)
 
 
 def _installed() -> Iterator[tuple[str, Origin]]:
@@ -116,7 +116,7 @@ def _installed() -> Iterator[tuple[str, Origin]]:
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, Origin]]:
-    packages = sorted(each for each in folder.iterdir() if (each / "spec.py").is_file())
+    packages = sorted(path for path in folder.iterdir() if (path / "spec.py").is_file())
     if not packages:
         inside = (folder / "spec.py").is_file()
         hint = folder.parent if inside else "one that holds NAME/spec.py"
@@ -152,7 +152,7 @@ def _refuse_another(name: str, folder: Path) -> None:
     found = find_spec(name)
     if found is None:
         return
-    places = [Path(each).resolve() for each in found.submodule_search_locations or ()]
+    places = [Path(location).resolve() for location in found.submodule_search_locations or ()]
     if folder.resolve() not in places:
         there = places[0] if places else found.origin
         raise ValueError(f"{folder} has the name of another module, {there}; rename the folder")

@@ -58,7 +58,7 @@ def to_plain(value: object, *, path: str) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_plain(each, path=f"{path}[{index}]") for index, each in enumerate(value)]
     for name in (each.__name__ for each in type(value).__mro__ if _KINDS.get(each.__name__) is each):
-        told = {each.name: getattr(value, each.name) for each in dataclasses.fields(_KINDS[name])}
+        told = {field_.name: getattr(value, field_.name) for field_ in dataclasses.fields(_KINDS[name])}
         return {"is": name, **{key: to_plain(each, path=f"{path}.{key}") for key, each in told.items()}}
     return _scalar(value, path=path)
 
@@ -107,8 +107,8 @@ def _one_of(parts: tuple[Any, ...], plain: Any, *, path: str) -> Any:
     if isinstance(plain, dict):
         return _part(parts, plain, path=path)
     kinds = {list: tuple, int: float}
-    fitting = [each for each in parts if type(plain) in (each, get_origin(each))]
-    near = [each for each in parts if kinds.get(type(plain)) in (each, get_origin(each))]
+    fitting = [part for part in parts if type(plain) in (part, get_origin(part))]
+    near = [part for part in parts if kinds.get(type(plain)) in (part, get_origin(part))]
     _checked(bool(fitting or near), plain, " or ".join(map(str, parts)), path=path)
     return _made((fitting or near)[0], plain, path=path)
 

@@ -30,7 +30,7 @@ def ready(
     top = re.split("[.:]", data_set)[0]
     if top == _OURS:
         return resolve(data_set, source, cache=cache, download=download, folder=folder, progress=progress)
-    known = [each for each in origins().values() if each.folder and each.top == top]
+    known = [origin for origin in origins().values() if origin.folder and origin.top == top]
     question = {
         "ask": "data",
         "data_set": data_set,

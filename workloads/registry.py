@@ -40,7 +40,7 @@ def options_class(name: str) -> type[Any]:
         return options_here(name, origin)
     given = _asked("options", name, origin)
     knobs = of_plain(tuple[Knob, ...], given, path=f"workload {name!r}: Options")
-    return make_dataclass("Options", [_field_of(each, name) for each in knobs], frozen=True, kw_only=True)
+    return make_dataclass("Options", [_field_of(knob, name) for knob in knobs], frozen=True, kw_only=True)
 
 
 def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> WorkloadSpec:

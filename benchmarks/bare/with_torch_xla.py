@@ -56,7 +56,7 @@ def train(steps):
     return loss.detach()
 
 
-parameters = sum(each.numel() for each in model.parameters())
+parameters = sum(parameter.numel() for parameter in model.parameters())
 print(json.dumps({"parameters": parameters, "loss": train(1).item()}), flush=True)
 train(args.warmup_steps)
 for _ in sys.stdin:  # each line asks for a block

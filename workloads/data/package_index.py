@@ -75,7 +75,7 @@ def _pip_files() -> tuple[Path, ...]:
     home = Path.home()
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     machine = [
-        Path(each) / "pip/pip.conf" for each in os.environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")
+        Path(word) / "pip/pip.conf" for word in os.environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":")
     ]
     own = (home / ".pip/pip.conf", config / "pip/pip.conf", Path(sys.prefix) / "pip.conf")
     return (*machine, Path("/etc/pip.conf"), *own, *([Path(chosen)] if chosen else []))

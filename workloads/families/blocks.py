@@ -33,8 +33,8 @@ def pooled_logits(num_classes: int) -> tuple[Layer, ...]:
 def dense_relu(*units: int) -> tuple[Layer, ...]:
     """Feature maps -> hidden units, layer behind layer."""
     hidden: list[Layer] = [Flatten()]
-    for each in units:
-        hidden += (Dense(units=each, initializer="he"), RELU)
+    for unit in units:
+        hidden += (Dense(units=unit, initializer="he"), RELU)
     return tuple(hidden)
 
 

@@ -28,8 +28,8 @@ class BidirectionalCell(keras.layers.Layer):  # type: ignore[misc]  # keras has 
 
     def build(self, shape: Shape) -> None:
         """Add the arrays."""
-        for each in self._directions.values():
-            each.build(shape)
+        for direction in self._directions.values():
+            direction.build(shape)
 
     def variable(self, name: str) -> Any:
         """A variable by canonical name, as in `forward_recurrent_kernel`."""
@@ -38,30 +38,30 @@ class BidirectionalCell(keras.layers.Layer):  # type: ignore[misc]  # keras has 
 
     def call(self, sequence: Any) -> Any:
         """The last step of each direction, or all steps."""
-        forwards, backwards = (each(sequence) for each in self._directions.values())
+        forwards, backwards = (direction(sequence) for direction in self._directions.values())
         return tf.concat((forwards, tf.reverse(backwards, [1]) if self._sequences else backwards), -1)
 
     def let_xla_compile(self) -> None:
         """Loop over the steps on a GPU too: XLA cannot compile cuDNN's operation."""
-        for each in self._directions.values():
-            each.use_cudnn = False
+        for direction in self._directions.values():
+            direction.use_cudnn = False
 
     def is_fused(self) -> bool:
         """Whether one operation computes a sequence, asked of the graph of a short one."""
         inputs = self.variable("forward_kernel").shape[0]
         short = tf.TensorSpec((1, 2, inputs), self.compute_dtype)
         graph = tf.function(self.call, autograph=False).get_concrete_function(short).graph
-        return any(each.type.startswith("CudnnRNN") for each in graph.get_operations())
+        return any(get_operation.type.startswith("CudnnRNN") for get_operation in graph.get_operations())
 
 
 def fused_recurrent(model: Any) -> bool | None:
     """Whether fused operations compute all recurrent cells of a model; None if it has none."""
-    cells = [each for each in model.layers if isinstance(each, BidirectionalCell)]
-    return all(each.is_fused() for each in cells) if cells else None
+    cells = [layer for layer in model.layers if isinstance(layer, BidirectionalCell)]
+    return all(cell.is_fused() for cell in cells) if cells else None
 
 
 def let_xla_compile(model: Any) -> None:
     """Make a model's recurrent cells such that `jit_compile` takes them on every device."""
-    for each in model.layers:
-        if isinstance(each, BidirectionalCell):
-            each.let_xla_compile()
+    for layer in model.layers:
+        if isinstance(layer, BidirectionalCell):
+            layer.let_xla_compile()

@@ -88,7 +88,7 @@ class _Operations:
         network = self._specs[name]
         names = parameters_of(network.nodes[node].layer, input_shapes_of(network)[node])
         layer = self._models[name].get_layer(layer_name(node))
-        return {each: tf.convert_to_tensor(variable_of(layer, each)) for each in names}
+        return {name: tf.convert_to_tensor(variable_of(layer, name)) for name in names}
 
     def softmax_cross_entropy(self, logits: Any, classes: Any) -> Any:
         return tf.nn.sparse_softmax_cross_entropy_with_logits(classes, logits)

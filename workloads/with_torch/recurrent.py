@@ -69,8 +69,8 @@ class BidirectionalCell(nn.Module):
             yield (
                 name,
                 {
-                    each: getattr(self.native, each + suffix)
-                    for each in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+                    name: getattr(self.native, name + suffix)
+                    for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
                 },
             )
 
@@ -98,8 +98,8 @@ def fused_recurrent(model: nn.Module) -> bool | None:
 
     Ask under the autocast of a step: the kernels that there are depend on the dtype.
     """
-    cells = [each for each in model.modules() if isinstance(each, BidirectionalCell)]
-    return all(each.is_fused() for each in cells) if cells else None
+    cells = [module for module in model.modules() if isinstance(module, BidirectionalCell)]
+    return all(cell.is_fused() for cell in cells) if cells else None
 
 
 def _silence(bias: Tensor) -> None:

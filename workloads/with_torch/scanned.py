@@ -58,7 +58,7 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, derivative: Tensor) -> tuple[Tensor | None, ...]:
         kernels, kept, *states = context.saved_tensors
-        before = [_shifted(each) for each in states]
+        before = [_shifted(state) for state in states]
         start = _zeros_like(derivative[0], context.cell.num_states)
         steps = tuple(each.flip(0) for each in (derivative, kept, before[-1]))
         _, found = scan(context.cell.back, (*start, kernels.mT), steps, is_fn_pure=True)

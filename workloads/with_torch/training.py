@@ -45,7 +45,7 @@ class Networks(nn.ModuleDict):
             }
             for parameter in network.parameters():
                 parameter.requires_grad_(id(parameter) in chosen)
-            trained[name] = [each for each in network.parameters() if each.requires_grad]
+            trained[name] = [parameter for parameter in network.parameters() if parameter.requires_grad]
         return {name: trained[name] for name in phase.optimizers}
 
 

@@ -80,6 +80,6 @@ def wait_for_stage(folder: Path, stage: str, *, trials: int, sweep: str = "smoke
     """Until so many trials of the sweep have come to that stage, for a minute at most."""
     journal = Journal(folder / "outputs" / sweep / "journal.jsonl")
     until = time.monotonic() + 60
-    while sum(each.stage == stage for each in journal.steps()) < trials:
+    while sum(step.stage == stage for step in journal.steps()) < trials:
         assert time.monotonic() < until, f"no {trials} trials came to be {stage}: {journal.steps()}"
         time.sleep(0.05)

@@ -23,7 +23,11 @@ class Family:
 
     def pids(self) -> set[int]:
         """All of them but this one; a process that has ended and was not waited for does not live."""
-        return {each.pid for each in psutil.process_iter() if each.pid != os.getpid() and self._has(each)}
+        return {
+            process.pid
+            for process in psutil.process_iter()
+            if process.pid != os.getpid() and self._has(process)
+        }
 
     def workers(self) -> set[int]:
         """The processes that nurseries have forked."""

@@ -18,7 +18,7 @@ _NOTICED_SOON = {"health_check_period_ms": 500, "health_check_failure_threshold"
 
 def raylet_above(process: psutil.Process) -> psutil.Process:
     """Of the node that a process is on."""
-    return next(each for each in process.parents() if each.name() == "raylet")
+    return next(parent for parent in process.parents() if parent.name() == "raylet")
 
 
 def node_id_of(raylet: psutil.Process) -> str:

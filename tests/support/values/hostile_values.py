@@ -132,7 +132,7 @@ def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], whole: Any) -> Any:
     """A plain value with one to four places of it made nasty: replaced, taken away, or added to."""
     changed = json.loads(json.dumps(whole))
     for _ in range(draw(st.integers(1, 4))):
-        holders = [each for each in _holders(changed) if each]
+        holders = [holder for holder in _holders(changed) if holder]
         if not holders:
             break
         holder = draw(st.sampled_from(range(len(holders))).map(lambda i, holders=holders: holders[i]))

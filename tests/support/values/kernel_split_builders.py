@@ -21,7 +21,7 @@ SPEEDS = (20e9, 10e9, 10e9, 10e9)
 
 def rest_of(layers):
     """Seconds of all but the convolutions."""
-    return REST_PER_BYTE * sum(each.output_bytes for each in layers)
+    return REST_PER_BYTE * sum(layer.output_bytes for layer in layers)
 
 
 def split_record(
@@ -55,7 +55,7 @@ def split_record(
     spec = trial_spec(**{**usual, **changes})
     layers = layers_of(workload("cifar10_cnn", {"kernels": kernels}).networks["model"], batch=batch)
     speeds = speeds[:workers]
-    shares = [shares_of(each.kernels, speeds) for each in layers]
+    shares = [shares_of(layer.kernels, speeds) for layer in layers]
     free = KernelLink(bytes_per_second=math.inf, latency_seconds=0.0)
     seconds = off * step_seconds(
         layers, shares, [speeds] * len(layers), rest_seconds=rest_of(layers), link=link or free

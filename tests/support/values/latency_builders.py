@@ -34,7 +34,7 @@ def workloads():
         for batch in BATCHES:
             for pixels in SIZES:
                 scale = batch / 16 * (pixels / 64) ** 2
-                yield model, batch, pixels, [each * scale for each in parts]
+                yield model, batch, pixels, [part * scale for part in parts]
 
 
 def step_ms(parts, *, on=SLOW):

@@ -31,8 +31,8 @@ def config(pools: str = "gcp") -> Any:
 
 def put(top: Any, key: str, value: Any) -> None:
     """Set the value at a path of keys, divided by slashes, with ~ for a slash; None takes it away."""
-    names = [each.replace("~", "/") for each in key.split("/")]
-    *path, last = (int(each) if each.isdecimal() else each for each in names)
+    names = [word.replace("~", "/") for word in key.split("/")]
+    *path, last = (int(name) if name.isdecimal() else name for name in names)
     for each in path:
         top = top[each]
     if value is None:

@@ -69,7 +69,7 @@ def here(**changes: Any) -> Inventory:
 
 def held(count: int, *, kind: DeviceKind = "gpu", chips: int = 1) -> Accelerators:
     """So many accelerators of a kind, each with an id."""
-    return Accelerators(kind=kind, chips=chips, ids=tuple(f"id-{each}" for each in range(count)))
+    return Accelerators(kind=kind, chips=chips, ids=tuple(f"id-{index}" for index in range(count)))
 
 
 def torch_like(**changes: Any) -> TrainerInfo:

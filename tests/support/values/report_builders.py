@@ -112,8 +112,10 @@ def in_turn(records, *, pause_after=None):
 
 def baseline_of(records, **values):
     """The baseline that those values of a spec name."""
-    specs = [each.spec for each in records if all(getattr(each.spec, key) == values[key] for key in values)]
-    points = dict.fromkeys(trial_id(replace(each, repeat=0)) for each in specs)
+    specs = [
+        record.spec for record in records if all(getattr(record.spec, key) == values[key] for key in values)
+    ]
+    points = dict.fromkeys(trial_id(replace(spec, repeat=0)) for spec in specs)
     return Baseline(keys=tuple(values), points=tuple(points))
 
 
@@ -121,7 +123,7 @@ def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hin
     """A plan that found those records in the ledger."""
     cached = tuple(
         Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
-        for each in {each.trial_id: each for each in records}.values()
+        for each in {record.trial_id: record for record in records}.values()
     )
     return Plan(
         sweep="example",
@@ -155,7 +157,7 @@ def tpu_vs_gpu():
         for precision, speed in (("fp32", 1.0), ("bf16", 0.8))
         for repeat in range(5)
     ]
-    records += [rehearsed("torch_ddp", precision=each) for each in ("fp32", "fp16")]
+    records += [rehearsed("torch_ddp", precision=name) for name in ("fp32", "fp16")]
     records += [rehearsed("torch_xla", device="tpu_v3_8")]
     records += [rehearsed("tensorflow", failure=Failure(kind="error", message="ValueError: 1 is not 3"))]
     lost = Failure(kind="worker_lost", message="rank 0 was killed")

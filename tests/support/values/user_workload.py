@@ -43,7 +43,7 @@ def searched(folder: Path) -> Iterator[None]:
             yield
         finally:
             forget()
-            tops = {each.name for each in folder.iterdir()}
+            tops = {path.name for path in folder.iterdir()}
             for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
                 del sys.modules[name]
 
