@@ -31,7 +31,7 @@ _answers: dict[str, Mapping[str, Any]] = {}
 def ask(
     question: Mapping[str, Any], *, subject: str, folder: str | None, progress: Progress | None = None
 ) -> Any:
-    """What a user's code answers, as plain values. Until `close` no question is put twice.
+    """Ask a user's code a question and return the answer as plain values. Answers are cached until `close`.
 
     Args:
         subject: whose code it is, for the error.

@@ -81,7 +81,7 @@ def _refusal(error: BaseException, question: Question) -> str:
 
 
 def _options(question: Question, _tell: Progress) -> Any:
-    """Its knobs, each by name, type and default."""
+    """Return the name, type and default of every knob."""
     options = options_here(question["name"], Origin(**question["origin"]))
     hints = get_type_hints(options)
     knobs = [

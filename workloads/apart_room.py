@@ -80,8 +80,8 @@ class Room:
         assert self._process.stdout is not None
         self._output = self._process.stdout.fileno()
         self._poll = select.poll()
-        for each in (self._channel.fileno(), self._guard.fileno(), self._output):
-            self._poll.register(each, select.POLLIN)
+        for descriptor in (self._channel.fileno(), self._guard.fileno(), self._output):
+            self._poll.register(descriptor, select.POLLIN)
 
     def answer_to(
         self, question: Mapping[str, Any], *, seconds: float, progress: Progress | None
@@ -123,7 +123,9 @@ class Room:
         """The next message; None when the monotonic clock reads `until`."""
         is_closed = False
         while b"\n" not in self._received:
-            ready = {each for each, _ in self._poll.poll(max(0.0, until - time.monotonic()) * 1000)}
+            ready = {
+                descriptor for descriptor, _ in self._poll.poll(max(0.0, until - time.monotonic()) * 1000)
+            }
             if self._channel.fileno() in ready:
                 is_closed = self._hear()
                 until = min(until, time.monotonic() + _CLOSED_SECONDS) if is_closed else until

@@ -1,4 +1,4 @@
-"""What a workload's `spec.py` must give; whatever it does not is told in one line."""
+"""Contract of a workload's `spec.py`. A violation is reported in one line."""
 
 import ast
 import math
@@ -24,7 +24,7 @@ _FRAMEWORKS = ("torch", "keras", "tensorflow")
 
 
 class _FaultError(Exception):
-    """What is wrong, without the workload's name."""
+    """Violation of the contract, without the workload's name."""
 
 
 def spec_module(name: str, origin: Origin) -> ModuleType:
@@ -40,7 +40,7 @@ def spec_module(name: str, origin: Origin) -> ModuleType:
 
 
 def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec:
-    """What `make` gives for these knobs.
+    """Return the spec that `make` builds from these knobs.
 
     Raises:
         ValueError: a knob that is refused, or a spec that no trainer could follow.
@@ -115,7 +115,7 @@ def _require_whole(spec: object, *, name: str, version: object) -> None:
 
 
 def _is_number_above_0(epochs: object) -> bool:
-    """Whether a full training may have so many epochs; None leaves them unsaid."""
+    """Check the epochs of a full training; None leaves them undeclared."""
     if epochs is None:
         return True
     return isinstance(epochs, (int, float)) and type(epochs) is not bool and 0 < float(epochs) < math.inf
@@ -163,5 +163,5 @@ def _require_class(path: str, *, top: str) -> None:
         nodes = list(ast.walk(ast.parse(Path(found.origin).read_bytes(), filename=found.origin)))
         classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
         imports = (name for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names)
-        if name not in classes | {each.asname or each.name for each in imports}:
+        if name not in classes | {alias.asname or alias.name for alias in imports}:
             raise _FaultError(str(unknown_name(f"layer in {found.origin},", name, known=classes)))

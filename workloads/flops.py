@@ -60,11 +60,11 @@ def _trained(network: Network) -> float:
 
 
 def _takes_made_inputs(network: Network) -> list[bool]:
-    """Whether each node takes what weights below it have made."""
+    """Return per node whether its input depends on weights below it."""
     made: dict[int, bool] = {INPUT: False}
     takes: list[bool] = []
     for index, (node, inputs) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
-        takes.append(any(made[each] for each in node.inputs))
+        takes.append(any(made[source] for source in node.inputs))
         made[index] = takes[-1] or bool(parameters_of(node.layer, inputs))
     return takes
 

@@ -22,7 +22,7 @@ def place_of(error: BaseException, *, folder: str) -> str:
 
 
 def is_in(folder: str, file: str) -> bool:
-    """Whether a file of code lies in that folder, or in one within it."""
+    """Return whether a code file lies in that folder or below it."""
     return file.startswith(f"{folder.rstrip('/')}/")
 
 
@@ -32,7 +32,7 @@ def message_of(error: BaseException) -> str:
 
 
 def text_of(error: BaseException) -> str:
-    """As much of what an error says of itself as a few lines can hold."""
+    """Return an error's message, cut to a few lines."""
     try:
         said = str(error)
         return str.__getitem__(said, slice(0, 10 * MOST_CHARACTERS))  # a text of a class of the user's own
@@ -43,4 +43,4 @@ def text_of(error: BaseException) -> str:
 def shown(text: str) -> str:
     """A text of unknown origin, short, and with escapes for what a terminal would obey."""
     text = text if len(text) <= 4 * MOST_CHARACTERS else f"{text[: 4 * MOST_CHARACTERS]} …"
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

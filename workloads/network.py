@@ -29,14 +29,14 @@ class Network:
 
     def __post_init__(self) -> None:
         for index, node in enumerate(self.nodes):
-            if not node.inputs or not all(INPUT <= each < index for each in node.inputs):
+            if not node.inputs or not all(INPUT <= source < index for source in node.inputs):
                 raise ValueError(
                     f"node {index}, {node.layer}, takes {node.inputs}; it may take -1 to {index - 1}"
                 )
 
     @property
     def takes_tokens(self) -> bool:
-        """Whether the input is int32 token ids instead of float32 values."""
+        """True where the input is int32 token ids instead of float32 values."""
         return any(isinstance(node.layer, Embedding) and INPUT in node.inputs for node in self.nodes)
 
 

@@ -1,4 +1,4 @@
-"""Where workloads are found: in this package, in installed distributions, in folders that a user names."""
+"""Origins of workloads: this package, installed distributions, and folders that a user names."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ ENTRY_POINTS = "orchestrator.workloads"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a workload is imported from, also by an interpreter in which it is not installed.
+    """Import location of a workload, also for an interpreter in which it is not installed.
 
     Attributes:
         package: dotted name; its module `spec` tells the workload.
@@ -51,7 +51,7 @@ def origins() -> Mapping[str, Origin]:
 def search_path() -> tuple[Path, ...]:
     """The folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
     named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
-    folders = tuple(dict.fromkeys(_place_of(each) for each in named if each))
+    folders = tuple(dict.fromkeys(_place_of(folder) for folder in named if folder))
     for folder in folders:
         if not _is_folder(folder):
             raise ValueError(f"workload_path={folder} is no folder; name one that holds NAME/spec.py")
@@ -59,7 +59,7 @@ def search_path() -> tuple[Path, ...]:
 
 
 def _place_of(name: str) -> Path:
-    """Where that is; a name that leads nowhere stays as it is, and is no folder."""
+    """Resolve a named folder; a name that does not exist is returned unchanged."""
     try:
         return Path(name).expanduser().resolve()
     except (OSError, RuntimeError):  # a user whom nobody knows, or links that lead to themselves
@@ -87,11 +87,11 @@ def forget_origins() -> None:
 @cache
 def _origins(folders: tuple[Path, ...]) -> Mapping[str, Origin]:
     found: dict[str, Origin] = {}
-    in_folders = (each for folder in folders for each in _in_folder(folder))
+    in_folders = (origin for folder in folders for origin in _in_folder(folder))
     for name, origin in (*_ours(), *_installed(), *in_folders):
         known = found.setdefault(name, origin)
         if known != origin:
-            ways = " and ".join(each.folder or f"package {each.package}" for each in (known, origin))
+            ways = " and ".join(place.folder or f"package {place.package}" for place in (known, origin))
             raise ValueError(f"there are two workloads {name!r}, in {ways}; rename one of them")
     return found
 

@@ -57,7 +57,7 @@ def to_plain(value: object, *, path: str) -> Any:
         return {_name(key, path=path): to_plain(each, path=f"{path}.{key}") for key, each in value.items()}
     if isinstance(value, (tuple, list)):
         return [to_plain(each, path=f"{path}[{index}]") for index, each in enumerate(value)]
-    for name in (each.__name__ for each in type(value).__mro__ if _KINDS.get(each.__name__) is each):
+    for name in (base.__name__ for base in type(value).__mro__ if _KINDS.get(base.__name__) is base):
         told = {field_.name: getattr(value, field_.name) for field_ in dataclasses.fields(_KINDS[name])}
         return {"is": name, **{key: to_plain(each, path=f"{path}.{key}") for key, each in told.items()}}
     return _scalar(value, path=path)

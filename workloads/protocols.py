@@ -12,7 +12,7 @@ Forward = Callable[[Any], Any]
 
 
 class Operations(Protocol):
-    """What a framework offers to the protocols; values are its tensors, in float32."""
+    """Operations that a framework offers to the protocols; values are its tensors, in float32."""
 
     def network(self, name: str) -> Forward:
         """A network whose weights get gradients."""
@@ -63,7 +63,7 @@ def losses_of(protocol: StepProtocol, ops: Operations, batch: Mapping[str, Any])
 
 
 def trained_by(protocol: StepProtocol, network: str, name: str) -> bool:
-    """Whether a step of this protocol changes a network's parameter, `<node index>.<name>`."""
+    """Return whether a step of this protocol changes a network's parameter, `<node index>.<name>`."""
     match protocol:
         case Supervised():
             return network == protocol.network and is_trained(name) and not name.endswith("visible_bias")

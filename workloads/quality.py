@@ -1,4 +1,4 @@
-"""How good outputs are, in numpy: computed here once, so that frameworks agree."""
+"""Quality measures in numpy, computed once here so that frameworks agree."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,8 @@ _REFERABLE_GRADE = 2
 
 
 def classification(logits: Logits, held_out: Batch) -> dict[str, float]:
-    """Of [sample, class] logits: accuracy, mean cross-entropy, and macro averages over the classes present.
+    """Compute accuracy, mean cross-entropy and macro averages over the classes present from [sample, class]
+    logits.
 
     A class that was never predicted has precision 0; F1 is the mean of each class's own.
     """
@@ -35,7 +36,8 @@ def classification(logits: Logits, held_out: Batch) -> dict[str, float]:
 
 
 def graded(logits: Logits, held_out: Batch) -> dict[str, float]:
-    """Of [sample, grade] logits: `classification`, quadratic-weighted kappa, and AUC of referable samples.
+    """Compute `classification`, quadratic-weighted kappa and AUC of referable samples from [sample, grade]
+    logits.
 
     Referable is grade 2 and above, in truth as in the probability that is ranked.
     """

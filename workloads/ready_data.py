@@ -38,7 +38,7 @@ def ready(
         "cache": str(cache.absolute()),
         "download": download,
         "data_folder": None if folder is None else str(folder.absolute()),
-        "origins": [{"package": each.package, "folder": each.folder} for each in known],
+        "origins": [{"package": origin.package, "folder": origin.folder} for origin in known],
     }
     subject = f"data set {data_set!r}"
     given = ask(question, subject=subject, folder=known[0].folder if known else None, progress=progress)

@@ -1,4 +1,4 @@
-"""Which workloads there are, their knobs, and the spec that chosen knobs give; imports no framework."""
+"""Registry of workloads, their knobs, and the spec that chosen knobs give; imports no framework."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, make_dataclass
@@ -17,12 +17,14 @@ _KINDS: Mapping[str, type[Any]] = {"int": int, "float": float, "bool": bool, "st
 
 
 def workload_names() -> tuple[str, ...]:
-    """In alphabetical order. Raises ValueError where a user's workloads cannot be told apart or found."""
+    """List workload names in alphabetical order. Raises ValueError where a user's workloads are ambiguous or
+    missing.
+    """
     return tuple(sorted(origins()))
 
 
 def origin_of(name: str) -> Origin:
-    """Where a workload is imported from. Raises ValueError for one that does not exist."""
+    """Return the import location of a workload. Raises ValueError for one that does not exist."""
     known = origins()
     if name not in known:
         raise unknown_name("workload", name, known=known)
@@ -132,7 +134,7 @@ def _require_shapes(spec: WorkloadSpec) -> None:
 def _typed(kind: Any, value: Any, *, what: str) -> Any:
     """`value` as `kind`: a scalar type or a tuple of one; a whole number passes as a float."""
     if get_origin(kind) is tuple and isinstance(value, (tuple, list)):
-        return tuple(_typed(get_args(kind)[0], each, what=what) for each in value)
+        return tuple(_typed(get_args(kind)[0], element, what=what) for element in value)
     if get_origin(kind) is tuple:
         raise ValueError(f"{what}: expected {kind}, found {value!r}")
     accepted = (int, float) if kind is float else kind

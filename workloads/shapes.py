@@ -45,7 +45,7 @@ def shapes_of(network: Network) -> tuple[Shape, ...]:
     """
     shapes: list[Shape] = []
     for index, node in enumerate(network.nodes):
-        inputs = [network.input_shape if each == INPUT else shapes[each] for each in node.inputs]
+        inputs = [network.input_shape if source == INPUT else shapes[source] for source in node.inputs]
         try:
             shape = _output_shape(node.layer, inputs)
         except (TypeError, ValueError, IndexError) as error:
@@ -114,7 +114,9 @@ def network_parameters(network: Network) -> dict[str, Shape]:
 
 
 def is_trained(name: str) -> bool:
-    """Whether gradients change the parameter of this canonical name: moving statistics are no weights."""
+    """Return whether gradients change the parameter of this canonical name; moving statistics are not
+    weights.
+    """
     return "moving_" not in name
 
 
@@ -172,9 +174,9 @@ def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:
                 raise ValueError("one value for each channel is needed")
             return first
         case Concatenate():
-            if any(each[:-1] != first[:-1] for each in inputs):
+            if any(shape[:-1] != first[:-1] for shape in inputs):
                 raise ValueError("other axes than the last differ")
-            return (*first[:-1], sum(each[-1] for each in inputs))
+            return (*first[:-1], sum(shape[-1] for shape in inputs))
         case Embedding():
             return (*first, layer.units)
         case Recurrent():

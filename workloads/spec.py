@@ -1,4 +1,4 @@
-"""What a workload is: networks, training, data and target, told once for every framework."""
+"""Definition of a workload: networks, training, data and target, declared once for every framework."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ def phase_steps(phases: Sequence[Phase], steps: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """How good a trained network is.
+    """Quality measure of a trained network.
 
     Attributes:
         measure: `module:function` in framework-free Python, (outputs, held-out batch) -> metric -> value.

@@ -52,13 +52,13 @@ def _values_moved(network: Network) -> int:
         return math.prod(network.input_shape if index == INPUT else shapes[index])
 
     return sum(
-        3 * sum(size(each) for each in node.inputs) + 2 * size(index)
+        3 * sum(size(source) for source in node.inputs) + 2 * size(index)
         for index, node in enumerate(network.nodes)
     )
 
 
 def _weight_moves(optimizer: Optimizer) -> int:
-    """How often each weight's size is read or written.
+    """Return how often the size of each weight is read or written.
 
     Forward 1, backward 2 (weight, gradient), update 1 for the gradient, 2 for the weight and for each slot.
     """

@@ -1,4 +1,4 @@
-"""Which training samples make up which batch on which rank, whatever the data set is."""
+"""Assignment of training samples to batches and ranks, independent of the data set."""
 
 import math
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class Batches:
         return self.part(index, self.share_of(rank, world_size))
 
     def share_of(self, rank: int, world_size: int) -> range:
-        """Which samples of each global batch are a rank's: global_batch_size / world_size of them."""
+        """Samples of each global batch that belong to one rank: global_batch_size / world_size of them."""
         size = self.global_batch_size // world_size
         return range(rank * size, (rank + 1) * size)
 
@@ -104,7 +104,7 @@ class Batches:
             self._pipeline.start(self._order_of(index, places) for index in indices)
 
     def restart(self, places: range) -> None:
-        """From the first batch that nobody has taken, make this part instead of the one that was begun."""
+        """Make this part instead of the current one, from the first batch that was not taken yet."""
         self._pipeline.change(lambda order: self._order_of(order.index, places))
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ class Batches:
         return self.train.take(wanted.samples, epoch=0)
 
     def _drawn(self, samples: npt.NDArray[np.int64]) -> Batch:
-        return {each.name: noise_of(each, samples, seed=self.seed) for each in self.noise}
+        return {noise.name: noise_of(noise, samples, seed=self.seed) for noise in self.noise}
 
     def _order_of(self, index: int, places: range) -> Order:
         epoch, position = divmod(index, self.num_batches)
@@ -154,4 +154,6 @@ def load(
 
 def _sample_bytes(train: Split, noise: tuple[Noise, ...]) -> int:
     sample = train.take(np.zeros(1, dtype=np.int64), epoch=0)
-    return sum(array.nbytes for array in sample.values()) + sum(4 * math.prod(each.shape) for each in noise)
+    return sum(array.nbytes for array in sample.values()) + sum(
+        4 * math.prod(source.shape) for source in noise
+    )

@@ -1,4 +1,4 @@
-"""Where Keras, torchvision and TensorFlow Datasets keep what they have downloaded."""
+"""Download caches of Keras, torchvision and TensorFlow Datasets."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a data set must tell about itself: the files it is read from and the program that imitates it."""
+"""Declaration of a data set: the files it is read from and the program that imitates it."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

@@ -138,7 +138,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     """Followed without user and password where they lead to another server, and to http and https alone."""
 
     def redirect_request(self, req: urllib.request.Request, *args: Any) -> urllib.request.Request | None:
-        """What is asked next."""
+        """Next request."""
         found = super().redirect_request(req, *args)
         if found is not None:
             _check_scheme(found.type)

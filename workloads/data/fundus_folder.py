@@ -18,7 +18,7 @@ _TEST_IN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Where a publisher puts what.
+    """Folder layout of a publisher.
 
     Attributes:
         table: file with a line for each photograph.
@@ -118,5 +118,5 @@ def _draw(name: str) -> tuple[int, int]:
     """Numbers that look random: of the patient, one for both eyes, and of the photograph."""
     stem = Path(name).stem
     patient = stem.removesuffix("_left").removesuffix("_right")
-    of_patient, of_photograph = (hashlib.sha256(each.encode()).digest() for each in (patient, stem))
+    of_patient, of_photograph = (hashlib.sha256(key.encode()).digest() for key in (patient, stem))
     return int.from_bytes(of_patient), int.from_bytes(of_photograph)

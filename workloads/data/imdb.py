@@ -39,7 +39,7 @@ def _half(path: Path, part: str) -> tuple[Ids, npt.NDArray[np.int32], npt.NDArra
     reviews, labels = (read_npz_member(path, f"{name}_{part}") for name in "xy")
     order = np.random.default_rng(0).permutation(len(reviews))
     lists = [reviews[index] for index in order]
-    lengths = np.array([len(each) for each in lists], dtype=np.int32)
+    lengths = np.array([len(tokens) for tokens in lists], dtype=np.int32)
     return np.concatenate(lists).astype(np.int64), lengths, labels[order].astype(np.uint8)
 
 

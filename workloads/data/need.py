@@ -1,4 +1,4 @@
-"""What a workload asks of its data, told without reading any."""
+"""Data that a workload needs, declared without reading any."""
 
 from dataclasses import dataclass
 from typing import Literal

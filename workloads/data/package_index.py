@@ -12,7 +12,7 @@ from workloads.data.download import DownloadError, public, text_at
 
 
 def url_of(package: str, file_name: str) -> str:
-    """Where the index offers that file of a package.
+    """Return the URL at which the index offers that file of a package.
 
     Raises:
         DownloadError: no index answers, or none offers the file.
@@ -51,7 +51,7 @@ def _pips_default() -> str | None:
 
 
 def _pip_settings() -> dict[str, str]:
-    """What pip's configuration files and then its variables say, as pip itself reads them."""
+    """Read pip's configuration files and then its environment variables, as pip does."""
     found: dict[str, str] = {}
     for path in _pip_files():
         parser = RawConfigParser()
@@ -68,7 +68,7 @@ def _pip_settings() -> dict[str, str]:
 
 
 def _pip_files() -> tuple[Path, ...]:
-    """Of the machine, of the user, of the environment, and the one that is asked for; the last one wins."""
+    """List configuration files: of the machine, user, environment, and PIP_CONFIG_FILE; the last one wins."""
     chosen = os.environ.get("PIP_CONFIG_FILE")
     if chosen == os.devnull:
         return ()

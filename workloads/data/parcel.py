@@ -20,8 +20,8 @@ def packed(path: Path) -> bytes:
     beside = sorted(photographs.rglob("*")) if photographs.parent == path.parent else []
     with io.BytesIO() as whole:
         with ZipFile(whole, "w") as archive:
-            for each in (*beside, path):
-                archive.write(each, each.relative_to(path.parent))
+            for file in (*beside, path):
+                archive.write(file, file.relative_to(path.parent))
         return whole.getvalue()
 
 
@@ -43,15 +43,15 @@ def unpacked(parcel: bytes, *, cache: Path) -> Path:
 
 
 def _require_inside(names: Iterable[str]) -> None:
-    for each in map(PurePosixPath, names):
-        if each.is_absolute() or ".." in each.parts:
-            raise ValueError(f"a parcel of data names {str(each)!r}, which is no place in the cache")
+    for name in map(PurePosixPath, names):
+        if name.is_absolute() or ".." in name.parts:
+            raise ValueError(f"the data archive names {str(name)!r}, which is outside the cache")
 
 
 def _extract(archive: ZipFile, cache: Path, *, last: str) -> None:
-    """Beside their places first; what names the photographs comes after them."""
+    """Unpack next to the final places first; move the file that names the photographs last."""
     with TemporaryDirectory(dir=cache, prefix=f".{last}-") as beside:
         archive.extractall(beside)
-        for name in dict.fromkeys(PurePosixPath(each).parts[0] for each in archive.namelist()):
+        for name in dict.fromkeys(PurePosixPath(member).parts[0] for member in archive.namelist()):
             shutil.rmtree(cache / name, ignore_errors=True)
             Path(beside, name).replace(cache / name)

@@ -39,7 +39,7 @@ class Order:
 
     @property
     def stop(self) -> int:
-        """Where in the batch the part ends."""
+        """End of the part within the batch."""
         return self.start + len(self.samples)
 
 
@@ -79,7 +79,7 @@ class Pipeline:
             self.start(map(order_of, chain([order for order, _ in self._making], self._orders)))
 
     def batch(self, wanted: Order) -> Batch:
-        """What was ordered, or a part of it, as soon as it is made; what was not ordered is made here.
+        """Return an ordered batch, or a part of it, as soon as it is made; make a batch that was not ordered.
 
         Raises:
             ValueError: a sample cannot be read.
@@ -175,4 +175,4 @@ def _cut(made: Order, batch: Batch, wanted: Order) -> Batch:
 
 def _joined(parts: list[Future[Batch]]) -> Batch:
     made = [part.result() for part in parts]
-    return {name: np.concatenate([each[name] for each in made]) for name in made[0]}
+    return {name: np.concatenate([part[name] for part in made]) for name in made[0]}

@@ -13,7 +13,7 @@ _NEEDED = ("x_train", "y_train", "x_test", "y_test")
 
 
 def path_of(data_set: DataSet, name: str, *, cache: Path) -> Path:
-    """Where the prepared file `name` of a data set lies, or would lie."""
+    """Return the path of the prepared file `name` of a data set, whether it exists or not."""
     return cache / f"{data_set.name}-v{data_set.version}-{name}.npz"
 
 
@@ -34,7 +34,7 @@ def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Ar
 
 
 def folder_of(arrays: Arrays, path: Path) -> Path:
-    """Where the photographs lie that the prepared file at `path` names, if it names any."""
+    """Return the folder of the photographs that the prepared file at `path` names, if it names any."""
     return path.parent / os.fsdecode(arrays["folder"].item() if "folder" in arrays else b"")
 
 
@@ -68,7 +68,7 @@ def _checked(arrays: Arrays, name: str) -> Arrays:
 
 
 def is_readable(path: Path) -> bool:
-    """Whether all arrays pass the checksums of the archive, and the folder is there that they may name."""
+    """Check the archive's checksums of all arrays, and that the folder they may name exists."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             whole = all(arrays[name].size for name in {*_NEEDED, *arrays})

@@ -12,7 +12,7 @@ from workloads.data.files import digest_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """How data may be come by.
+    """Permitted ways to obtain data.
 
     Attributes:
         cache: folder for downloaded and prepared files; several processes may share it.
@@ -53,7 +53,7 @@ class MissingDataError(ValueError):
 
 
 def find(published: Published, means: Means) -> tuple[Path, ...]:
-    """Where the files of a data set lie; what is missing is downloaded to the cache if it may be.
+    """Locate the files of a data set; download missing ones to the cache where that is permitted.
 
     Raises:
         MissingDataError: one of them is in none of its places with the right content.
@@ -98,7 +98,7 @@ def _none_of(absent: list[Path]) -> tuple[str, ...]:
 
 
 def _trouble_with(path: Path, file: PublishedFile) -> str | None:
-    """Why what lies at `path` is not that file, or None if it is."""
+    """Return the reason why the content of `path` is not that file, or None if it is."""
     algorithm, _, expected = file.digest.partition(":")
     try:
         found = digest_of(path, algorithm, packed=file.packed)

@@ -25,7 +25,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """How Python 3 writes bytes in an old protocol; no other encoding is asked for in earnest."""
+    """Return the bytes that Python 3 pickles as latin-1 text in old protocols; refuse any other encoding."""
     if encoding != "latin1":
         raise ValueError(f"the pickle asks for the encoding {encoding!r}, expected 'latin1'")
     return text.encode("latin1")

@@ -1,4 +1,4 @@
-"""Where a data set comes from: real files, a declared stand-in, or a program; which one is always said."""
+"""Sources of a data set: real files, a declared stand-in, or a program. Every use reports its source."""
 
 import hashlib
 import os
@@ -120,7 +120,7 @@ def _but(ref: DataRef, what_it_is_not: str, untried: Published | None) -> DataRe
 
 
 def _promised(data_set: DataSet, published: Published, *, kind: str, cache: Path) -> DataRef:
-    """What a download would give: it is named by its hash before it is here."""
+    """Describe the result of a download; its hash names it before it is downloaded."""
     return DataRef(
         id=_id_of(data_set, kind, content=published.identity),
         path=path_of(data_set, f"{kind}-{published.identity}", cache=cache),
@@ -147,7 +147,7 @@ def _real(data_set: DataSet, means: Means) -> DataRef:
 
 
 def _all_of(missing: list[MissingDataError], data_set: DataSet) -> MissingDataError:
-    """Where the preferred form was looked for, and what is wrong with files of the others."""
+    """Return one error: where the preferred form was searched, and the faults of files of other forms."""
     if not missing:
         return MissingDataError(
             f"data set {data_set.name!r}",

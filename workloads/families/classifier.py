@@ -1,4 +1,4 @@
-"""What the image classifiers of the zoo have in common: their knobs, their data and their target."""
+"""Knobs, data and target that the bundled image classifiers share."""
 
 import math
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """What all blocks of a network share.
+    """Settings that all blocks of a network share.
 
     Attributes:
         squeezed: share of a block's input channels that its squeeze and excitation is narrowed to (Hu et al.

@@ -68,7 +68,7 @@ def _residual(
 
 def _joined(branches: Branches) -> int:
     """Channels of branches that each end in a convolution."""
-    return sum([each.filters for each in branch if isinstance(each, Conv2d)][-1] for branch in branches)
+    return sum([layer.filters for layer in branch if isinstance(layer, Conv2d)][-1] for branch in branches)
 
 
 def _mixed_5b(conv: Convolutions) -> Branches:

@@ -82,7 +82,7 @@ def _network(options: Options) -> Network:
 
 
 def _pretraining(options: Options, layer: int) -> Phase:
-    """Of one machine; the node below the first one flattens the images."""
+    """Build one restricted Boltzmann machine; a node below the first one flattens the images."""
     return Phase(
         name=f"pretraining_{layer}",
         protocol=ContrastiveDivergence(node=1 + layer, k=options.gibbs_steps),

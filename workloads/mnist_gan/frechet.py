@@ -1,4 +1,4 @@
-"""How far drawn images are from real ones: a Fréchet distance that needs no other network."""
+"""Fréchet distance between generated and real images, without another network."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,8 @@ Vectors = npt.NDArray[np.float64]
 
 
 def frechet_distance(drawn: npt.NDArray[np.float32], held_out: Mapping[str, Any]) -> dict[str, float]:
-    """Of the Gaussians around drawn and held-out real images, in the real ones' first principal components.
+    """Return the distance between Gaussians fitted to generated and held-out real images, in the real images'
+    first principal components.
 
     Heusel et al. 2017, "GANs Trained by a Two Time-Scale Update Rule", eq. 6, with 32 principal components of
     the pixels, in [-1, 1], where they take features of an Inception network: so no figure of theirs compares.

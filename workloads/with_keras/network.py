@@ -22,7 +22,7 @@ def build(network: Network, seed: int) -> Any:
     values, last = {INPUT: entry}, len(network.nodes) - 1
     for index, node in enumerate(network.nodes):
         dtype = "float32" if index == last else None  # float32 at every precision
-        inputs = [values[each] for each in node.inputs]
+        inputs = [values[source] for source in node.inputs]
         padding = padding_of(node.layer)
         if padding is not None:
             inputs[0] = keras.layers.ZeroPadding2D(padding, dtype=dtype)(inputs[0])
@@ -35,7 +35,7 @@ def build(network: Network, seed: int) -> Any:
 
 
 def layer_name(index: int) -> str:
-    """Of the Keras layer of a node."""
+    """Return the name of a node's Keras layer."""
     return f"node_{index}"
 
 

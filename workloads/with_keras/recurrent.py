@@ -47,7 +47,7 @@ class BidirectionalCell(keras.layers.Layer):  # type: ignore[misc]  # keras has 
             direction.use_cudnn = False
 
     def is_fused(self) -> bool:
-        """Whether one operation computes a sequence, asked of the graph of a short one."""
+        """Return whether one operation computes a sequence, read from the graph of a short one."""
         inputs = self.variable("forward_kernel").shape[0]
         short = tf.TensorSpec((1, 2, inputs), self.compute_dtype)
         graph = tf.function(self.call, autograph=False).get_concrete_function(short).graph
@@ -55,7 +55,7 @@ class BidirectionalCell(keras.layers.Layer):  # type: ignore[misc]  # keras has 
 
 
 def fused_recurrent(model: Any) -> bool | None:
-    """Whether fused operations compute all recurrent cells of a model; None if it has none."""
+    """Return whether fused operations compute all recurrent cells of a model; None if it has none."""
     cells = [layer for layer in model.layers if isinstance(layer, BidirectionalCell)]
     return all(cell.is_fused() for cell in cells) if cells else None
 

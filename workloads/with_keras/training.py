@@ -42,8 +42,8 @@ class Networks:
         }
 
     def fused_recurrent(self) -> bool | None:
-        """Whether fused operations compute all recurrent cells; None if there are none."""
-        known = [each for each in map(fused_recurrent, self.models.values()) if each is not None]
+        """Return whether fused operations compute all recurrent cells; None if there are none."""
+        known = [is_fused for is_fused in map(fused_recurrent, self.models.values()) if is_fused is not None]
         return all(known) if known else None
 
     def losses(self, phase: Phase, batch: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def optimizer_of(optimizer: Optimizer) -> Any:
 
 
 class _Operations:
-    """What the step protocols ask of TensorFlow."""
+    """TensorFlow operations that the step protocols need."""
 
     def __init__(self, networks: Networks) -> None:
         self._models = networks.models

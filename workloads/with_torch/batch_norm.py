@@ -81,7 +81,7 @@ class _AllReduceMean(torch.autograd.Function):
 
 
 def _mean_of_processes(value: Tensor) -> Tensor:
-    """By way of host memory on XLA's CPU devices, where alone its processes have a group."""
+    """Exchange through host memory on XLA's CPU devices, the only ones whose processes have a group."""
     total = value.cpu() if value.device.type == "xla" else value.contiguous().clone()
     dist.all_reduce(total)
     return (total / dist.get_world_size()).to(value.device)

@@ -119,7 +119,9 @@ PRODUCTS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear, RbmLayer, BidirectionalCel
 
 
 class CroppedConvTranspose2d(nn.ConvTranspose2d):
-    """Its output is `stride` times its input: of an odd excess the larger half is cut behind, as in Keras."""
+    """Transposed convolution whose output is `stride` times its input; of an odd excess the larger half is
+    cut at the end, as in Keras.
+    """
 
     def __init__(self, layer: ConvTranspose2d, channels: int) -> None:
         padding = (layer.kernel - layer.stride) // 2
@@ -195,7 +197,7 @@ def _function_of(layer: Activation) -> Callable[[Tensor], Tensor]:
 
 
 def _kernel_and_bias(module: nn.Module, *, axes: tuple[int, ...] | None) -> Weights:
-    """What PyTorch calls a weight is a kernel."""
+    """Rename PyTorch's `weight` to `kernel`."""
     names = {"weight": ("kernel", axes), "bias": ("bias", None)}
     return {
         names[name][0]: Weight(tensor=parameter, axes=names[name][1])
@@ -206,7 +208,7 @@ def _kernel_and_bias(module: nn.Module, *, axes: tuple[int, ...] | None) -> Weig
 def _declared(layer: Custom, module: nn.Module) -> Weights:
     """Weights of somebody's own layer. Raises ValueError unless they are those that it declares."""
     declared, own = dict(layer.parameters), _own(module)
-    shapes = {name: tuple(each.shape) for name, each in own.items()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
     parameters = {name for name, _ in module.named_parameters()}
     if {name: shapes[name] for name in shapes if name in parameters | set(declared)} != declared:
         raise ValueError(f"layer {layer.torch!r} has weights {shapes}, expected {declared}")

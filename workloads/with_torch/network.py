@@ -33,12 +33,12 @@ class TorchNetwork(nn.Module):
         values = self._values(inputs, last)
         with torch.autocast(inputs.device.type, enabled=False):  # float32 at every precision
             output: Tensor = self.nodes[last](
-                *(self._float(values[each]) for each in self.spec.nodes[last].inputs)
+                *(self._float(values[source]) for source in self.spec.nodes[last].inputs)
             )
         return channels_last_of(output)
 
     def below(self, inputs: Tensor, node: int) -> Tensor:
-        """What the node of that index is given first."""
+        """Return the first input of the node of that index."""
         return self._values(inputs, node)[self.spec.nodes[node].inputs[0]]
 
     def weights(self, node: int) -> Mapping[str, Weight]:
@@ -49,7 +49,7 @@ class TorchNetwork(nn.Module):
         """Outputs of the first `count` nodes, and the input as INPUT."""
         values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
         for index, (node, module) in enumerate(zip(self.spec.nodes[:count], self.nodes, strict=False)):
-            values[index] = module(*(values[each] for each in node.inputs))
+            values[index] = module(*(values[source] for source in node.inputs))
         return values
 
     @staticmethod

@@ -35,7 +35,7 @@ class BidirectionalCell(nn.Module):
                 _silence(direction["bias_hh"])
 
     def weights(self) -> dict[str, Weight]:
-        """By canonical name; an LSTM's second bias stays zero and is none of them."""
+        """Return parameters by canonical name, without an LSTM's second bias, which stays zero."""
         is_gru = self._layer.cell == "gru"
         gates = _GRU_GATES if is_gru else None
         found: dict[str, Weight] = {}
@@ -56,7 +56,9 @@ class BidirectionalCell(nn.Module):
         return torch.cat((forwards[:, -1], backwards[:, 0]), -1)
 
     def is_fused(self) -> bool:
-        """Whether one kernel computes a sequence, asked of a short one on this device at this precision."""
+        """Return whether one kernel computes a sequence, tried with a short one on this device at this
+        precision.
+        """
         weight = next(self.parameters())
         if weight.device.type == "xla":
             return False
@@ -94,7 +96,7 @@ class BidirectionalCell(nn.Module):
 
 
 def fused_recurrent(model: nn.Module) -> bool | None:
-    """Whether fused kernels compute all recurrent cells of a model; None if it has none.
+    """Return whether fused kernels compute all recurrent cells of a model; None if it has none.
 
     Ask under the autocast of a step: the kernels that there are depend on the dtype.
     """
@@ -123,4 +125,4 @@ def _backward_names(output: Tensor) -> Iterator[str]:
         if node is not None and node not in seen:
             seen.add(node)
             yield node.name()
-            waiting += [each for each, _ in node.next_functions]
+            waiting += [function for function, _ in node.next_functions]

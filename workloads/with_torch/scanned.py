@@ -60,7 +60,7 @@ class _Scan(torch.autograd.Function):
         kernels, kept, *states = context.saved_tensors
         before = [_shifted(state) for state in states]
         start = _zeros_like(derivative[0], context.cell.num_states)
-        steps = tuple(each.flip(0) for each in (derivative, kept, before[-1]))
+        steps = tuple(tensor.flip(0) for tensor in (derivative, kept, before[-1]))
         _, found = scan(context.cell.back, (*start, kernels.mT), steps, is_fn_pure=True)
         gates, products = found[0].flip(0), found[-1].flip(0)
         by_kernels = torch.einsum("tdbu,tdbg->dug", before[0], products)

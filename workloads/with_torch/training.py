@@ -60,7 +60,7 @@ class Losses(nn.Module):
     def forward(self, batch: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Scalars, by network."""
         losses = losses_of(self._protocol, _Operations(self.networks), batch)
-        return {name: each.mean() for name, each in losses.items()}
+        return {name: loss.mean() for name, loss in losses.items()}
 
 
 def optimizer_of(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -74,7 +74,7 @@ def optimizer_of(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.
 
 
 class _Operations:
-    """What the step protocols ask of PyTorch."""
+    """PyTorch operations that the step protocols need."""
 
     def __init__(self, networks: Networks) -> None:
         self._networks = dict(networks.named())
