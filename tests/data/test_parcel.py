@@ -79,6 +79,8 @@ def test_a_parcel_writes_nowhere_but_into_the_cache(tmp_path: Path, name: str) -
     with io.BytesIO() as whole:
         with ZipFile(whole, "w") as archive:
             archive.writestr(name, b"")
-        with pytest.raises(ValueError, match=rf"^the data archive names '{name}', which is outside the cache$"):
+        with pytest.raises(
+            ValueError, match=rf"^the data archive names '{name}', which is outside the cache$"
+        ):
             unpacked(whole.getvalue(), cache=tmp_path / "node")
     assert [each.name for each in tmp_path.iterdir()] == ["kept"]
