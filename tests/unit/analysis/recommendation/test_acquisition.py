@@ -303,7 +303,7 @@ def test_what_was_measured_beside_something_else_says_so_and_does_not_count():
 
 
 @pytest.mark.parametrize(
-    ("wish", "budget_usd", "message"),
+    ("objective", "budget_usd", "message"),
     [
         ({}, 5.0, "budget.usd needs prices, and prices=example has none"),
         ({"goal": "cheapest"}, None, "report.goal=cheapest needs prices"),

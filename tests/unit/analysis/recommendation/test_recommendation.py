@@ -387,7 +387,7 @@ class TestGoalsAndLimits:
     """640,000 samples are 10,000 steps: 100 s for $1.00, 200 s for $0.20, 800 s for $0.08."""
 
     @pytest.mark.parametrize(
-        ("wish", "chosen"),
+        ("objective", "chosen"),
         [
             ({}, "bf16"),
             ({"goal": "cheapest"}, "fp32"),
@@ -520,7 +520,7 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("objective", "words"),
     [
         ({}, "fastest"),
         ({"goal": "cheapest", "deadline_hours": 2}, "cheapest within 2 h"),
@@ -533,7 +533,7 @@ def test_a_wish_is_said_in_words(objective, words):
 
 
 @pytest.mark.parametrize(
-    ("wish", "message"),
+    ("objective", "message"),
     [
         ({"deadline_hours": 0}, "report.deadline_hours=0 must be above 0 and finite"),
         ({"budget_usd": -1.0}, "report.budget_usd=-1.0 must be above 0 and finite"),
