@@ -80,7 +80,7 @@ class Planned:
     def __repr__(self) -> str:
         is_capped = self._balance and self._balance.budget.is_capped
         budget = [prospect_line(self._balance)] if self._balance and is_capped else []
-        first = (f"run would first try to download: {each}" for each in self.downloads)
+        first = (f"run would first try to download: {download}" for download in self.downloads)
         return "\n".join((totals_of(self.plan), *budget, *first))
 
     def _repr_html_(self) -> str:
@@ -137,7 +137,7 @@ class Report:
         tables = (
             [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
         )  # the page has the others
-        drawn = "".join(html_of(cut(each, most_rows=_MOST_ROWS)) for each in tables)
+        drawn = "".join(html_of(cut(table, most_rows=_MOST_ROWS)) for table in tables)
         told, where = _paragraphs((*self.headline, *self.outcome.remarks)), escape(display_path(self.page))
         written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
         return f"{drawn}{told}{written}{_paragraphs(self.outcome.unwritten)}"
@@ -212,4 +212,4 @@ def _asked(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
 
 
 def _paragraphs(sentences: Iterable[str]) -> str:
-    return "".join(f"<p>{escape(each)}</p>" for each in sentences)
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)

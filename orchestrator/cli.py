@@ -201,8 +201,8 @@ def _plan(settings: Settings, flags: frozenset[str]) -> int:
         _tell_budget(preview.balance)
     for recommendation in preview.recommendations:
         print_line(console, sentence_of(recommendation))
-    for each in preview.downloads:
-        print_line(console, f"run would first try to download: {each}")
+    for download in preview.downloads:
+        print_line(console, f"run would first try to download: {download}")
     return DONE
 
 

@@ -100,7 +100,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
     asked = {trial: place for place, trial in enumerate(trials)}
     found = tuple(standing[each] for each in asked if each in standing)
     wanted = sorted(  # ledger and tracking server have them in other orders
-        (each for each in records if each.trial_id in asked), key=lambda each: asked[each.trial_id]
+        (record for record in records if record.trial_id in asked), key=lambda each: asked[each.trial_id]
     )
     attempts = attempts_of(wanted)
     frame = frame_of(wanted)
@@ -151,7 +151,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         target_table(to_target_of(findings.records)),
         utilisation_table(findings.records, name_of),
         cost_table(findings.costs, name_of),
-        prices_table((each.spec, each.price) for each in findings.attempts),
+        prices_table((attempt.spec, attempt.price) for attempt in findings.attempts),
         warnings_table(findings.records, name_of),
         failed_table(findings.failed, name_of),
         rehearsed_table(findings.rehearsed),

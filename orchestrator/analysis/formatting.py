@@ -40,7 +40,7 @@ def counted_marks(*, num_noisy: int, num_resumed: int) -> str:
 def processes_of(placement: Placement) -> str:
     """Processes by threads: `4 x 2`, and `1 x 8 + 1 x 2` where its parts are not alike."""
     parts = placement.unequal or (placement,)
-    return " + ".join(f"{each.num_processes} x {each.threads}" for each in parts)
+    return " + ".join(f"{part.num_processes} x {part.threads}" for part in parts)
 
 
 def number(value: float, *, digits: int = _DIGITS) -> Number:

@@ -96,7 +96,7 @@ def _findings(text: str, name: str, catalogue: Catalogue) -> tuple[Finding, ...]
     documents = from_yaml(text, name=name)
     if _is_launchers(documents):
         return tuple(check_launcher(documents[0], catalogue))
-    if any(isinstance(each, dict) and each.get("kind") == "RayCluster" for each in documents):
+    if any(isinstance(document, dict) and document.get("kind") == "RayCluster" for document in documents):
         return tuple(check_manifests(documents, catalogue))
     raise ConfigError(
         f"{name} is neither a file of Ray's cluster launcher, with available_node_types, "
@@ -156,8 +156,8 @@ def _check(rendered: Rendered, say: Say, complain: Say) -> int:
 
 
 def _told(name: str, findings: Sequence[Finding], complain: Say) -> int:
-    for each in findings:
-        complain(f"{name}: {each.key}: {each.message}")
+    for finding in findings:
+        complain(f"{name}: {finding.key}: {finding.message}")
     return 2 if findings else 0
 
 

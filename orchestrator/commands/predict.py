@@ -36,7 +36,7 @@ def run_command(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int
     flags = [word for word in words if word.startswith("-")]
     plain = [word for word in words if word not in flags and "=" not in word]
     overrides = [word for word in words if word not in (*flags, *plain)]
-    match [each for each in plain if each != NAME]:
+    match [word for word in plain if word != NAME]:
         case []:
             _refuse(flags)
             return _predict(overrides, show=show)
@@ -64,8 +64,8 @@ def run_command(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int
 
 
 def _refuse(flags: Iterable[str]) -> None:
-    for each in flags:
-        raise ConfigError(f"{NAME}: {each!r} is not known; {_POSSIBLE}")
+    for flag in flags:
+        raise ConfigError(f"{NAME}: {flag!r} is not known; {_POSSIBLE}")
 
 
 def _data_of(overrides: Sequence[str]) -> Path:

@@ -60,7 +60,7 @@ def parsed_arguments(words: Sequence[str]) -> Iterator[list[str]]:
         ConfigError: `workload_path` names no folder, or a limit is none.
     """
     rest, variables = extract_workload_overrides([word for word in words if word not in _MULTIRUN])
-    before = {each: os.environ.get(each) for each in variables}
+    before = {variable: os.environ.get(variable) for variable in variables}
     os.environ.update(variables)
     try:
         yield rest

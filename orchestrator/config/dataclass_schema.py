@@ -17,7 +17,7 @@ def schema_from_dataclass(kind: type[Any], *, base: type[Any] = object) -> type[
     """
     hints = get_type_hints(kind)
     fields = [
-        (each.name, _open(hints[each.name]), _default_of(each, hints)) for each in dataclasses.fields(kind)
+        (field_.name, _open(hints[field_.name]), _default_of(field_, hints)) for field_ in dataclasses.fields(kind)
     ]
     return dataclasses.make_dataclass(f"{kind.__name__}Conf", fields, bases=(base,))
 
@@ -30,7 +30,7 @@ def _open(hint: Any) -> Any:
     if origin is tuple:
         return list[_open(parts[0])]  # type: ignore[misc]  # a type made at run time
     if origin in (Union, types.UnionType):
-        return Union[tuple(_open(each) for each in parts)]  # noqa: UP007  # the parts are not known before
+        return Union[tuple(_open(part) for part in parts)]  # noqa: UP007  # the parts are not known before
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return dict[parts[0], _open(parts[1])]  # type: ignore[misc, valid-type]  # likewise
     return hint

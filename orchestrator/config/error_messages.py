@@ -94,7 +94,7 @@ def _key_of(error: errors.OmegaConfBaseException) -> str:
 def _siblings(error: errors.OmegaConfBaseException, key: str) -> Iterable[str]:
     prefix = key.rpartition(".")[0]
     kind = error.object_type
-    names = [each.name for each in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    names = [field_.name for field_ in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     return [f"{prefix}.{name}" if prefix else name for name in names]
 
 
@@ -149,7 +149,7 @@ def _missing_file(error: MissingConfigException) -> ConfigError:
         )
     if not error.options:
         return ConfigError(f"{file} builds on {error.missing_cfg_file!r}, which does not exist")
-    known = [each for each in error.options if not each.endswith("schema")]
+    known = [option for option in error.options if not option.endswith("schema")]
     return UnknownNameError(f"{group} in {file}:", name, known=known)
 
 

@@ -43,7 +43,7 @@ class Grid:
         for each in found:
             if DEVICES in each:
                 _check_devices(each[DEVICES])
-        if self.baseline and not any(matches(each, self.baseline) for each in found):
+        if self.baseline and not any(matches(combination, self.baseline) for combination in found):
             raise ConfigError(_no_baseline(self.baseline, found))
         return found
 
@@ -68,7 +68,7 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
     unsaid = {key: (value,) for key, value in fixed.items() if key not in said}
     entries = tuple(_entries(plain["include"], where="sweep.include"))
     _refuse_too_many(said, num_included=len(entries) * _size(request.choices))
-    included = dict.fromkeys({key for each in entries for key in each} - {*request.choices}, _NONE_INCLUDED)
+    included = dict.fromkeys({key for entry in entries for key in entry} - {*request.choices}, _NONE_INCLUDED)
     include = [
         _completed({**common, **entry, **choice}, base, cures=included)
         for entry in entries
@@ -106,7 +106,7 @@ def _completed(
 
 
 def _check_devices(devices: Any) -> None:
-    if not isinstance(devices, tuple) or not all(isinstance(each, str) for each in devices) or not devices:
+    if not isinstance(devices, tuple) or not all(isinstance(device, str) for device in devices) or not devices:
         raise ConfigError(
             f"{DEVICES}={shown(devices)} must be a list with the device of each worker, as "
             f"{DEVICES}=[cpu,t4]; an axis in a file is a list of such lists, as [[cpu,t4]]"
@@ -161,7 +161,7 @@ def _baseline(entry: Any) -> dict[str, Any]:
 
 def _no_baseline(baseline: Combination, combinations: Iterable[Combination]) -> str:
     for key, value in baseline.items():
-        known = dict.fromkeys(each[key] for each in combinations if key in each)
+        known = dict.fromkeys(combination[key] for combination in combinations if key in combination)
         if value not in known:
             values = ", ".join(map(shown, known)) or "none"
             return (

@@ -132,7 +132,7 @@ def _settings(
     reprices: bool,
     working_directory: Path,
 ) -> Settings:
-    groups = ("sweep", "report", *(each for each in SETTINGS_GROUPS if each != "pools"))
+    groups = ("sweep", "report", *(name for name in SETTINGS_GROUPS if name != "pools"))
     plain = {group: plain_of(base[group], group=group) for group in groups}
     executor, reached, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     outputs = working_directory / value_of(base, "outputs")

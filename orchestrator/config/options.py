@@ -36,7 +36,7 @@ def knobs_of(combinations: Sequence[Combination], options: GroupOptions) -> tupl
     Raises:
         UnknownNameError: a knob that none of the used options has.
     """
-    knobs = tuple(dict.fromkeys(key for each in combinations for key in each if "." in key))
+    knobs = tuple(dict.fromkeys(key for combination in combinations for key in combination if "." in key))
     for knob in knobs:
         group, _, key = knob.partition(".")
         used = [config for (of_group, _), config in options.items() if of_group == group]
@@ -48,8 +48,8 @@ def knobs_of(combinations: Sequence[Combination], options: GroupOptions) -> tupl
 
 def differing_keys(combinations: Sequence[Combination]) -> tuple[str, ...]:
     """The keys that tell the combinations apart."""
-    keys = dict.fromkeys(key for each in combinations for key in each)
-    return tuple(key for key in keys if len({each.get(key) for each in combinations}) > 1)
+    keys = dict.fromkeys(key for combination in combinations for key in combination)
+    return tuple(key for key in keys if len({combination.get(key) for combination in combinations}) > 1)
 
 
 def reject_interpolations(
@@ -57,7 +57,7 @@ def reject_interpolations(
 ) -> None:
     """Raises ConfigError for an interpolation that would have to be another one in every point, or worker."""
     why = dict.fromkeys(differing, "differs between the points of this sweep")
-    if any(DEVICES in each for each in combinations):
+    if any(DEVICES in combination for combination in combinations):
         why |= dict.fromkeys(FOLLOWING_DEVICES, f"is no key of points that have {DEVICES}")
     for config in (base, *options.values()):
         for reference in references(config):
@@ -79,7 +79,7 @@ def apply_combination(base: DictConfig, combination: Combination, options: Group
 
 def _options_of(group: str, combinations: Iterable[Combination]) -> tuple[Any, ...]:
     keys = ("device", DEVICES) if group == "device" else (group,)
-    named = (_flat(each[key]) for each in combinations for key in keys if key in each)
+    named = (_flat(combination[key]) for combination in combinations for key in keys if key in combination)
     return tuple(dict.fromkeys(option for options in named for option in options))
 
 

@@ -55,13 +55,13 @@ def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[ParsedOverrid
     Raises:
         ConfigError: a word that is no override.
     """
-    return tuple(_read(each, options) for each in overrides)
+    return tuple(_read(override, options) for override in overrides)
 
 
 def _read(text: str, options: OptionsOf) -> ParsedOverride:
     numbers = _WHOLE_NUMBERS.fullmatch(text)
     if numbers:  # of which Hydra's parser would take 8 s for 10,000
-        values = tuple(int(each) for each in (numbers["list"] or numbers["choices"]).split(","))
+        values = tuple(int(word) for word in (numbers["list"] or numbers["choices"]).split(","))
         return ParsedOverride(text=text, key=numbers["key"], values=(values,) if numbers["list"] else values)
     if len(text) > _MOST_CHARACTERS:
         raise ConfigError(

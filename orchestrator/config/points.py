@@ -19,7 +19,7 @@ from orchestrator.core.trial_spec import Option, TimingSpec, require_positive
 from orchestrator.plan.expand import Combination, matches
 from orchestrator.train.registry import trainer_info
 
-_START = tuple(each.name for each in fields(TrainerSettings))
+_START = tuple(field_.name for field_ in fields(TrainerSettings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class PointMaker:
         first, *others = (self._named("device", name, combination) for name in names)
         return {
             "device": first,
-            "other_devices": tuple(others) if any(each != first for each in others) else (),
+            "other_devices": tuple(others) if any(other != first for other in others) else (),
             "num_workers": 1 + len(others),
         }
 

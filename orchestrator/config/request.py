@@ -134,6 +134,6 @@ def _check_settable(key: str) -> None:
             f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
             f"prices=NAME"
         )
-    known = [*(each.name for each in fields(RootConf)), *WORKLOAD_WORDS]
+    known = [*(field_.name for field_ in fields(RootConf)), *WORKLOAD_WORDS]
     if top not in known:
         raise UnknownNameError("key", key, known=known)

@@ -83,14 +83,14 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
     for key, value in plain.items():
         _require_64_bits(f"{group}.{key}", value)
     kind: Any = OmegaConf.get_type(config)
-    for each in dataclasses.fields(kind):
-        choices = each.metadata.get("choices")
+    for field_ in dataclasses.fields(kind):
+        choices = field_.metadata.get("choices")
         if not choices:
             continue
-        if _SWITCH.get(plain[each.name]) in choices:
-            plain[each.name] = _SWITCH[plain[each.name]]
-        if plain[each.name] not in choices:
-            raise UnknownNameError(f"{group}.{each.name}", str(plain[each.name]), known=choices)
+        if _SWITCH.get(plain[field_.name]) in choices:
+            plain[field_.name] = _SWITCH[plain[field_.name]]
+        if plain[field_.name] not in choices:
+            raise UnknownNameError(f"{group}.{field_.name}", str(plain[field_.name]), known=choices)
     return plain
 
 

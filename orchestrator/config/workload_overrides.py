@@ -42,7 +42,7 @@ def _value_of(key: str, value: str) -> str:
 
 
 def _folders(value: str) -> tuple[str, ...]:
-    folders = tuple(each.strip(" '\"") for each in value.strip("[]").split(","))
+    folders = tuple(word.strip(" '\"") for word in value.strip("[]").split(","))
     if "" in folders or not value.isprintable():  # what no environment variable can hold among them
         raise ConfigError(f"{PATH}={value} names no folder; name one that holds NAME/spec.py")
     return folders

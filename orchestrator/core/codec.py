@@ -49,7 +49,7 @@ def from_plain(kind: type[T], plain: object) -> T:
 def to_plain(value: Any) -> Any:
     """Dicts, lists and scalars that `json.dumps` takes without NaN tokens."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: to_plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {field_.name: to_plain(getattr(value, field_.name)) for field_ in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}
     if isinstance(value, (tuple, list)):
@@ -95,9 +95,9 @@ def _hints_of(kind: Any) -> dict[str, Any]:
 def _required_of(kind: Any) -> frozenset[str]:
     nothing = dataclasses.MISSING
     return frozenset(
-        each.name
-        for each in dataclasses.fields(kind)
-        if each.default is nothing and each.default_factory is nothing
+        field_.name
+        for field_ in dataclasses.fields(kind)
+        if field_.default is nothing and field_.default_factory is nothing
     )
 
 

@@ -52,14 +52,14 @@ def of_host(node: Node) -> Inventory:
 def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
     """The pools of a cluster; where they are fake, on the processors of this host."""
     node_groups = {
-        each.name: NodeGroup(
-            node=_node_of(each, host=host, is_fake=is_fake),
-            max_nodes=each.max_nodes * each.hosts,
-            pool=each,
+        pool.name: NodeGroup(
+            node=_node_of(pool, host=host, is_fake=is_fake),
+            max_nodes=pool.max_nodes * pool.hosts,
+            pool=pool,
             is_fake=is_fake,
         )
-        for each in cluster.available_pools
-        if each.max_nodes
+        for pool in cluster.available_pools
+        if pool.max_nodes
     }
     return Inventory(host=host, node_groups=node_groups, max_nodes=cluster.max_nodes)
 

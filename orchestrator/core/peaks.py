@@ -63,19 +63,19 @@ def peaks_of(device: Device, precision: str, *, count: int) -> Peaks | None:
 
 def peaks_together(parts: Sequence[Peaks | None]) -> Peaks | None:
     """Of devices that are not alike; None where one of them has none."""
-    known = [each for each in parts if each is not None]
+    known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
     return Peaks(
-        flops_per_second=_sum_of([each.flops_per_second for each in known]),
-        memory_bytes_per_second=_sum_of([each.memory_bytes_per_second for each in known]),
-        tdp_watts=_sum_of([each.tdp_watts for each in known]),
-        source="; ".join(dict.fromkeys(each.source for each in known)),
+        flops_per_second=_sum_of([part.flops_per_second for part in known]),
+        memory_bytes_per_second=_sum_of([part.memory_bytes_per_second for part in known]),
+        tdp_watts=_sum_of([part.tdp_watts for part in known]),
+        source="; ".join(dict.fromkeys(part.source for part in known)),
     )
 
 
 def _sum_of(figures: Sequence[float | None]) -> float | None:
-    known = [each for each in figures if each is not None]
+    known = [figure for figure in figures if figure is not None]
     return sum(known) if len(known) == len(figures) else None
 
 

@@ -148,10 +148,10 @@ class Cluster:
                 f"pools.project={self.project!r} is no project id; give one, of 6 to 30 lower-case letters, "
                 f"digits and hyphens"
             )
-        for each in self.pools:
-            if each.environment == "any":
+        for pool in self.pools:
+            if pool.environment == "any":
                 raise ConfigError(
-                    f"pool {each.name}: environment=any has no image; it is for nodes of provider=fake"
+                    f"pool {pool.name}: environment=any has no image; it is for nodes of provider=fake"
                 )
 
     def _check_launcher(self) -> None:
@@ -162,14 +162,14 @@ class Cluster:
                     f"pool {each.name}: a slice of {each.hosts} hosts is nothing that Ray's launcher scales; "
                     f"pools=gke can have it"
                 )
-        booted = {"cpu", *(each.device.kind for each in self.pools)} - {"tpu"}
+        booted = {"cpu", *(pool.device.kind for pool in self.pools)} - {"tpu"}
         if lacking := booted - self.boot_images.keys():
             raise ConfigError(f"pools.boot_images lacks {', '.join(sorted(lacking))}; name an image for each")
 
     def _check_sum(self) -> None:
         """KubeRay knows no limit over all groups, so that theirs must keep to it together."""
         knows_limit = self.provider != "gke"
-        asked = sum((each.min_nodes if knows_limit else each.max_nodes) * each.hosts for each in self.pools)
+        asked = sum((pool.min_nodes if knows_limit else pool.max_nodes) * pool.hosts for pool in self.pools)
         if asked > self.max_nodes:
             raise ConfigError(
                 f"pools.max_nodes={self.max_nodes} is less than the {asked} that its pools have at "
@@ -183,7 +183,7 @@ class Cluster:
     @property
     def available_pools(self) -> tuple[Pool, ...]:
         """The pools that the cluster has: of Ray's launcher, those in its zone."""
-        return tuple(each for each in self.pools if self.provider != "gcp" or each.zone == self.zone)
+        return tuple(pool for pool in self.pools if self.provider != "gcp" or pool.zone == self.zone)
 
 
 def region_of(zone: str) -> str:

@@ -149,12 +149,12 @@ class Price:
     @property
     def num_nodes(self) -> int:
         """Of all kinds."""
-        return self.nodes + sum(each.nodes for each in self.beside)
+        return self.nodes + sum(price.nodes for price in self.beside)
 
     @property
     def usd_per_hour(self) -> float:
         """Of all nodes."""
-        return self.nodes * self.node_usd_per_hour + sum(each.usd_per_hour for each in self.beside)
+        return self.nodes * self.node_usd_per_hour + sum(price.usd_per_hour for price in self.beside)
 
     def billed_seconds(self, seconds: float) -> float:
         """So many, rounded up to what is billed."""
@@ -164,7 +164,7 @@ class Price:
     def age_days(self) -> int:
         """How old the oldest figure was when it was looked up."""
         days = [(date.fromisoformat(self.priced_on) - date.fromisoformat(self.as_of)).days]
-        return max(days + [each.age_days for each in self.beside])
+        return max(days + [price.age_days for price in self.beside])
 
     @property
     def is_old(self) -> bool:

@@ -221,7 +221,7 @@ def variables_of(record: TrialRecord) -> dict[str, str]:
 
 def _ran_with(record: TrialRecord) -> Iterator[tuple[str, str]]:
     """Packages have lower-case names, and environment variables upper-case ones."""
-    return (each for each in sorted(record.environment.items()) if each[0] not in DRIVER_FACTS)
+    return (item for item in sorted(record.environment.items()) if item[0] not in DRIVER_FACTS)
 
 
 def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:

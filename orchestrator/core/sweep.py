@@ -71,7 +71,7 @@ class Point:
     @property
     def replicas(self) -> int:
         """Data-parallel replicas of all devices together."""
-        others = sum(each.replicas for each in self.other_devices)
+        others = sum(device.replicas for device in self.other_devices)
         return self.device.replicas + others if others else self.num_workers * self.device.replicas
 
     @property
@@ -82,7 +82,7 @@ class Point:
     @property
     def device_label(self) -> str:
         """As `TrialSpec.device_label`."""
-        return "+".join(each.name for each in self.devices) if self.other_devices else self.device.name
+        return "+".join(device.name for device in self.devices) if self.other_devices else self.device.name
 
     def divides_over(self, replicas: int) -> bool:
         """Whether its trainer can train its batches on so many replicas, if each has a sample."""

@@ -212,11 +212,11 @@ def _differing(value: object) -> dict[str, object]:
     """The fields of a dataclass that have no default or differ from it, nested ones likewise."""
     assert dataclasses.is_dataclass(value)
     found: dict[str, object] = {}
-    for each in dataclasses.fields(value):
-        current = getattr(value, each.name)
-        if current == _default_of(each):
+    for field_ in dataclasses.fields(value):
+        current = getattr(value, field_.name)
+        if current == _default_of(field_):
             continue
-        found[each.name] = _differing(current) if dataclasses.is_dataclass(current) else current
+        found[field_.name] = _differing(current) if dataclasses.is_dataclass(current) else current
     return found
 
 

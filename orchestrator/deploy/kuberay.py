@@ -46,7 +46,7 @@ def ray_cluster_of(cluster: Cluster) -> Plain:
             "enableInTreeAutoscaling": True,
             "autoscalerOptions": {"version": "v2", "idleTimeoutSeconds": cluster.idle_seconds},
             "headGroupSpec": _head(cluster),
-            "workerGroupSpecs": [_group(each, cluster) for each in cluster.pools],
+            "workerGroupSpecs": [_group(pool, cluster) for pool in cluster.pools],
         },
     }
 

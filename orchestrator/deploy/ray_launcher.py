@@ -19,7 +19,7 @@ _ENVIRONMENT = "export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0; ulimit -n 
 
 def launcher_yaml(cluster: Cluster) -> str:
     """The file for `ray up`. Raises ConfigError if no pool is in its zone."""
-    elsewhere = [f"{each.name} in {each.zone}" for each in cluster.pools if each.zone != cluster.zone]
+    elsewhere = [f"{pool.name} in {pool.zone}" for pool in cluster.pools if pool.zone != cluster.zone]
     comment = [
         f"Made by: python -m orchestrator cluster pools={cluster.name} pools.project={cluster.project}",
         "Written from documentation and checked offline; it was never launched by those who wrote it.",
@@ -35,7 +35,7 @@ def launcher_yaml(cluster: Cluster) -> str:
 def launcher_of(cluster: Cluster) -> Plain:
     """The configuration as plain values."""
     if not cluster.available_pools:
-        zones = ", ".join(sorted({each.zone for each in cluster.pools}))
+        zones = ", ".join(sorted({pool.zone for pool in cluster.pools}))
         raise ConfigError(f"pools.zone={cluster.zone!r}: no pool is there; pools are in: {zones or 'none'}")
     return {
         "cluster_name": cluster.cluster_name,
@@ -53,7 +53,7 @@ def launcher_of(cluster: Cluster) -> Plain:
         "head_node_type": _HEAD,
         "available_node_types": {
             _HEAD: _head(cluster),
-            **{each.name: _node_type(each, cluster) for each in cluster.available_pools},
+            **{pool.name: _node_type(pool, cluster) for pool in cluster.available_pools},
         },
         "file_mounts": {_TOKEN: _TOKEN},
         **_commands(cluster),

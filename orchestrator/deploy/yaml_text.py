@@ -33,7 +33,7 @@ def to_yaml(documents: Sequence[Any], *, comment: Iterable[str]) -> str:
     """Write documents, keys in their order."""
     head = "".join(f"# {line}\n" for line in comment)
     return head + "---\n".join(
-        yaml.dump(each, Dumper=_Writer, sort_keys=False, width=100) for each in documents
+        yaml.dump(document, Dumper=_Writer, sort_keys=False, width=100) for document in documents
     )
 
 

@@ -109,5 +109,5 @@ def price_book_of(settings: Settings, *, today: str) -> PriceBook:
         devices=settings.sweep.devices,
         prices=settings.prices,
         today=today,
-        pools={each.name: each for each in pools},
+        pools={pool.name: pool for pool in pools},
     )

@@ -72,7 +72,7 @@ class _PredictionInputs:
     @property
     def points(self) -> Iterable[Point]:
         """Of the sweep, each hardware once, of each source of data."""
-        return {(self.identity(each), each.data_source): each for each in self.settings.sweep.points}.values()
+        return {(self.identity(point), point.data_source): point for point in self.settings.sweep.points}.values()
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """What others measured, corrected by these."""
@@ -198,7 +198,7 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     known = _look(_settings(overrides, working_directory))
     asked = known.settings.sweep.points
     workloads = {point.workload for point in asked}
-    own = latest(each for each in known.records if each.spec.workload in workloads and is_current(each.spec))
+    own = latest(record for record in known.records if record.spec.workload in workloads and is_current(record.spec))
     families = splits_of(measured_of(frame_of(own.values())), own.values())
     found = split_outlooks(((point, known.host_cpu_of(point)) for point in asked), families)
     require_known(found, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
@@ -268,11 +268,11 @@ def _with_sweep(overrides: Sequence[str]) -> list[str]:
 
 
 def _look(settings: Settings) -> _PredictionInputs:
-    records = tuple(each for records in ledgers_of(settings).values() for each in records)
+    records = tuple(record for records in ledgers_of(settings).values() for record in records)
     own = step_measurements(records, devices=settings.sweep.devices)
     alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
-    for each in own:
-        alike[_identity_of_trial(each.trial)].append(each)
+    for measurement in own:
+        alike[_identity_of_trial(measurement.trial)].append(measurement)
     records_alike: dict[Hashable, list[TrialRecord]] = defaultdict(list)
     for record in latest(records).values():
         told = is_run(record) or is_failed_run(record)

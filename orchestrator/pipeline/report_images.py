@@ -78,5 +78,5 @@ def _titled(figure: Figure) -> dict[str, Any]:
 
 def forget_images(folder: Path) -> None:
     """Remove the images of an earlier report."""
-    for each in folder.glob("*.png"):
-        each.unlink()
+    for path in folder.glob("*.png"):
+        path.unlink()

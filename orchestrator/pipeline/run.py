@@ -214,7 +214,7 @@ def _execute(
     context = _mission_of(settings, preflight, journal.steps(), folder=ledger.path.parent)
     order = order_of(settings, todo, price_book)
     made = context.prior_attempts
-    journal.note("queued", [(each.trial_id, made.get(each.trial_id, 0)) for each in order])
+    journal.note("queued", [(placement.trial_id, made.get(placement.trial_id, 0)) for placement in order])
     executor_of(settings, preflight.inventory).run(
         order,
         context,

@@ -18,16 +18,16 @@ OWN_DOING = ("oom", *UNSOUND)
 
 def results_by_trial(records: Iterable[TrialRecord]) -> CachedResults:
     """The records that have a result."""
-    return _newest(each for each in records if each.result is not None)
+    return _newest(record for record in records if record.result is not None)
 
 
 def failures_of(records: Iterable[TrialRecord]) -> CachedResults:
     """The records of failures."""
-    return _newest(each for each in records if each.failure is not None)
+    return _newest(record for record in records if record.failure is not None)
 
 
 def _newest(records: Iterable[TrialRecord]) -> CachedResults:
-    return {(each.trial_id, each.provenance): each for each in sorted(records, key=_ended_at)}
+    return {(record.trial_id, record.provenance): record for record in sorted(records, key=_ended_at)}
 
 
 def reuse_results(
@@ -50,11 +50,11 @@ def reuse_results(
         if record.failure is not None:
             failed[record.sweep, record.trial_id, record.provenance].append(record)
     found = []
-    for each in answered:
-        answer = (each.trial_id, each.provenance)
-        if answer in had[type(each)]:
+    for cached_trial in answered:
+        answer = (cached_trial.trial_id, cached_trial.provenance)
+        if answer in had[type(cached_trial)]:
             continue
-        record = known[type(each)][answer]
+        record = known[type(cached_trial)][answer]
         found += failed[record.sweep, *answer]
         if record.result is not None:
             found.append(record)

@@ -24,7 +24,7 @@ def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     """What each rule says; a rule may rely on those before it."""
     yield _takes_unequal_devices(point, trainer)
     devices = {each.name: each for each in (point.device, *point.other_devices)}
-    yield from (rule(point, each, trainer) for each in devices.values() for rule in _DEVICE_RULES)
+    yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
     yield from (rule(point, trainer) for rule in _RULES)
 
 
@@ -114,7 +114,7 @@ def _replicas_share_the_normalisation(point: Point, trainer: TrainerInfo) -> str
 
 def _has_a(point: Point, *layers: type[Layer]) -> bool:
     networks = workload_of(point).networks.values()
-    return any(isinstance(each.layer, layers) for network in networks for each in network.nodes)
+    return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
 
 
 def _there_is_something_to_split(point: Point, trainer: TrainerInfo) -> str | None:

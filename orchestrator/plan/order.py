@@ -50,7 +50,7 @@ def weight_of(order: Order, price_book: PriceBook) -> TrialWeight:
     def seconds(placement: Placement) -> float:
         trial = placement.trial
         names = trial.devices if trial.other_devices else (trial.device,)
-        return seconds_at_peak(trial, [price_book.devices[each] for each in names])
+        return seconds_at_peak(trial, [price_book.devices[name] for name in names])
 
     def usd(placement: Placement) -> float:
         price = price_book.price_of(placement)
@@ -70,7 +70,7 @@ def seconds_at_peak(trial: TrialSpec, devices: Sequence[Device]) -> float:
     Args:
         devices: of each worker; one of them where all are alike.
     """
-    together = sum(_flops_per_second(each, trial.precision) for each in devices)
+    together = sum(_flops_per_second(device, trial.precision) for device in devices)
     options = tuple(sorted(trial.workload_options.items()))
     flops = trial.steps * _step_flops(trial.workload, options, trial.global_batch_size)
     return flops / (together * trial.num_workers / len(devices))

@@ -47,7 +47,7 @@ class PlacementRequest:
     @property
     def pools(self) -> tuple[str, ...]:
         """As `Placement.pools`."""
-        return tuple(dict.fromkeys(each.node_group.pool.name for each in self.slots if each.node_group.pool))
+        return tuple(dict.fromkeys(slot.node_group.pool.name for slot in self.slots if slot.node_group.pool))
 
     @property
     def is_measured(self) -> bool:
@@ -136,11 +136,11 @@ def _unequal(asked: PlacementRequest) -> Placement:
     crowds = (
         _crowd(sum(each.num_processes for each in held), sum(each.cpus for each in held))
         for host in range(asked.trial.num_hosts)
-        if (held := [each for each in parts if each.host == host])
+        if (held := [part for part in parts if part.host == host])
     )
-    first_runs = (_first_run(asked, kind=each.kind) for each in parts)
-    warnings = dict.fromkeys(warning for each in (*crowds, *first_runs) for warning in each)
-    num_processes = sum(each.num_processes for each in parts)
+    first_runs = (_first_run(asked, kind=part.kind) for part in parts)
+    warnings = dict.fromkeys(warning for crowd in (*crowds, *first_runs) for warning in crowd)
+    num_processes = sum(part.num_processes for part in parts)
     stood_in = (
         *_devices_stood_in(point, is_fake=True),
         *_other_precision(point.precision, precision),
@@ -161,7 +161,7 @@ def _unequal(asked: PlacementRequest) -> Placement:
         cpus=parts[0].cpus,
         devices=parts[0].devices,
         chips=parts[0].chips,
-        start_method=_start_method(asked, kinds=[each.kind for each in parts]),
+        start_method=_start_method(asked, kinds=[part.kind for part in parts]),
         unequal=parts,
         trains=asked.trainer.trains,
         substitutions=() if is_measured else stood_in,
@@ -217,13 +217,13 @@ def _stand_ins(asked: PlacementRequest, *, replicas: int, num_processes: int) ->
 
 def _devices_stood_in(point: Point, *, is_fake: bool) -> tuple[str, ...]:
     """Each device once; of a mix, what is a processor of this host anyway is in no other's place."""
-    devices = list(dict.fromkeys((point.device.name, *(each.name for each in point.other_devices))))
+    devices = list(dict.fromkeys((point.device.name, *(device.name for device in point.other_devices))))
     if is_fake:
-        return tuple(f"a fake node for {each}" for each in devices)
-    cpus = [each.name for each in point.devices if each.kind == "cpu"] if point.other_devices else []
+        return tuple(f"a fake node for {device}" for device in devices)
+    cpus = [device.name for device in point.devices if device.kind == "cpu"] if point.other_devices else []
     if len({*cpus}) > 1:
         return (f"the cpu of one host for {' and '.join(devices)}",)
-    return tuple(f"cpu for {each}" for each in devices if each not in cpus)
+    return tuple(f"cpu for {device}" for device in devices if device not in cpus)
 
 
 def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
 
 def _one_or_two(point: Point) -> int:
     """Replicas that are enough for the code path of several, if the batch divides over them."""
-    return max(each for each in (1, 2) if each <= point.replicas and point.divides_over(each))
+    return max(value for value in (1, 2) if value <= point.replicas and point.divides_over(value))
 
 
 def _num_processes(asked: PlacementRequest, replicas: int, *, num_hosts: int) -> int:
@@ -256,7 +256,7 @@ def _share_of_cores(asked: PlacementRequest, node_group: NodeGroup) -> int:
 def _start_method(asked: PlacementRequest, *, kinds: Iterable[DeviceKind]) -> StartMethod:
     if asked.start_method != "auto":
         return asked.start_method
-    return "fork" if all(each in asked.trainer.fork_proven for each in kinds) else "spawn"
+    return "fork" if all(kind in asked.trainer.fork_proven for kind in kinds) else "spawn"
 
 
 def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:

@@ -78,15 +78,15 @@ def plan(
         missing_device=missing_device,
         rerun=rerun,
     )
-    decided = [each for point in sweep.points for each in _decide(point, sweep.repeats, known=known)]
+    decided = [decision for point in sweep.points for decision in _decide(point, sweep.repeats, known=known)]
     outcomes = _each_trial_once(decided)
     _check_rerun(rerun, outcomes, sweep=sweep.name)
     return Plan(
         sweep=sweep.name,
-        placements=in_order([each for each in outcomes if isinstance(each, Placement)]),
-        cached=tuple(each for each in outcomes if isinstance(each, Cached)),
-        skipped=tuple(each for each in outcomes if isinstance(each, Skipped)),
-        failed=tuple(each for each in outcomes if isinstance(each, Failed)),
+        placements=in_order([outcome for outcome in outcomes if isinstance(outcome, Placement)]),
+        cached=tuple(outcome for outcome in outcomes if isinstance(outcome, Cached)),
+        skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
+        failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
         baseline=_baseline(sweep, known=known),
         aims=_aims_of(sweep.points),
         trainings=_trainings_of(sweep.points, train_samples),
@@ -96,13 +96,13 @@ def plan(
 def _baseline(sweep: Sweep, *, known: _PlanInputs) -> Baseline | None:
     if not sweep.baseline:
         return None
-    points = [each for each in sweep.points if each.is_baseline and unsuitable(each) is None]
-    firsts = (next(_asked(each, 1, known=known)) for each in points)
-    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(each.trial_id for each in firsts)))
+    points = [point for point in sweep.points if point.is_baseline and unsuitable(point) is None]
+    firsts = (next(_asked(point, 1, known=known)) for point in points)
+    return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(first.trial_id for first in firsts)))
 
 
 def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str) -> None:
-    known = {each.trial_id for each in outcomes if not isinstance(each, Skipped)}
+    known = {outcome.trial_id for outcome in outcomes if not isinstance(outcome, Skipped)}
     unknown = sorted(rerun.trial_ids - known)
     if unknown:
         raise ConfigError(f"--rerun {unknown[0]}: sweep {sweep!r} has no such trial; plan --all has all ids")

@@ -67,11 +67,11 @@ def price_of(
 
 def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
     """Of all that a trial has; none where one of them has none."""
-    known = [each for each in prices if isinstance(each, Price)]
+    known = [price for price in prices if isinstance(price, Price)]
     if len(known) < len(prices):
-        return next(each for each in prices if isinstance(each, Unpriced))
+        return next(price for price in prices if isinstance(price, Unpriced))
     first, *others = known
-    is_hypothetical = any(each.is_hypothetical for each in known)
+    is_hypothetical = any(price.is_hypothetical for price in known)
     return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical) if others else first
 
 
@@ -105,7 +105,7 @@ def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
 
 def _as_asked(device: Device, count: int, *, prices: PriceList) -> _Rented | Unpriced:
     count = 1 if device.kind == "cpu" else count
-    holding = [each for each in device.instances if count % each == 0]
+    holding = [instance for instance in device.instances if count % instance == 0]
     if not holding:
         return Unpriced(
             reason=f"conf/device/{device.name}.yaml names no instance with {count} x {device.name}"
@@ -145,7 +145,7 @@ class PriceBook:
 
     def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
         """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
-        pool = next((each for each in self.pools.values() if each.device.name == device), None)
+        pool = next((pool for pool in self.pools.values() if pool.device.name == device), None)
         if pool and pool.device.kind != "cpu":
             num_hosts = max(num_hosts, math.ceil(count / pool.count))
         return price_of(
@@ -199,7 +199,7 @@ class PriceBook:
 
 def prices_in(plan: Plan, price_book: PriceBook) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
     """Every trial that a plan would run, with what its devices cost, also where they are not here."""
-    return tuple((each.trial, price_book.price_of(each)) for each in plan.placements)
+    return tuple((placement.trial, price_book.price_of(placement)) for placement in plan.placements)
 
 
 def priced(record: TrialRecord, price_book: PriceBook) -> TrialRecord:
@@ -215,24 +215,24 @@ def repriced(records: Iterable[TrialRecord], price_book: PriceBook) -> tuple[Tri
     Records of a device that is not among `devices` stay as they are.
     """
     return tuple(
-        _marked(priced(each, price_book)) if _is_known(each.spec, price_book) else each for each in records
+        _marked(priced(record, price_book)) if _is_known(record.spec, price_book) else record for record in records
     )
 
 
 def forecasts_repriced(plan: Plan, price_book: PriceBook) -> Plan:
     """The plan with what trials would cost now where their devices are, for a report alone."""
     forecasts = (
-        replace(each, price=price_book.price_of_absent(each.trial))
-        if _is_known(each.trial, price_book)
-        else each
-        for each in plan.forecasts
+        replace(forecast, price=price_book.price_of_absent(forecast.trial))
+        if _is_known(forecast.trial, price_book)
+        else forecast
+        for forecast in plan.forecasts
     )
     return replace(plan, forecasts=tuple(forecasts))
 
 
 def _is_known(trial: TrialSpec, price_book: PriceBook) -> bool:
     return trial.device in price_book.devices and all(
-        each in price_book.devices for each in trial.other_devices
+        device in price_book.devices for device in trial.other_devices
     )
 
 

@@ -41,7 +41,7 @@ def _parts_in_pool(berth: Slot, process_model: ProcessModel) -> Iterator[RankGro
 
 
 def _parts_here(slots: Sequence[Slot], process_model: ProcessModel) -> Iterator[RankGroup]:
-    processes = [_num_processes(each, process_model) for each in slots]
+    processes = [_num_processes(slot, process_model) for slot in slots]
     for berth, count, cpus in zip(slots, processes, _cores_of(slots, processes), strict=True):
         device = berth.device
         is_cpu = device.kind == "cpu"
@@ -66,7 +66,7 @@ def _cores_of(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
     if computing:
         driving = min(sum(processes) - sum(computing), max(0, node.cpus - len(computing)))
     else:
-        held = sum(each.num_workers for each in slots)
+        held = sum(slot.num_workers for slot in slots)
         driving = max(1, node.cpus * held // sum(node.counts.values()))
     left = {True: node.cpus - driving, False: driving}  # by whether they compute
     waiting = {True: sum(computing), False: sum(processes) - sum(computing)}

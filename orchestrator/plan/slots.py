@@ -47,19 +47,19 @@ def hosts_of(point: Point, slots: Sequence[Slot]) -> int:
     """How many the point's trials have: those of all its berths, or where there are none what it asks for."""
     if not slots:
         return point.num_hosts or 1
-    return sum(each.num_hosts for each in slots) if slots[0].node_group.pool else 1
+    return sum(slot.num_hosts for slot in slots) if slots[0].node_group.pool else 1
 
 
 def host_cpu_of(point: Point, slots: Sequence[Slot], *, inventory: Inventory) -> str | None:
     """Of the hosts whose processors compute, each once; None where only accelerators do."""
     nodes = [
-        inventory.host if each.node_group.is_fake else each.node_group.node
-        for each in slots
-        if each.device.kind == "cpu"
+        inventory.host if slot.node_group.is_fake else slot.node_group.node
+        for slot in slots
+        if slot.device.kind == "cpu"
     ]
     if not slots and any(each.kind == "cpu" for each in (point.device, *point.other_devices)):
         nodes = [inventory.host]
-    return HOST_SEPARATOR.join(dict.fromkeys(each.host_cpu for each in nodes)) or None
+    return HOST_SEPARATOR.join(dict.fromkeys(node.host_cpu for node in nodes)) or None
 
 
 def why_no_slot(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
@@ -118,8 +118,8 @@ def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inv
     """All in one pool, or where none has room for them the most that one has, and so on."""
     slots = []
     while count:
-        sizes = (_berth_of(device, each, trainer, inventory=inventory) for each in range(count, 0, -1))
-        berth = next((each for each in sizes if each), None)
+        sizes = (_berth_of(device, index, trainer, inventory=inventory) for index in range(count, 0, -1))
+        berth = next((size for size in sizes if size), None)
         if berth is None:
             return ()
         slots.append(berth)
@@ -131,24 +131,24 @@ def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inv
 def _without_nodes(inventory: Inventory, slots: Iterable[Slot]) -> Inventory:
     """What they leave of each pool."""
     node_groups = dict(inventory.node_groups)
-    for each in slots:
-        name = each.node_group.node.name
-        node_groups[name] = replace(node_groups[name], max_nodes=node_groups[name].max_nodes - each.num_hosts)
+    for slot in slots:
+        name = slot.node_group.node.name
+        node_groups[name] = replace(node_groups[name], max_nodes=node_groups[name].max_nodes - slot.num_hosts)
     return replace(inventory, node_groups=node_groups)
 
 
 def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
     """What of a device the pools have not, each of which has some."""
     pools = [each for _, each in _holding(device, 1, trainer, inventory=inventory)]
-    known = ", ".join(f"{each.node.name} {each.max_nodes}" for each in pools)
+    known = ", ".join(f"{pool.node.name} {pool.max_nodes}" for pool in pools)
     return f"more nodes with {device.name} than its pools have: {known} at most"
 
 
 def _kept_together(point: Point, trainer: TrainerInfo, inventory: Inventory) -> DeviceKind | None:
     """The kind of device that the trainer has on one node alone; of fake nodes processors do the work."""
-    is_fake = any(each.is_fake for each in inventory.node_groups.values())
-    kinds: list[DeviceKind] = ["cpu"] if is_fake else [each.kind for each in point.devices]
-    return next((each for each in kinds if each not in trainer.spans_hosts), None)
+    is_fake = any(node_group.is_fake for node_group in inventory.node_groups.values())
+    kinds: list[DeviceKind] = ["cpu"] if is_fake else [device.kind for device in point.devices]
+    return next((kind for kind in kinds if kind not in trainer.spans_hosts), None)
 
 
 def _runs(devices: Iterable[Device]) -> list[tuple[Device, int]]:
@@ -166,10 +166,10 @@ def _without_slices(inventory: Inventory) -> Inventory:
 
 def _lacking(point: Point, here: NodeGroup) -> str | None:
     """What one host cannot have for the whole point; it has one kind of processor, whatever its name."""
-    asked = Counter(each.name for each in point.devices if each.kind != "cpu")
+    asked = Counter(device.name for device in point.devices if device.kind != "cpu")
     if any(here.node.counts.get(name, 0) < count for name, count in asked.items()):
         return f"has {here.node.holdings}"
-    cpus = dict.fromkeys(each.name for each in point.devices if each.kind == "cpu")
+    cpus = dict.fromkeys(device.name for device in point.devices if device.kind == "cpu")
     return f"has one kind of processor, not {' and '.join(cpus)}" if len(cpus) > 1 else None
 
 
@@ -188,8 +188,8 @@ def _holding(
 ) -> list[tuple[int, NodeGroup]]:
     """Sites that hold them, each with how many of its nodes that takes."""
     counts = (
-        (_hosts_on(each, device, count, trainer, num_hosts=num_hosts), each)
-        for each in inventory.node_groups.values()
+        (_hosts_on(node_group, device, count, trainer, num_hosts=num_hosts), node_group)
+        for node_group in inventory.node_groups.values()
     )
     return [(hosts, each) for hosts, each in counts if hosts]
 
@@ -208,8 +208,8 @@ def _hosts_on(
         return None
     if node_group.pool.environment not in (trainer.environment_on(device.kind), "any"):
         return None
-    splits = (num_hosts,) if num_hosts else (each for each in range(1, count + 1) if count % each == 0)
-    return next((each for each in splits if _takes(node_group, device, trainer, each, count // each)), None)
+    splits = (num_hosts,) if num_hosts else (index for index in range(1, count + 1) if count % index == 0)
+    return next((split for split in splits if _takes(node_group, device, trainer, split, count // split)), None)
 
 
 def _absence_of(
@@ -220,13 +220,13 @@ def _absence_of(
     here = inventory.node_groups.get(inventory.host.name)
     if here:
         return f"{asked} is not here: {here.node.name} has {here.node.holdings}"
-    pools = [each.pool for each in inventory.node_groups.values() if each.pool]
-    of_the_device = [each for each in pools if each.device.name == device.name]
+    pools = [node_group.pool for node_group in inventory.node_groups.values() if node_group.pool]
+    of_the_device = [pool for pool in pools if pool.device.name == device.name]
     fitting = [
-        f"{each.name} ({each.count} a node, at most {each.max_nodes * each.hosts}, {each.environment})"
-        for each in of_the_device
+        f"{pool.name} ({pool.count} a node, at most {pool.max_nodes * pool.hosts}, {pool.environment})"
+        for pool in of_the_device
     ]
-    known = ", ".join(fitting or [each.name for each in pools])
+    known = ", ".join(fitting or [pool.name for pool in pools])
     wanted = f"{asked} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
     alone = trainer.one_host.get(device.kind, "needs them on one host")
     which = "" if device.kind in trainer.spans_hosts else f", which {alone}"

@@ -20,8 +20,8 @@ TrainSamples = Mapping[tuple[str, str], int | None]
 
 def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
     """The keys of `DataIds` and `TrainSamples` that the sweep's trials need, each once."""
-    possible = (each for each in sweep.points if unsuitable(each) is None)
-    return tuple(dict.fromkeys((workload_of(each).data.data_set, each.data_source) for each in possible))
+    possible = (point for point in sweep.points if unsuitable(point) is None)
+    return tuple(dict.fromkeys((workload_of(point).data.data_set, point.data_source) for point in possible))
 
 
 def unsuitable(point: Point) -> str | None:
@@ -83,7 +83,7 @@ def trial_of(
         seed=point.seed,
         repeat=repeat,
         host_cpu=host_cpu,
-        other_devices=tuple(each.name for each in point.other_devices),
+        other_devices=tuple(device.name for device in point.other_devices),
         timing=_timing_of(spec, point),
     )
 

@@ -90,7 +90,7 @@ def split_outlooks(
     Args:
         points: each with the hosts whose processors would compute, as `TrialSpec.host_cpu`.
     """
-    known = {each.machine: each for each in families}
+    known = {family.machine: family for family in families}
     return tuple(
         _outlook(point, _machine_of(point, host), known)
         for point, host in points
@@ -109,7 +109,7 @@ def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
             "predict split: no point has a trainer that splits convolutions and several workers; "
             "add trainer=kernel_split num_workers=2"
         )
-    refused = [each.predicted for each in outlooks if isinstance(each.predicted, Refusal)]
+    refused = [outlook.predicted for outlook in outlooks if isinstance(outlook.predicted, Refusal)]
     if len(refused) == len(outlooks):
         first = refused[0]
         how = f": {command}" if first.to_measure == _CALIBRATES else ""
@@ -128,7 +128,7 @@ def _outlook(point: Point, machine: Platform, known: Mapping[Platform, PlatformR
         workers=point.num_workers,
         is_even=is_even(point.trainer_options),
     )
-    done = next((each for each in family.splits if each.work == work), None) if family else None
+    done = next((split for split in family.splits if split.work == work), None) if family else None
     return SplitOutlook(
         workload=point.workload,
         device=machine.device,
@@ -145,7 +145,7 @@ def _outlook(point: Point, machine: Platform, known: Mapping[Platform, PlatformR
 
 def _unknown(point: Point, machine: Platform, known: Iterable[Platform]) -> Refusal:
     there = f"{machine.workload} on {place_words(machine.device, machine.host)} in {machine.precision}"
-    others = [str(each.host) for each in known if replace(each, host=machine.host) == machine]
+    others = [str(platform.host) for platform in known if replace(platform, host=machine.host) == machine]
     only = f", only of {' and '.join(others)}" if others else ""
     return Refusal(
         reason=f"no own trial of {point.trainer} of {there} is recorded{only}",
@@ -181,14 +181,14 @@ def _predicted(
 def _pays_from(work: SplitConfig, family: PlatformResults) -> Iterator[str]:
     """Of more kernels, larger batches and more workers, each by itself, the first that is faster than one."""
     kernels = kernels_in(family.machine.workload, work.options)
-    more_kernels = [tuple(factor * each for each in kernels) for factor in _TIMES_KERNELS if kernels]
+    more_kernels = [tuple(factor * kernel for kernel in kernels) for factor in _TIMES_KERNELS if kernels]
     larger = [factor * work.batch for factor in _TIMES_BATCH]
     candidates: tuple[list[tuple[str, SplitConfig]], ...] = (
-        [(f"kernels {colons(each)}", with_kernels(work, each)) for each in more_kernels],
+        [(f"kernels {colons(kernels_of_layers)}", with_kernels(work, kernels_of_layers)) for kernels_of_layers in more_kernels],
         [(f"batch {each:,}", replace(work, batch=each)) for each in larger],
         [
-            (counted(each, "worker"), replace(work, workers=each))
-            for each in range(work.workers + 1, _MOST_WORKERS + 1)
+            (counted(index, "worker"), replace(work, workers=index))
+            for index in range(work.workers + 1, _MOST_WORKERS + 1)
         ],
     )
     for some in candidates:

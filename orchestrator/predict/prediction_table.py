@@ -94,14 +94,14 @@ def transfers_table(found: Iterable[Transfer]) -> Table:
         columns=tuple(Column(header=each, is_number=each in numbers) for each in headers),
         rows=tuple(
             (
-                each.workload,
-                each.anchor,
-                _milliseconds(each.measured_seconds),
-                each.target,
-                _spread(each.step, factor=_MS) if isinstance(each.step, Estimate) else UNKNOWN,
-                origin_of(each.step),
+                transfer.workload,
+                transfer.anchor,
+                _milliseconds(transfer.measured_seconds),
+                transfer.target,
+                _spread(transfer.step, factor=_MS) if isinstance(transfer.step, Estimate) else UNKNOWN,
+                origin_of(transfer.step),
             )
-            for each in found
+            for transfer in found
         ),
     )
 

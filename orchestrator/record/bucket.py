@@ -61,7 +61,7 @@ class BucketStore:
     def missing_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """Those of the records that are not here. Raises RecordError."""
         names = self._asked(self._names)
-        return tuple(each for each in records if name_of(each) not in names)
+        return tuple(record for record in records if name_of(record) not in names)
 
     def only_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """What is here and not among the records, in the order in which it ended.
@@ -71,12 +71,12 @@ class BucketStore:
         Raises:
             RecordError: it cannot be read, or a later version wrote to it.
         """
-        known = {name_of(each) for each in records}
+        known = {name_of(record) for record in records}
         names = sorted(self._asked(self._names) - known)
         batches = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
         found = [each for batch in batches for each in self._read(batch)]
         return tuple(
-            sorted((each for each in found if name_of(each) not in known), key=attrgetter("ended_at"))
+            sorted((batch for batch in found if name_of(batch) not in known), key=attrgetter("ended_at"))
         )
 
     @contextmanager
@@ -119,7 +119,7 @@ class BucketStore:
             paths = self._files.ls(self._records, detail=False)
         except FileNotFoundError:
             return frozenset()
-        return frozenset(PurePosixPath(each).name for each in paths if each.endswith(_SUFFIX))
+        return frozenset(PurePosixPath(path).name for path in paths if path.endswith(_SUFFIX))
 
     def _read(self, names: Sequence[str]) -> Iterator[TrialRecord]:
         contents = self._asked(lambda: self._files.cat([f"{self._records}/{name}" for name in names]))

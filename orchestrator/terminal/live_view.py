@@ -31,7 +31,7 @@ class PlainProgress:
         self._console = console
         self._ledger = ledger
         self._progress = Progress(placements)
-        self._name_of = namer(each.trial for each in placements)
+        self._name_of = namer(placement.trial for placement in placements)
 
     def started(self, attempt: Attempt) -> None:
         """Nothing is said yet."""
@@ -60,7 +60,7 @@ class LiveProgress:
     def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
         self._live = live
         self._progress = Progress(placements)
-        self._name_of = namer(each.trial for each in placements)
+        self._name_of = namer(placement.trial for placement in placements)
         self._ended: list[TrialRecord] = []
         self._stages: dict[str, tuple[TrialState, str]] = {}
         self._draw()
@@ -144,4 +144,4 @@ def _told_of_checkpoints(record: TrialRecord) -> str:
     result = record.result
     assert result is not None, "it was measured"
     resumed = [f"resumed from step {result.resumed_from_step:,}"] if result.resumed_from_step else []
-    return "".join(f", {each}" for each in (*resumed, *result.checkpoint_notes))
+    return "".join(f", {note}" for note in (*resumed, *result.checkpoint_notes))

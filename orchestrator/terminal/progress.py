@@ -66,7 +66,7 @@ def seconds_left(left: Iterable[Placement], took: Iterable[tuple[Placement, floa
     every = [each for some in by_kind.values() for each in some]
     if not every:
         return None
-    return sum(fmean(by_kind.get(_kind_of(each)) or every) for each in left)
+    return sum(fmean(by_kind.get(_kind_of(placement)) or every) for placement in left)
 
 
 def _kind_of(placement: Placement) -> tuple[str, str]:

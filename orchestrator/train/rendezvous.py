@@ -91,7 +91,7 @@ def xla_spmd(rank_context: RankContext) -> Mapping[str, str]:
     if rank_context.kind == "tpu" and rank_context.num_hosts > 1:
         variables["TPU_WORKER_ID"] = str(rank_context.host)
         variables["TPU_WORKER_HOSTNAMES"] = ",".join(
-            _host_and_port(each)[0] for each in rank_context.addresses
+            _host_and_port(address)[0] for address in rank_context.addresses
         )
     return variables
 

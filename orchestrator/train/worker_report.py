@@ -51,19 +51,19 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
     return TrainResult(
         launch_seconds=launch_seconds,
         setup_seconds=max(report.setup_seconds for report in reports),
-        first_step_seconds=max(each.first_step_seconds for each in times),
+        first_step_seconds=max(time.first_step_seconds for time in times),
         warmup_steps=first.times.warmup_steps,
-        warmup_seconds=max(each.warmup_seconds for each in times),
+        warmup_seconds=max(time.warmup_seconds for time in times),
         steps_per_block=first.steps_per_block,
-        block_seconds=tuple(each.block_seconds for each in times),
-        reading_seconds=tuple(each.reading_seconds for each in times),
+        block_seconds=tuple(time.block_seconds for time in times),
+        reading_seconds=tuple(time.reading_seconds for time in times),
         stopped_because=first.times.stopped_because,
-        compile_counts=_most_compiled([each.compile_counts for each in times]),
+        compile_counts=_most_compiled([time.compile_counts for time in times]),
         steps=first.times.steps,
         samples=sum(report.samples for report in reports),
         train_samples=first.train_samples,
-        training_seconds=max(each.training_seconds for each in times),
-        phase_seconds=_slowest([each.phase_seconds for each in times]),
+        training_seconds=max(time.training_seconds for time in times),
+        phase_seconds=_slowest([time.phase_seconds for time in times]),
         losses=first.times.losses,
         network_losses=first.times.network_losses,
         quality=first.quality,
@@ -73,7 +73,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         bytes_per_step=first.bytes_per_step,
         data_wait_seconds=max(report.data_wait_seconds for report in reports),
         pipeline_samples_per_second=_sum_of([report.pipeline_samples_per_second for report in reports]),
-        cpu_seconds=tuple(each.cpu_seconds for each in times),
+        cpu_seconds=tuple(time.cpu_seconds for time in times),
         load_average=first.times.load_average,
         peak_host_bytes=tuple(report.peak_host_bytes for report in reports),
         energy_joules=_joules_of(reports),
@@ -81,10 +81,10 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         unmoved=tuple(sorted({name for report in _telling_of_weights(reports) for name in report.unmoved})),
         devices=tuple(report.device for report in reports),
         calibration=_calibration_of(reports),
-        pursuit=_slowest_pursuit([each.pursuit for each in times]),
+        pursuit=_slowest_pursuit([time.pursuit for time in times]),
         resumed_from_step=first.times.resumed_from_step,
         resumed_seconds=first.times.resumed_seconds,
-        checkpoint_seconds=max(each.checkpoint_seconds for each in times),
+        checkpoint_seconds=max(time.checkpoint_seconds for time in times),
         checkpoint_notes=first.checkpoint_notes,
     )
 
@@ -93,10 +93,10 @@ def _telling_of_weights(reports: Sequence[WorkerReport]) -> Iterator[WorkerRepor
     """All but a rank that holds a single kernel, which may never learn. The first one has every weight."""
     first, *others = reports
     yield first
-    for each in others:
-        shares = each.device.kernel_shares
+    for other in others:
+        shares = other.device.kernel_shares
         if not shares or sum(share.kernels for share in shares) > 1:
-            yield each
+            yield other
 
 
 def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:
@@ -125,29 +125,29 @@ def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
 
 def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
     """The counts of the rank that compiled most while it was timed."""
-    known = [each for each in counts if each is not None]
+    known = [count for count in counts if count is not None]
     return max(known, key=lambda each: each[1] - each[0]) if known else None
 
 
 def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: max(each[name] for each in seconds) for name in seconds[0]}
+    return {name: max(second[name] for second in seconds) for name in seconds[0]}
 
 
 def _slowest_pursuit(pursuits: Sequence[TargetRun | None]) -> TargetRun | None:
     """Rank 0's qualities, which decided, with the times of the slowest rank."""
-    known = [each for each in pursuits if each is not None]
+    known = [pursuit for pursuit in pursuits if pursuit is not None]
     if not known:
         return None
     return replace(
         known[0],
         curve=tuple(
-            replace(ranks[0], training_seconds=max(each.training_seconds for each in ranks))
-            for ranks in zip(*(each.curve for each in known), strict=False)  # `agreement` compares lengths
+            replace(ranks[0], training_seconds=max(rank.training_seconds for rank in ranks))
+            for ranks in zip(*(pursuit.curve for pursuit in known), strict=False)  # `agreement` compares lengths
         ),
-        evaluation_seconds=max(each.evaluation_seconds for each in known),
+        evaluation_seconds=max(pursuit.evaluation_seconds for pursuit in known),
     )
 
 
 def _sum_of(rates: Sequence[float | None]) -> float | None:
-    known = [each for each in rates if each is not None]
+    known = [rate for rate in rates if rate is not None]
     return sum(known) if known else None

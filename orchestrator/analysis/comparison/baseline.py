@@ -33,9 +33,9 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
     factors = factors_named(baseline.keys) if baseline else ()
     if baseline is None or not factors:
         return AgainstBaseline()
-    training = [each for each in measured if each.trains]
+    training = [measurement for measurement in measured if measurement.trains]
     told, found = told_of(training), []
-    alone = {_name_of(each) for each in training if not is_base(each, baseline)}
+    alone = {_name_of(measurement) for measurement in training if not is_base(measurement, baseline)}
     for group in alike(training, *factors):
         others = [each for each in group if not is_base(each, baseline)]
         for base in (each for each in group if is_base(each, baseline)):
@@ -72,7 +72,7 @@ def baseline_table(against: AgainstBaseline) -> Table:
         title="Against the baseline",
         note=" ".join([_READING, *missing]),
         columns=(
-            *(Column(header=each) for each in ("where", "setting", "baseline")),
+            *(Column(header=name) for name in ("where", "setting", "baseline")),
             Column(header="ratio", is_number=True),
             Column(header="verdict"),
         ),
@@ -89,13 +89,13 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
         title="Compared",
         note=f"Pairs that differ in one thing alone, the fastest first. {_READING}",
         columns=(
-            *(Column(header=each) for each in ("by", "where", "first", "second")),
+            *(Column(header=name) for name in ("by", "where", "first", "second")),
             Column(header="ratio", is_number=True),
             Column(header="verdict"),
         ),
         rows=tuple(
-            (each.factor, each.where, each.first, each.second, ratio(each.ratio), verdict_of(each))
-            for each in comparisons
+            (comparison.factor, comparison.where, comparison.first, comparison.second, ratio(comparison.ratio), verdict_of(comparison))
+            for comparison in comparisons
         ),
     )
 

@@ -47,16 +47,16 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
 
     The next fastest comes first. A trainer that trains nothing is compared with nobody.
     """
-    training = [each for each in measured if each.trains]
+    training = [measurement for measurement in measured if measurement.trains]
     told = told_of(training)
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in factors_of(training):
         for group in alike(training, factor):
             fastest, *others = sorted(group, key=lambda each: -_mean_log(each.rates))
             pairs = [
-                (fastest, each)
-                for each in others
-                if differ(fastest, each, factor) and same_host(fastest, each)
+                (fastest, other)
+                for other in others
+                if differ(fastest, other, factor) and same_host(fastest, other)
             ]
             compared = tuple(comparison_of((factor,), pair, told=told) for pair in pairs)
             if compared:
@@ -66,9 +66,9 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
 
 def told_of(measured: Sequence[Measurement]) -> tuple[str, ...]:
     """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
-    settings = [each.setting for each in measured]
+    settings = [measurement.setting for measurement in measured]
     found = varying(settings, ("device", "trainer", "precision", *DETAILS))
-    one_host = len({each.host for each in settings if each.host}) < 2  # of the CPU; other devices have none
+    one_host = len({setting.host for setting in settings if setting.host}) < 2  # of the CPU; other devices have none
     return ("workload", *(name for name in found if not (one_host and name == "host")))
 
 
@@ -82,12 +82,12 @@ def comparison_of(
         told: fields of a setting that are worth a word.
     """
     first, second = pair
-    labels = list(dict.fromkeys(label for each in factors for label in each.labels))
+    labels = list(dict.fromkeys(label for factor in factors for label in factor.labels))
     own = [name for name in (*labels, "ran_with") if name in told or name == labels[0]]
-    apart = {name for each in factors for name in (each.field, *each.follows)}
+    apart = {name for factor in factors for name in (factor.field, *factor.follows)}
     ratio = ratio_of(first.rates, second.rates)
     return Comparison(
-        factor=", ".join(each.name for each in factors),
+        factor=", ".join(factor.name for factor in factors),
         where=label_of(first.setting, [name for name in told if name not in own and name not in apart]),
         first=label_of(first.setting, own),
         second=label_of(second.setting, own),
@@ -133,7 +133,7 @@ def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:
 def _variance(values: Sequence[float]) -> float:
     """Of a sample; `statistics.variance` computes in fractions, which thousands of pairs would wait for."""
     mean = fmean(values)
-    return math.fsum((each - mean) ** 2 for each in values) / (len(values) - 1)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
 def _mean_log(rates: Sequence[float]) -> float:

@@ -63,7 +63,7 @@ _VARIABLES = Factor(name="variables", field="variables", labels=("trainer",))
 
 def factors_of(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
     """Every factor, among them each option of a trainer that somebody gave another value than its default."""
-    options = sorted({name for each in measured for name in options_in(each.setting)})
+    options = sorted({name for measurement in measured for name in options_in(measurement.setting)})
     return (
         TRAINER,
         *map(_option, options),
@@ -79,15 +79,15 @@ def factors_of(measured: Iterable[Measurement]) -> tuple[Factor, ...]:
 
 def alike(measured: Iterable[Measurement], *factors: Factor) -> list[list[Measurement]]:
     """Measurements that differ in nothing but these factors, in the order in which they come."""
-    apart = {name for each in factors for name in (each.field, *each.follows)}
+    apart = {name for factor in factors for name in (factor.field, *factor.follows)}
     of_trainer = TRAINER in factors
     groups: dict[object, list[Measurement]] = defaultdict(list)
-    for each in measured:
-        facts = facts_of(each)
+    for measurement in measured:
+        facts = facts_of(measurement)
         rest = (item for item in facts.items() if item[0] not in apart)
-        groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(each)
+        groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(measurement)
     found = list(groups.values())
-    return [each for group in found for each in _by_shared_options(group)] if of_trainer else found
+    return [subgroup for group in found for subgroup in _by_shared_options(group)] if of_trainer else found
 
 
 def differ(one: Measurement, other: Measurement, factor: Factor) -> bool:
@@ -149,11 +149,11 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
     A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers
     with `compile=on` and with `compile=off`.
     """
-    known = {each.setting.trainer: _options_known_to(each.setting.trainer) for each in group}
+    known = {measurement.setting.trainer: _options_known_to(measurement.setting.trainer) for measurement in group}
     shared = {name for names in known.values() for name in names if _count(name, known) > 1}
-    values = [_values_of(each.setting, shared & known[each.setting.trainer]) for each in group]
+    values = [_values_of(measurement.setting, shared & known[measurement.setting.trainer]) for measurement in group]
     seen: list[Mapping[str, str]] = []
-    for wanted in (each for each in values if len(each) == max(map(len, values))):
+    for wanted in (value for value in values if len(value) == max(map(len, values))):
         found = [
             each
             for each, own in zip(group, values, strict=True)

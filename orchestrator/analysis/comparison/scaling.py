@@ -50,7 +50,7 @@ class Scaling:
 
 def scaling_of(measured: Sequence[Measurement]) -> tuple[Scaling, ...]:
     """Every set with more than one number of workers, strong ones first."""
-    training = [each for each in measured if each.trains]
+    training = [measurement for measurement in measured if measurement.trains]
     where = [name for name in told_of(training) if name not in _APART]
     return (*_strong(training, where), *_weak(training, where))
 
@@ -74,7 +74,7 @@ def _weak(training: Sequence[Measurement], where: Sequence[str]) -> Iterator[Sca
 def _found(
     kind: Literal["strong", "weak"], group: Sequence[Measurement], where: Sequence[str], *, batch: str
 ) -> Iterator[Scaling]:
-    if len({each.setting.num_workers for each in group}) < 2:
+    if len({measurement.setting.num_workers for measurement in group}) < 2:
         return
     yield Scaling(
         kind=kind,
@@ -86,8 +86,8 @@ def _found(
 
 def scaling_table(found: Sequence[Scaling]) -> Table:
     """One row per number of workers."""
-    points = [each for one in found for each in one.points]
-    shares_cores = any(each.setting.host and not each.setting.num_hosts for each in points)
+    points = [point for one in found for point in one.points]
+    shares_cores = any(point.setting.host and not point.setting.num_hosts for point in points)
     return Table(
         title="Scaling",
         note=(
@@ -96,10 +96,10 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
             + (f" {_SHARED_CORES}" if shares_cores else "")
         ),
         columns=(
-            *(Column(header=each) for each in ("kind", "where", "batch")),
+            *(Column(header=name) for name in ("kind", "where", "batch")),
             *(
-                Column(header=each, is_number=True)
-                for each in ("workers", "samples/s", "speed-up", "efficiency")
+                Column(header=text, is_number=True)
+                for text in ("workers", "samples/s", "speed-up", "efficiency")
             ),
         ),
         rows=tuple(
@@ -107,13 +107,13 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
                 one.kind,
                 one.where,
                 one.batch,
-                _workers_of(each),
-                spread(each.samples_per_second),
-                Number("1x", 1) if each is one.points[0] else ratio(one.speed_up(each)),
-                Number("100%", 1) if each is one.points[0] else percent(one.efficiency(each)),
+                _workers_of(point),
+                spread(point.samples_per_second),
+                Number("1x", 1) if point is one.points[0] else ratio(one.speed_up(point)),
+                Number("100%", 1) if point is one.points[0] else percent(one.efficiency(point)),
             )
             for one in found
-            for each in one.points
+            for point in one.points
         ),
     )
 

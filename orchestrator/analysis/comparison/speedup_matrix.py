@@ -39,7 +39,7 @@ def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> t
     The reference is the slowest of the baseline's measurements in it. Without a baseline it is the same
     device and precision in every matrix that has them: `_usual_reference`. Else it is the slowest of all.
     """
-    training = [each for each in measured if each.trains]
+    training = [measurement for measurement in measured if measurement.trains]
     told = told_of(training)
     groups = [group for group in alike(training, DEVICE, PRECISION) if len(group) > 1]
     usual = _usual_reference(groups)
@@ -79,12 +79,12 @@ def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Se
     return Matrix(
         where=label_of(reference.setting, [name for name in told if name not in _APART]),
         cells={
-            (label_of(each.setting, ("device", "replicas", "ran_with")), each.setting.precision): (
+            (label_of(measurement.setting, ("device", "replicas", "ran_with")), measurement.setting.precision): (
                 None
-                if each is reference
-                else comparison_of((DEVICE, PRECISION), (each, reference), told=told)
+                if measurement is reference
+                else comparison_of((DEVICE, PRECISION), (measurement, reference), told=told)
             )
-            for each in group
+            for measurement in group
         },
     )
 
@@ -92,7 +92,7 @@ def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Se
 def matrix_table(matrices: Sequence[Matrix]) -> Table:
     """One row per device of each matrix, one column per precision."""
     precisions = sorted(
-        {precision for each in matrices for _, precision in each.cells},
+        {precision for matrix in matrices for _, precision in matrix.cells},
         key=lambda name: (name != "fp32", name),
     )
     return Table(
@@ -104,12 +104,12 @@ def matrix_table(matrices: Sequence[Matrix]) -> Table:
         columns=(
             Column(header="where"),
             Column(header="device"),
-            *(Column(header=each, is_number=True) for each in precisions),
+            *(Column(header=precision, is_number=True) for precision in precisions),
         ),
         rows=tuple(
-            (each.where, device, *(_cell(each, device, precision) for precision in precisions))
-            for each in matrices
-            for device in dict.fromkeys(device for device, _ in each.cells)
+            (matrix.where, device, *(_cell(matrix, device, precision) for precision in precisions))
+            for matrix in matrices
+            for device in dict.fromkeys(device for device, _ in matrix.cells)
         ),
     )
 

@@ -56,7 +56,7 @@ class StepCost:
     @property
     def batches(self) -> tuple[int, ...]:
         """The smallest first."""
-        return tuple(each.setting.global_batch_size for each in self.points)
+        return tuple(point.setting.global_batch_size for point in self.points)
 
     @property
     def saved(self) -> float:
@@ -70,7 +70,7 @@ class StepCost:
 
 def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
     """Every set of more than one batch size that is alike in all else."""
-    training = [each for each in measured if each.trains]
+    training = [measurement for measurement in measured if measurement.trains]
     told = [name for name in told_of(training) if name != BATCH.field]
     return tuple(
         _cost_of(sorted(group, key=lambda each: each.setting.global_batch_size), told=told)
@@ -80,7 +80,7 @@ def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
 
 
 def _cost_of(points: Sequence[Measurement], *, told: Sequence[str]) -> StepCost:
-    pairs = [(each.setting.global_batch_size, each.step_seconds.median) for each in points]
+    pairs = [(point.setting.global_batch_size, point.step_seconds.median) for point in points]
     return StepCost(
         where=label_of(points[0].setting, told),
         points=tuple(points),
@@ -107,7 +107,7 @@ def line_through(points: Sequence[tuple[float, float]]) -> CostLine:
     fixed = seconds_mean - slope * batch_mean
     residuals = [1 - (fixed + slope * batch) / seconds for batch, seconds in points]
     freedom = len(points) - 2
-    noise = sum(each**2 for each in residuals) / freedom
+    noise = sum(residual**2 for residual in residuals) / freedom
     slope_half = t_95(freedom) * math.sqrt(noise / spread_of_batches)
     fixed_half = t_95(freedom) * math.sqrt(noise * (1 / total + batch_mean**2 / spread_of_batches))
     return CostLine(
@@ -130,8 +130,8 @@ def step_cost_table(costs: Sequence[StepCost]) -> Table:
             Column(header="where"),
             Column(header="batches"),
             *(
-                Column(header=each, is_number=True)
-                for each in (
+                Column(header=text, is_number=True)
+                for text in (
                     "fixed ms",
                     "per sample ms",
                     "fixed part",
@@ -141,7 +141,7 @@ def step_cost_table(costs: Sequence[StepCost]) -> Table:
             ),
             Column(header="remark"),
         ),
-        rows=tuple((each.where, ", ".join(map(str, each.batches)), *_fitted(each)) for each in costs),
+        rows=tuple((cost.where, ", ".join(map(str, cost.batches)), *_fitted(cost)) for cost in costs),
     )
 
 

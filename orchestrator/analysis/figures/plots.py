@@ -44,7 +44,7 @@ def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
     A trainer that trains nothing has no bar: it would hide the others.
     """
     groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
-    for each in (each for each in measured if each.trains):
+    for each in (measurement for measurement in measured if measurement.trains):
         groups[each.setting.workload, each.setting.data].append(each)
     return tuple(
         Figure(
@@ -72,8 +72,8 @@ def _bars_in_words(group: Sequence[Measurement]) -> str:
 
 def _fastest(group: Sequence[Measurement]) -> list[Measurement]:
     """As many as a figure can show, in the order in which they come."""
-    least = sorted((each.samples_per_second.median for each in group), reverse=True)[:_MOST_BARS][-1]
-    return [each for each in group if each.samples_per_second.median >= least]
+    least = sorted((measurement.samples_per_second.median for measurement in group), reverse=True)[:_MOST_BARS][-1]
+    return [measurement for measurement in group if measurement.samples_per_second.median >= least]
 
 
 def left_out(count: int, most: int, what: str) -> str:
@@ -82,11 +82,11 @@ def left_out(count: int, most: int, what: str) -> str:
 
 
 def _bar_plot(group: Sequence[Measurement]) -> dict[str, Any]:
-    names = ("trainer", *varying([each.setting for each in group], ("device", *DETAILS)))
-    labels = dict.fromkeys(label_of(each.setting, names) for each in group)
+    names = ("trainer", *varying([measurement.setting for measurement in group], ("device", *DETAILS)))
+    labels = dict.fromkeys(label_of(measurement.setting, names) for measurement in group)
     ticks = {
-        "tickvals": [shown(each) for each in labels],
-        "ticktext": [shown(each) for each in shortened(list(labels))],
+        "tickvals": [shown(label) for label in labels],
+        "ticktext": [shown(name) for name in shortened(list(labels))],
     }
     return {
         "data": _bars(group, names),
@@ -99,21 +99,21 @@ def _bar_plot(group: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _bars(group: Sequence[Measurement], names: Sequence[str]) -> list[dict[str, Any]]:
-    colours = _colours_of(each.setting.precision for each in group)
+    colours = _colours_of(measurement.setting.precision for measurement in group)
     return [
-        _bars_of([each for each in group if each.setting.precision == precision], names)
+        _bars_of([measurement for measurement in group if measurement.setting.precision == precision], names)
         | {"name": shown(precision), "marker": {"color": colour}}
         for precision, colour in colours.items()
     ]
 
 
 def _bars_of(group: Sequence[Measurement], names: Sequence[str]) -> dict[str, Any]:
-    rates = [each.samples_per_second for each in group]
+    rates = [measurement.samples_per_second for measurement in group]
     return {
         "type": "bar",
         "orientation": "h",
         "x": [rate.median for rate in rates],
-        "y": [shown(label_of(each.setting, names)) for each in group],
+        "y": [shown(label_of(measurement.setting, names)) for measurement in group],
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -127,9 +127,9 @@ def _bars_of(group: Sequence[Measurement], names: Sequence[str]) -> dict[str, An
 def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
     """Training loss over steps, a line per measured trial: one figure per workload and data."""
     groups: dict[tuple[str, str], list[TrialRecord]] = defaultdict(list)
-    for each in records:
-        if each.result is not None and each.result.losses and each.provenance == "measured":
-            groups[each.spec.workload, each.spec.data].append(each)
+    for record in records:
+        if record.result is not None and record.result.losses and record.provenance == "measured":
+            groups[record.spec.workload, record.spec.data].append(record)
     return tuple(
         Figure(
             title=f"Training loss of {workload}, {data_name(data)} data",
@@ -144,13 +144,13 @@ def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
 
 
 def _curves_in_words(group: Sequence[TrialRecord]) -> str:
-    last = [each.result.losses[-1][1] for each in group if each.result]
+    last = [record.result.losses[-1][1] for record in group if record.result]
     ends = f"last loss from {number(min(last))} to {number(max(last))}"
     return f"Curves of {counted(len(group), 'trial')}: {ends}."
 
 
 def _loss_layout_of(group: Sequence[TrialRecord]) -> dict[str, Any]:
-    losses = [loss for each in group if each.result for _, loss in each.result.losses if isfinite(loss)]
+    losses = [loss for record in group if record.result for _, loss in record.result.losses if isfinite(loss)]
     return {
         "xaxis": {"title": {"text": "optimizer step"}},
         "yaxis": {"title": {"text": "training loss"}, **_scale_of(losses)},
@@ -163,15 +163,15 @@ def _scale_of(losses: Sequence[float]) -> dict[str, Any]:
         return {"type": "linear"}
     decades = range(floor(log10(min(losses))), floor(log10(max(losses))) + 2)
     ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
-    return {"type": "log", "tickvals": ticks, "ticktext": [f"{each:g}" for each in ticks]}
+    return {"type": "log", "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def _curves(group: Sequence[TrialRecord]) -> list[dict[str, Any]]:
     """Colours tell precisions, as in the bars; dashes tell trainers; repeats share a legend entry."""
-    settings = [setting_of(each.spec) for each in group]
+    settings = [setting_of(record.spec) for record in group]
     names = ("trainer", "precision", *varying(settings, ("device", *DETAILS)))
-    colours = _colours_of(each.precision for each in settings)
-    dashes = dict(zip(sorted({each.trainer for each in settings}), cycle(_DASHES)))
+    colours = _colours_of(setting.precision for setting in settings)
+    dashes = dict(zip(sorted({setting.trainer for setting in settings}), cycle(_DASHES)))
     seen: set[str] = set()
     curves = []
     for record, setting in zip(group, settings, strict=True):
@@ -205,7 +205,7 @@ def shortened(labels: Sequence[str]) -> list[str]:
 
     What the mouse points at is told whole.
     """
-    found = [each if len(each) <= _MOST_CHARACTERS else f"{each[:_MOST_CHARACTERS]}…" for each in labels]
+    found = [label if len(label) <= _MOST_CHARACTERS else f"{label[:_MOST_CHARACTERS]}…" for label in labels]
     return found if len(set(found)) == len(set(labels)) else list(labels)
 
 

@@ -60,7 +60,7 @@ class Timeline:
 def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
     """Lay the attempts, sorted by their start, on the rows of their nodes: one on several is on each."""
     pauses = tuple(_pauses_in(ran))
-    parts = [(each, node) for each in ran for node in (each.placement.node, *each.placement.other_nodes)]
+    parts = [(record, node) for record in ran for node in (record.placement.node, *record.placement.other_nodes)]
     spans = [_span_of(each, ran[0].started_at, pauses) for each, _ in parts]
     rows, places = _rows_of([node for _, node in parts], spans)
     stretches = [
@@ -76,10 +76,10 @@ def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
 def _pauses_in(ran: Sequence[TrialRecord]) -> Iterator[tuple[float, float]]:
     """(seconds since the first start, length) of every pause that is too long to be drawn."""
     first = latest = ran[0].started_at
-    for each in ran:
-        if each.started_at - latest > _PAUSE_SECONDS:
-            yield latest - first, each.started_at - latest
-        latest = max(latest, each.ended_at)
+    for record in ran:
+        if record.started_at - latest > _PAUSE_SECONDS:
+            yield latest - first, record.started_at - latest
+        latest = max(latest, record.ended_at)
 
 
 def _placed(pauses: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
@@ -170,9 +170,9 @@ _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "secon
 
 def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Figure, ...]:
     """One figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
-    ran_somewhere = [each for each in records if _had_hardware(each)]
-    here = [each for each in ran_somewhere if each.reused_from is None]
-    if not any(each.provenance == "measured" for each in here):
+    ran_somewhere = [record for record in records if _had_hardware(record)]
+    here = [record for record in ran_somewhere if record.reused_from is None]
+    if not any(record.provenance == "measured" for record in here):
         return ()
     ran = sorted(here, key=lambda each: (each.started_at, each.trial_id))[-_MOST_ATTEMPTS:]
     found = timeline_of(ran, name_of)
@@ -215,8 +215,8 @@ def _caption_of(found: Timeline, *, since: float) -> str:
 
 def _totals_of(found: Timeline) -> dict[str, float]:
     totals: dict[str, float] = defaultdict(float)
-    for each in found.stretches:
-        totals[each.phase] += each.seconds
+    for stretch in found.stretches:
+        totals[stretch.phase] += stretch.seconds
     return {phase: totals[phase] for phase in _LOOKS if totals[phase] > 0}
 
 
@@ -228,8 +228,8 @@ def _alternative_of(found: Timeline, *, num_attempts: int) -> str:
 
 
 def _plot_of(found: Timeline) -> dict[str, Any]:
-    end = max(each.start + each.seconds for each in found.stretches)
-    _, scale, unit = next(each for each in _UNITS if end >= each[0])
+    end = max(stretch.start + stretch.seconds for stretch in found.stretches)
+    _, scale, unit = next(unit for unit in _UNITS if end >= unit[0])
     lines = [
         {
             "type": "line",
@@ -252,7 +252,7 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
             "xaxis": {"title": {"text": f"{unit} since the first start"}, "rangemode": "tozero"},
             "yaxis": {
                 "tickvals": list(range(len(found.rows))),
-                "ticktext": [shown(each) for each in shortened(found.rows)],
+                "ticktext": [shown(name) for name in shortened(found.rows)],
                 "range": [len(found.rows) - 0.5, -0.5],
                 "showgrid": False,
             },
@@ -261,16 +261,16 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
 
 
 def _trace_of(found: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
-    own = [each for each in found.stretches if each.phase == phase]
+    own = [stretch for stretch in found.stretches if stretch.phase == phase]
     return {
         "type": "bar",
         "orientation": "h",
         "name": phase,
         "marker": _LOOKS[phase],
-        "base": [each.start / scale for each in own],
-        "x": [each.seconds / scale for each in own],
-        "y": [each.row for each in own],
-        "customdata": [[shown(each.label), each.seconds] for each in own],
+        "base": [stretch.start / scale for stretch in own],
+        "x": [stretch.seconds / scale for stretch in own],
+        "y": [stretch.row for stretch in own],
+        "customdata": [[shown(stretch.label), stretch.seconds] for stretch in own],
         "hovertemplate": f"{phase}: %{{customdata[1]:,.4~r}} s<extra>%{{customdata[0]}}</extra>",
         **({"text": phase, "textposition": "inside", "textangle": 0} if "pattern" in _LOOKS[phase] else {}),
     }

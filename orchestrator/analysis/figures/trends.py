@@ -45,8 +45,8 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
 
 def _steps_in_words(costs: Sequence[StepCost]) -> str:
     said = [
-        f"{each.where} from {_step_in_words(each.points[0])} to {_step_in_words(each.points[-1])}"
-        for each in costs
+        f"{cost.where} from {_step_in_words(cost.points[0])} to {_step_in_words(cost.points[-1])}"
+        for cost in costs
     ]
     return f"Lines of step times: {'; '.join(said)}."
 
@@ -64,7 +64,7 @@ def _measured_steps(cost: StepCost, style: Mapping[str, str]) -> dict[str, Any]:
         "legendgroup": shown(cost.where),
         "marker": {**style, "size": 8},
         "x": list(cost.batches),
-        "y": [each.step_seconds.median * 1000 for each in cost.points],
+        "y": [point.step_seconds.median * 1000 for point in cost.points],
         "hovertemplate": "batch %{x}: %{y:,.4~r} ms<extra>%{fullData.name}</extra>",
     }
 
@@ -82,7 +82,7 @@ def _fitted_line(cost: StepCost, colour: str) -> list[dict[str, Any]]:
             "showlegend": False,
             "line": {"color": colour, "width": 2},
             "x": list(ends),
-            "y": [cost.line.seconds(each) * 1000 for each in ends],
+            "y": [cost.line.seconds(end) * 1000 for end in ends],
             "hoverinfo": "skip",
         }
     ]
@@ -112,25 +112,25 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
 
 def _efficiencies_in_words(found: Sequence[Scaling]) -> str:
     said = [
-        f"{each.kind}, {each.where}, batch {each.batch}: {percent(each.efficiency(each.points[-1]))} at "
-        f"{each.points[-1].setting.num_workers:,} workers"
-        for each in found
+        f"{scaling.kind}, {scaling.where}, batch {scaling.batch}: {percent(scaling.efficiency(scaling.points[-1]))} at "
+        f"{scaling.points[-1].setting.num_workers:,} workers"
+        for scaling in found
     ]
     return f"Lines of efficiency: {'; '.join(said)}."
 
 
 def _efficiencies(found: Scaling, style: Mapping[str, str]) -> dict[str, Any]:
-    spreads = [found.efficiency(each) for each in found.points]
+    spreads = [found.efficiency(point) for point in found.points]
     fewest, *others = spreads
-    ends = [(fewest.median, fewest.median), *((each.low, each.high) for each in others)]
+    ends = [(fewest.median, fewest.median), *((other.low, other.high) for other in others)]
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": shown(f"{found.kind}, {found.where}, batch {found.batch}"),
         "marker": {**style, "size": 8},
         "line": {"color": style["color"], "width": 2, "dash": "solid" if found.kind == "strong" else "dash"},
-        "x": [each.setting.num_workers for each in found.points],
-        "y": [each.median for each in spreads],
+        "x": [point.setting.num_workers for point in found.points],
+        "y": [spread.median for spread in spreads],
         "error_y": {
             "type": "data",
             "symmetric": False,

@@ -120,7 +120,7 @@ class PlatformCalibration:
 
     def rest_seconds(self, layers: Iterable[SplitLayer]) -> float | None:
         """Of a master's step; None: not measured."""
-        size = sum(each.output_bytes for each in layers)
+        size = sum(layer.output_bytes for layer in layers)
         return size * read_off(self.rest, size) if self.rest else None
 
 
@@ -153,7 +153,7 @@ def split_layers(
     except ValueError as error:
         return Refusal(reason=str(error), to_measure="nothing: its code is needed")
     network = networks.get(_NETWORK)
-    if network is None or any(isinstance(each.layer, DepthwiseConv2d) for each in network.nodes):
+    if network is None or any(isinstance(node.layer, DepthwiseConv2d) for node in network.nodes):
         reason = f"the model of time knows networks of plain convolutions alone, and {name} is another one"
         return Refusal(reason=reason, to_measure="each setting")
     if precision not in PRECISIONS:
@@ -179,9 +179,9 @@ def trial_of(record: TrialRecord) -> SplitTrial:
         workers=len(devices),
         speeds=tuple(_speeds(layers, devices)),
         rest_seconds=devices[0].kernel_rest_seconds if devices else None,
-        map_bytes=sum(each.output_bytes for each in layers),
-        links=tuple(each.kernel_link for each in devices if each.kernel_link),
-        held=tuple(share.kernels for each in devices if largest and (share := _share_in(each, largest))),
+        map_bytes=sum(layer.output_bytes for layer in layers),
+        links=tuple(device.kernel_link for device in devices if device.kernel_link),
+        held=tuple(share.kernels for device in devices if largest and (share := _share_in(device, largest))),
     )
 
 
@@ -200,15 +200,15 @@ def _speeds(layers: Iterable[SplitLayer], devices: Sequence[DeviceFacts]) -> Ite
 def _share_in(device: DeviceFacts, layer: SplitLayer) -> KernelShare | None:
     """What a rank held of a convolution; None: nothing is known of it."""
     name = f"{_NETWORK}.{layer.node}"
-    return next((each for each in device.kernel_shares if each.layer == name), None)
+    return next((share for share in device.kernel_shares if share.layer == name), None)
 
 
 def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, PlatformCalibration]:
     """By number of workers, of one machine."""
     of_workers: dict[int, list[SplitTrial]] = defaultdict(list)
-    for each in trials:
-        if each.speeds:
-            of_workers[each.workers].append(each)
+    for trial in trials:
+        if trial.speeds:
+            of_workers[trial.workers].append(trial)
     return {workers: _calibration(of_workers[workers], workers) for workers in sorted(of_workers)}
 
 
@@ -216,15 +216,15 @@ def _calibration(trials: Sequence[SplitTrial], workers: int) -> PlatformCalibrat
     speeds: dict[tuple[str, int], _Found] = defaultdict(lambda: defaultdict(list))
     rests: _Found = defaultdict(list)
     for trial in trials:
-        for each in trial.speeds:
-            speeds[each.geometry, each.rank][each.channels].append(each.flops_per_second)
+        for speed in trial.speeds:
+            speeds[speed.geometry, speed.rank][speed.channels].append(speed.flops_per_second)
         if trial.rest_seconds and trial.map_bytes:
             rests[trial.map_bytes].append(trial.rest_seconds / trial.map_bytes)
     return PlatformCalibration(
         workers=workers,
-        threads=max(each.threads for each in trials),
+        threads=max(trial.threads for trial in trials),
         num_trials=len(trials),
-        num_noisy=sum(each.is_noisy for each in trials),
+        num_noisy=sum(trial.is_noisy for trial in trials),
         speeds={key: _points(found) for key, found in speeds.items()},
         rest=_points(rests),
         link=_mean_link([link for trial in trials for link in trial.links]),
@@ -241,6 +241,6 @@ def _mean_link(links: Sequence[KernelLink]) -> KernelLink | None:
     if not links:
         return None
     return KernelLink(
-        bytes_per_second=harmonic_mean([each.bytes_per_second for each in links]),
-        latency_seconds=fmean(each.latency_seconds for each in links),
+        bytes_per_second=harmonic_mean([link.bytes_per_second for link in links]),
+        latency_seconds=fmean(link.latency_seconds for link in links),
     )

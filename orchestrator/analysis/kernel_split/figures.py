@@ -30,7 +30,7 @@ _LEAST_WORKERS = 8
 _ROOM = 0.05  # of a decade
 _LARGER_BATCHES = (2, 4, 8, 16)
 _LARGER_KERNELS = (2, 5)
-_BANDWIDTHS = tuple(10 ** (each / 10) for each in range(-20, 21))
+_BANDWIDTHS = tuple(10 ** (index / 10) for index in range(-20, 21))
 """Times the one that was measured."""
 
 _READING = (
@@ -80,15 +80,15 @@ def split_figures(families: Sequence[PlatformResults]) -> tuple[Figure, ...]:
     return tuple(
         _figure(family, view)
         for family, view in shown_ones
-        if any(each.curve or len(each.marks) > 1 for each in view.lines)
+        if any(line.curve or len(line.marks) > 1 for line in view.lines)
     )
 
 
 def _over_workers(family: PlatformResults) -> _View:
-    most = max([_LEAST_WORKERS, *(2 * each.work.workers for each in family.splits)])
+    most = max([_LEAST_WORKERS, *(2 * split.work.workers for split in family.splits)])
 
     def curve(one: SplitMeasurement) -> CurvePoints:
-        return _curve(family, [(each, replace(one.work, workers=each)) for each in range(1, most + 1)])
+        return _curve(family, [(index, replace(one.work, workers=index)) for index in range(1, most + 1)])
 
     of_paper = is_of_paper(family.machine)
     return _View(
@@ -103,11 +103,11 @@ def _over_workers(family: PlatformResults) -> _View:
 
 def _over_kernels(family: PlatformResults) -> _View:
     name = family.machine.workload
-    known = {kernels for each in family.splits if (kernels := kernels_in(name, each.work.options))}
+    known = {kernels for split in family.splits if (kernels := kernels_in(name, split.work.options))}
     places = sorted({*known, *_larger(known, usual_kernels(name))}, key=sum)
 
     def curve(one: SplitMeasurement) -> CurvePoints:
-        return _curve(family, [(sum(each), with_kernels(one.work, each)) for each in places])
+        return _curve(family, [(sum(place), with_kernels(one.work, place)) for place in places])
 
     lines = _lines(family, KERNELS, place=lambda each: sum(kernels_in(name, each.options)), curve=curve)
     return _View(
@@ -116,7 +116,7 @@ def _over_kernels(family: PlatformResults) -> _View:
         lines=lines if known else (),
         axis={
             "title": {"text": "kernels of the convolutions"},
-            **_ticks({sum(each): colons(each) for each in places}),
+            **_ticks({sum(place): colons(place) for place in places}),
         },
     )
 
@@ -134,17 +134,17 @@ def _larger(known: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterato
 
 
 def _over_batches(family: PlatformResults) -> _View:
-    known = {each.work.batch for each in family.splits}
+    known = {split.work.batch for split in family.splits}
     places = sorted({*known, *(factor * max(known) for factor in _LARGER_BATCHES)})
 
     def curve(one: SplitMeasurement) -> CurvePoints:
-        return _curve(family, [(each, replace(one.work, batch=each)) for each in places])
+        return _curve(family, [(place, replace(one.work, batch=place)) for place in places])
 
     return _View(
         over="batch",
         told=".",
         lines=_lines(family, "batch", place=lambda each: each.batch, curve=curve),
-        axis={"title": {"text": "global batch"}, **_ticks({each: f"{each:,}" for each in places})},
+        axis={"title": {"text": "global batch"}, **_ticks({place: f"{place:,}" for place in places})},
     )
 
 
@@ -152,12 +152,12 @@ def _over_links(family: PlatformResults) -> _View:
     """Its marks lie at the link that was measured."""
     lines = [
         _SpeedupCurve(
-            name=_name_of(family, each),
-            marks=[(link / 1e9, each.speed_up)] if each.speed_up else [],
+            name=_name_of(family, split),
+            marks=[(link / 1e9, split.speed_up)] if split.speed_up else [],
             curve=[(factor * link / 1e9, model.over(factor * link).speed_up) for factor in _BANDWIDTHS],
         )
-        for each in _largest_first(family.splits)
-        if isinstance(model := family.model(each.work), SplitModel)
+        for split in _largest_first(family.splits)
+        if isinstance(model := family.model(split.work), SplitModel)
         for link in [model.link.bytes_per_second]
     ]
     return _View(
@@ -166,7 +166,7 @@ def _over_links(family: PlatformResults) -> _View:
         lines=lines,
         axis={
             "title": {"text": "GB/s from the master to the others"},
-            **_logarithmic({10.0**each: f"{10.0**each:g}" for each in range(-6, 7)}),
+            **_logarithmic({10.0**index: f"{10.0**index:g}" for index in range(-6, 7)}),
         },
     )
 
@@ -179,8 +179,8 @@ def _lines(
     curve: Callable[[SplitMeasurement], CurvePoints],
 ) -> list[_SpeedupCurve]:
     alike: dict[str, list[SplitMeasurement]] = defaultdict(list)
-    for each in _largest_first(family.splits):
-        alike[_name_of(family, each, without=without)].append(each)
+    for split in _largest_first(family.splits):
+        alike[_name_of(family, split, without=without)].append(split)
     return [
         _SpeedupCurve(
             name=name,
@@ -227,7 +227,7 @@ def _logarithmic(places: Mapping[float, str]) -> dict[str, Any]:
 
 
 def _figure(family: PlatformResults, view: _View) -> Figure:
-    drawn = [each for each in view.lines if each.curve or each.marks]
+    drawn = [line for line in view.lines if line.curve or line.marks]
     lines = drawn[:_MOST_LINES]
     return Figure(
         title=f"Speed-up over {view.over} of {machine_words(family.machine)}, split",

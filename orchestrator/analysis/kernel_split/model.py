@@ -115,7 +115,7 @@ def modelled(asked: SplitQuery, calibrations: Mapping[int, PlatformCalibration])
     if link is None:
         is_alone = together.calibration.workers == 1
         return _unknown("the link", together.calibration, to_measure=_SEVERAL if is_alone else _AGAIN)
-    whole = [(each.kernels,) for each in asked.layers]
+    whole = [(layer.kernels,) for layer in asked.layers]
     return SplitModel(
         layers=asked.layers,
         shares=tuple(
@@ -143,7 +143,7 @@ def _known(
     speeds = []
     for layer in layers:
         found = [calibration.speed(layer, rank) for rank in range(workers)]
-        known = tuple(each for each in found if each is not None)
+        known = tuple(value for value in found if value is not None)
         if len(known) < len(found):
             what = f"a convolution of {layer.geometry}"
             return _unknown(what, calibration, to_measure="another setting with these options")

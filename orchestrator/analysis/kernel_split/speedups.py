@@ -123,7 +123,7 @@ class PlatformResults:
 
         None: too few of them.
         """
-        errors = sorted(abs(math.log1p(each.error)) for each in self.splits if each.error is not None)
+        errors = sorted(abs(math.log1p(split.error)) for split in self.splits if split.error is not None)
         if len(errors) < _LEAST_ERRORS:
             return None
         rank = min(len(errors), math.ceil(_COVERAGE * (len(errors) + 1)))
@@ -179,7 +179,7 @@ def usual_kernels(name: str) -> tuple[int, ...]:
         knobs = fields(options_class(name))
     except ValueError:
         return ()
-    return next((_whole(each.default) for each in knobs if each.name == KERNELS), ())
+    return next((_whole(knob.default) for knob in knobs if knob.name == KERNELS), ())
 
 
 def _whole(value: object) -> tuple[int, ...]:
@@ -196,8 +196,8 @@ def _with_baselines(measured: Sequence[Measurement]) -> Iterator[tuple[Measureme
 
     One of the same trainer, or where there is none of another one of its framework.
     """
-    of_framework = {trainers()[each.setting.trainer].environment for each in measured if _is_split(each)}
-    usual = [each for each in measured if _is_split(each) or _is_plain(each, of_framework)]
+    of_framework = {trainers()[measurement.setting.trainer].environment for measurement in measured if _is_split(measurement)}
+    usual = [measurement for measurement in measured if _is_split(measurement) or _is_plain(measurement, of_framework)]
     seen: set[tuple[str, str, str]] = set()
     for group in alike(usual, WORKERS, TRAINER):
         alone = [each for each in group if each.setting.num_workers == 1]
@@ -227,14 +227,14 @@ def _family(
     records: Sequence[TrialRecord],
     several: Mapping[str, Sequence[tuple[Measurement, Measurement | None]]],
 ) -> PlatformResults:
-    trials = [trial_of(each) for each in records]
+    trials = [trial_of(record) for record in records]
     specs = {trial.setting_id: each.spec for trial, each in zip(trials, records, strict=True)}
     found = []
-    for setting in (each for each in specs if each in several):
+    for setting in (spec for spec in specs if spec in several):
         work = _work_of(specs[setting])
-        others = calibrations_of(each for each in trials if each.setting_id != setting)
+        others = calibrations_of(trial for trial in trials if trial.setting_id != setting)
         model = model_of(work, machine, others)
-        held = next(each.held for each in trials if each.setting_id == setting)
+        held = next(trial.held for trial in trials if trial.setting_id == setting)
         found += [
             SplitMeasurement(measured=measured, work=work, held=held, baseline=baseline, model=model)
             for measured, baseline in several[setting]

@@ -32,29 +32,29 @@ _NOTE = (
 
 def split_table(families: Sequence[PlatformResults]) -> Table:
     """One row for each setting of several workers."""
-    margins = dict.fromkeys(margin_words(each.margin) for each in families if each.splits)
+    margins = dict.fromkeys(margin_words(family.margin) for family in families if family.splits)
     return Table(
         title="Split convolutions",
         note=" ".join((_NOTE, calibrated_words(families), *margins, *bound_words(_bounds(families)))),
         columns=(
-            *(Column(header=each) for each in ("where", "network")),
-            *(Column(header=each, is_number=True) for each in ("batch", "workers")),
+            *(Column(header=name) for name in ("where", "network")),
+            *(Column(header=name, is_number=True) for name in ("batch", "workers")),
             Column(header="held"),
             Column(header="over"),
             *(
-                Column(header=each, is_number=True)
-                for each in ("speed-up", "predicted", "off by", "bound", "convolutions")
+                Column(header=text, is_number=True)
+                for text in ("speed-up", "predicted", "off by", "bound", "convolutions")
             ),
             Column(header="link", is_detail=True),
             Column(header="remark, or why not", is_detail=True),
         ),
-        rows=tuple(_row(family, each) for family in families for each in family.splits),
+        rows=tuple(_row(family, split) for family in families for split in family.splits),
     )
 
 
 def _bounds(families: Iterable[PlatformResults]) -> list[tuple[float, int]]:
-    splits = [each for family in families for each in family.splits]
-    return [(each.model.bound, each.work.workers) for each in splits if isinstance(each.model, SplitModel)]
+    splits = [split for family in families for split in family.splits]
+    return [(split.model.bound, split.work.workers) for split in splits if isinstance(split.model, SplitModel)]
 
 
 def _row(family: PlatformResults, split: SplitMeasurement) -> tuple[str, ...]:
@@ -142,37 +142,37 @@ def is_of_paper(machine: Platform) -> bool:
 
 def paper_table(families: Sequence[PlatformResults]) -> Table:
     """The paper's points beside the setting with the most convolutions of each machine; none without one."""
-    own = [row for each in families if is_of_paper(each.machine) for row in _rows_of(each)]
+    own = [row for family in families if is_of_paper(family.machine) for row in _rows_of(family)]
     paper = [
         (
-            f"the paper, {each.words}",
-            count(each.devices),
-            _times(each.speed_up),
-            share(each.least_fraction, decimals=1),
+            f"the paper, {paper_point.words}",
+            count(paper_point.devices),
+            _times(paper_point.speed_up),
+            share(paper_point.least_fraction, decimals=1),
         )
-        for each in PAPER_POINTS
+        for paper_point in PAPER_POINTS
     ]
     return Table(
         title="What Amdahl's law says of the paper",
         note=_PAPER_NOTE,
         columns=(
             Column(header="of"),
-            *(Column(header=each, is_number=True) for each in ("devices", "speed-up", "convolutions")),
+            *(Column(header=name, is_number=True) for name in ("devices", "speed-up", "convolutions")),
         ),
         rows=tuple([*paper, *own] if own else ()),
     )
 
 
 def _rows_of(family: PlatformResults) -> Iterator[tuple[str, ...]]:
-    modelled = [(each.work, each.model) for each in family.splits if not isinstance(each.model, Refusal)]
+    modelled = [(split.work, split.model) for split in family.splits if not isinstance(split.model, Refusal)]
     if not modelled:
         return
     work, model = max(modelled, key=lambda each: each[1].convolution_fraction)
-    for each in PAPER_POINTS:
+    for paper_point in PAPER_POINTS:
         yield (
             _words(family, work),
-            count(each.devices),
-            f"at most {most_speed_up(model.convolution_fraction, each.devices):.2f}x",
+            count(paper_point.devices),
+            f"at most {most_speed_up(model.convolution_fraction, paper_point.devices):.2f}x",
             share(model.convolution_fraction, decimals=1),
         )
 

@@ -73,7 +73,7 @@ def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:
 
 def calibrated_words(families: Iterable[PlatformResults]) -> str:
     """What was calibrated on each machine."""
-    of_machines = {machine_words(each.machine): each.calibrations.values() for each in families}
+    of_machines = {machine_words(family.machine): family.calibrations.values() for family in families}
     known = [
         f"{machine}: {' and '.join(each.words for each in found)}"
         for machine, found in of_machines.items()

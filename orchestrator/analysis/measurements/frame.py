@@ -19,7 +19,7 @@ COLUMNS: tuple[str, ...] = (
     "point",  # trial_id without the repeat alone
     "provenance",
     "state",  # done, or the class of the failure
-    *(each.name for each in fields(Setting)),
+    *(field_.name for field_ in fields(Setting)),
     "seed",
     "repeat",
     "trains",

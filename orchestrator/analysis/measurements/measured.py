@@ -119,7 +119,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
         setting_id=first["setting_id"],
         seeds=tuple(sorted({row["seed"] for row in rows})),
         points=tuple(dict.fromkeys(row["point"] for row in rows)),
-        setting=Setting(**{each.name: first[each.name] for each in fields(Setting)}),
+        setting=Setting(**{field_.name: first[field_.name] for field_ in fields(Setting)}),
         trains=first["trains"],
         versions=first["versions"],
         variables=first["variables"],
@@ -191,8 +191,8 @@ def _known(rows: Sequence[_Row], column: str) -> list[float]:
 def _told_apart(measured: Iterable[Measurement]) -> list[Measurement]:
     """Say what trials ran with where that alone tells their rows apart."""
     alike: dict[Setting, list[Measurement]] = defaultdict(list)
-    for each in measured:
-        alike[each.setting].append(each)
+    for measurement in measured:
+        alike[measurement.setting].append(measurement)
     return [
         replace(each, setting=replace(each.setting, ran_with=_differing(each, group)))
         for group in alike.values()
@@ -201,7 +201,7 @@ def _told_apart(measured: Iterable[Measurement]) -> list[Measurement]:
 
 
 def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
-    facts = [set(_facts_of(each)) for each in group]
+    facts = [set(_facts_of(measurement)) for measurement in group]
     return "; ".join(fact for fact in _facts_of(one) if not all(fact in each for each in facts))
 
 

@@ -39,7 +39,7 @@ def noise_of(record: TrialRecord) -> str:
         return ""
     if not any(map(sum, result.block_seconds)):
         return ""  # the clock saw no time pass
-    cores = sum(each.cpus for each in record.placement.on_host(0))
+    cores = sum(group.cpus for group in record.placement.on_host(0))
     load, busy = max(result.load_average), _busy_cores_of(result)
     said = [f"load {number(load)} on {cores} cores"] if load > _MOST_LOAD * cores else []
     if record.placement.kind == "cpu" and busy < _LEAST_BUSY:
@@ -50,4 +50,4 @@ def noise_of(record: TrialRecord) -> str:
 def _busy_cores_of(result: TrainResult) -> float:
     """Cores that all ranks together kept busy while blocks were timed; at most, for the clock is coarse."""
     seconds: float = sum(max(ranks) for ranks in zip(*result.block_seconds, strict=True))
-    return sum(each + _TICK_SECONDS for each in result.cpu_seconds) / seconds
+    return sum(seconds + _TICK_SECONDS for seconds in result.cpu_seconds) / seconds

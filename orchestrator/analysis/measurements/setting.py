@@ -98,7 +98,7 @@ def setting_of(spec: TrialSpec) -> Setting:
     )
 
 
-_NAMES = tuple(each.name for each in fields(Setting))
+_NAMES = tuple(field_.name for field_ in fields(Setting))
 
 
 def plain_setting(setting: Setting) -> dict[str, object]:
@@ -119,7 +119,7 @@ def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...
 
 def _varies(settings: Sequence[Setting], name: str) -> bool:
     if name not in IMPLIED:
-        return len({getattr(each, name) for each in settings}) > 1
+        return len({getattr(setting, name) for setting in settings}) > 1
     alike: dict[Setting, set[str]] = defaultdict(set)
     for each in settings:
         alike[replace(each, process_model="", workload_version=0, trainer_version=0)].add(getattr(each, name))
@@ -151,7 +151,7 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
 
     What all of them share is left out, apart from the words that every name begins with and what is unusual.
     """
-    settings = tuple({setting_of(each) for each in trials})
+    settings = tuple({setting_of(trial) for trial in trials})
     told = [*_FIRST, *(name for name in DETAILS if name in _USUAL or varying(settings, [name]))]
 
     def name_of(trial: TrialSpec) -> str:
@@ -170,7 +170,7 @@ def _options_of(group: str, options: Mapping[str, Option]) -> str:
 def timing_options(timing: TimingSpec) -> dict[str, Option]:
     """Name what differs from the usual protocol, with its value."""
     return {
-        each.name: getattr(timing, each.name)
-        for each in fields(TimingSpec)
-        if getattr(timing, each.name) != each.default
+        field_.name: getattr(timing, field_.name)
+        for field_ in fields(TimingSpec)
+        if getattr(timing, field_.name) != field_.default
     }

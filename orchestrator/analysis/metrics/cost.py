@@ -37,12 +37,12 @@ class Bill:
     @property
     def billed_node_seconds(self) -> float:
         """All parts together."""
-        parts: Iterable[float] = (getattr(self, each.name) for each in fields(self) if each.name != "usd")
+        parts: Iterable[float] = (getattr(self, field_.name) for field_ in fields(self) if field_.name != "usd")
         return sum(parts)
 
     def __add__(self, other: "Bill") -> "Bill":
         return Bill(
-            **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
+            **{field_.name: getattr(self, field_.name) + getattr(other, field_.name) for field_ in fields(self)}
         )
 
 
@@ -64,7 +64,7 @@ def bill_of(record: TrialRecord) -> Bill | None:
 def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, ...]]:
     """trial_id -> the measured attempts billed for it: the one that stands, and every one that failed."""
     records = tuple(records)
-    standing = latest(each for each in records if each.provenance == "measured")
+    standing = latest(record for record in records if record.provenance == "measured")
     found: dict[str, dict[tuple[int, float], TrialRecord]] = {}
     for each in records:
         if each.provenance == "measured" and (each.failure or each is standing[each.trial_id]):
@@ -131,7 +131,7 @@ def marks_of(price: Price) -> tuple[str, ...]:
 
 def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     """Marks of the prices of these records, with `partly` where one is not that of every price."""
-    marks = [marks_of(each.price) for each in records if isinstance(each.price, Price)]
+    marks = [marks_of(record.price) for record in records if isinstance(record.price, Price)]
     found = dict.fromkeys(mark for each in marks for mark in each)
     return tuple(mark if all(mark in each for each in marks) else f"partly {mark}" for mark in found)
 

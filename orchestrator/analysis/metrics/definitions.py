@@ -84,7 +84,7 @@ def _at_target(part: Callable[[Evaluation], float]) -> Callable[[int, TrainResul
 
 
 def _peak_device_bytes(_batch: int, result: TrainResult) -> float | None:
-    known = [each.peak_memory_bytes for each in result.devices if each.peak_memory_bytes is not None]
+    known = [device.peak_memory_bytes for device in result.devices if device.peak_memory_bytes is not None]
     return max(known, default=None)
 
 

@@ -75,7 +75,7 @@ def quality_words(found: QualityInterval) -> Number:
 
 def _is_accuracy(metric: str, values: Sequence[float]) -> bool:
     """Whether it is a share of samples by its name: `accuracy`, `top5_accuracy`; not one in percent."""
-    return metric.endswith("accuracy") and all(0 <= each <= 1 for each in values)
+    return metric.endswith("accuracy") and all(0 <= value <= 1 for value in values)
 
 
 def _wilson(share: float, count: int) -> tuple[float, float]:

@@ -30,7 +30,7 @@ def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | Non
 def roofline_fraction(_batch: int, result: TrainResult) -> float | None:
     """Roofline model: Williams, Waterman and Patterson 2009."""
     steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))
-    known = [each for each in bounds if each is not None]
+    known = [bound for bound in bounds if bound is not None]
     return max(known) / steady.median if steady and len(known) == len(bounds) else None
 
 

@@ -48,18 +48,18 @@ def hindsights_of(
     measured: Sequence[Measurement], hindcasts: Mapping[str, Estimate]
 ) -> tuple[BacktestRow, ...]:
     """One for each measurement of which something would have been predicted."""
-    training = [each for each in measured if each.trains]
+    training = [measurement for measurement in measured if measurement.trains]
     told = told_of(training)
     own = dict.fromkeys(("workload", "device", "trainer", "precision", *told))
     return tuple(
         BacktestRow(
-            label=label_of(each.setting, own),
+            label=label_of(measurement.setting, own),
             predicted=predicted,
-            measured=each.step_seconds.median,
-            is_noisy=each.num_noisy == each.num_repeats,
+            measured=measurement.step_seconds.median,
+            is_noisy=measurement.num_noisy == measurement.num_repeats,
         )
-        for each in training
-        if (predicted := _hindcast_of(each, hindcasts)) is not None
+        for measurement in training
+        if (predicted := _hindcast_of(measurement, hindcasts)) is not None
     )
 
 
@@ -76,20 +76,20 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
         note=" ".join((_NOTE, *_calibration_of(hindsights, so_far, num_here=len(hindsights)))),
         columns=(
             Column(header="of"),
-            *(Column(header=each, is_number=True) for each in numbers),
+            *(Column(header=number, is_number=True) for number in numbers),
             Column(header="in the interval"),
             Column(header="from"),
         ),
         rows=tuple(
             (
-                each.label,
-                _shown(each.predicted),
-                number(_MS * each.measured),
-                number(each.ratio),
-                "yes" if each.is_inside else "no",
-                each.predicted.source,
+                hindsight.label,
+                _shown(hindsight.predicted),
+                number(_MS * hindsight.measured),
+                number(hindsight.ratio),
+                "yes" if hindsight.is_inside else "no",
+                hindsight.predicted.source,
             )
-            for each in hindsights
+            for hindsight in hindsights
         ),
     )
 
@@ -112,7 +112,7 @@ def _calibration_of(
     hindsights: Sequence[BacktestRow], so_far: TrackRecord, *, num_here: int
 ) -> Iterator[str]:
     if len(hindsights) > 1:
-        errors = [abs(1 / each.ratio - 1) for each in hindsights]
+        errors = [abs(1 / hindsight.ratio - 1) for hindsight in hindsights]
         yield (
             f"{_held(sum(each.is_inside for each in hindsights), len(hindsights))}; the middle error is "
             f"{share(median(errors))}."

@@ -94,10 +94,10 @@ class Predicted:
 def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
     """In the order of the plan; trainers of which the same is thought are told together."""
     alike: dict[tuple[object, ...], list[Forecast]] = defaultdict(list)
-    for each in forecasts:
-        setting = setting_of(each.trial)
+    for forecast in forecasts:
+        setting = setting_of(forecast.trial)
         work = tuple(getattr(setting, name) for name in ("workload", "device", "precision", *_OTHERS))
-        alike[(*work, each.trial.timing.target, each.step, each.price)].append(each)
+        alike[(*work, forecast.trial.timing.target, forecast.step, forecast.price)].append(forecast)
     return tuple(
         Predicted(
             trial=group[0].trial,
@@ -137,14 +137,14 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
         note=" ".join(
             (
                 _NOTE,
-                *([_LIMITED] if any(each.is_limit for each in known) else []),
+                *([_LIMITED] if any(predicted.is_limit for predicted in known) else []),
                 *([_TOTAL] if len(known) > 1 else []),
             )
         ),
         columns=(
-            *(Column(header=each) for each in ("workload", "device", "precision", "trainers")),
+            *(Column(header=name) for name in ("workload", "device", "precision", "trainers")),
             Column(header="trials", is_number=True, is_detail=True),
-            *(Column(header=f"{each} [90%]", is_number=True) for each in ("step ms", "hours", "$")),
+            *(Column(header=f"{text} [90%]", is_number=True) for text in ("step ms", "hours", "$")),
             Column(header="from, or why not"),
         ),
         rows=tuple(rows),
@@ -156,9 +156,9 @@ _TOTAL = "The total adds up the ends of the intervals, as if all of them erred a
 
 
 def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
-    trials = sum(each.num_trials for each in known)
-    hours = _sum_of([(each.hours, each.num_trials) for each in known])
-    usd = _sum_of([(each.usd, each.num_trials) for each in known])
+    trials = sum(predicted.num_trials for predicted in known)
+    hours = _sum_of([(predicted.hours, predicted.num_trials) for predicted in known])
+    usd = _sum_of([(predicted.usd, predicted.num_trials) for predicted in known])
     shown = (_shown(each, is_limit=any(one.is_limit for one in known)) for each in (hours, usd))
     told = f"{counted(trials, 'trial')}, once each"
     return ("all with hours", "", "", "", count(trials), "", *shown, told)

@@ -48,7 +48,7 @@ class ToTarget:
     @property
     def num_reached(self) -> int:
         """Trainings that came to the target."""
-        return sum(each.reached is not None for each in self.pursuits)
+        return sum(pursuit.reached is not None for pursuit in self.pursuits)
 
     @property
     def seconds(self) -> Spread:
@@ -66,7 +66,7 @@ class ToTarget:
     @property
     def steps(self) -> Spread:
         """Optimizer steps to the target, likewise."""
-        return _over(each.reached.steps if each.reached else math.inf for each in self.pursuits)
+        return _over(pursuit.reached.steps if pursuit.reached else math.inf for pursuit in self.pursuits)
 
 
 def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
@@ -75,10 +75,10 @@ def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
     Trials that ran with other versions or variables are never one setting.
     """
     alike: dict[tuple[object, ...], list[tuple[TrialRecord, TargetRun]]] = defaultdict(list)
-    for each in records:
-        if each.provenance == "measured" and each.result and each.result.pursuit:
-            pursuit = each.result.pursuit
-            alike[*_identity_of(each), pursuit.target].append((each, pursuit))
+    for record in records:
+        if record.provenance == "measured" and record.result and record.result.pursuit:
+            pursuit = record.result.pursuit
+            alike[*_identity_of(record), pursuit.target].append((record, pursuit))
     return tuple(sorted(map(_one_of, alike.values()), key=_order_of))
 
 
@@ -110,10 +110,10 @@ def _order_of(each: ToTarget) -> tuple[object, ...]:
 
 def target_table(found: Sequence[ToTarget]) -> Table:
     """One row per setting: how many of its trainings came to the target, and how soon."""
-    settings = [each.setting for each in found]
+    settings = [target.setting for target in found]
     details = [name for name in DETAILS if name != "ran_with" or _only_versions_tell(settings)]
     named = {**_NAMED, **{name: DETAILS[name] for name in varying(settings, details)}}
-    by_seed = any(len(each.seconds_by_seed) > 1 for each in found)
+    by_seed = any(len(target.seconds_by_seed) > 1 for target in found)
     headers = ("target", "reached", "training s", "steps to target", "best quality", "evaluation s")
     return Table(
         title="Time to target",
@@ -131,19 +131,19 @@ def target_table(found: Sequence[ToTarget]) -> Table:
         ),
         rows=tuple(
             (
-                *(_shown(each.setting, name) for name in named),
-                *_cells(each),
-                *([_by_seed(each)] if by_seed else []),
-                _basis_of(each),
+                *(_shown(target.setting, name) for name in named),
+                *_cells(target),
+                *([_by_seed(target)] if by_seed else []),
+                _basis_of(target),
             )
-            for each in found
+            for target in found
         ),
     )
 
 
 def _only_versions_tell(settings: Sequence[Setting]) -> bool:
     """Trainers differ in their versions anyway; they are worth a word where nothing else differs."""
-    return len({replace(each, ran_with="") for each in settings}) < len(settings)
+    return len({replace(setting, ran_with="") for setting in settings}) < len(settings)
 
 
 def _shown(setting: Setting, name: str) -> str:
@@ -195,7 +195,7 @@ def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
 
 
 def _seconds_of(pursuits: Iterable[TargetRun]) -> Spread:
-    return _over(each.reached.training_seconds if each.reached else math.inf for each in pursuits)
+    return _over(pursuit.reached.training_seconds if pursuit.reached else math.inf for pursuit in pursuits)
 
 
 def _over(values: Iterable[float]) -> Spread:

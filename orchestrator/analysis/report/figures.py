@@ -50,7 +50,7 @@ def figures_of(findings: Findings) -> dict[str, Figure]:
         *loss_figures(findings.records),
         *timeline_figures((*findings.attempts, *findings.rehearsed), names_in(findings.plan)),
     )
-    return dict(zip(names_for(each.title for each in figures), figures, strict=True))
+    return dict(zip(names_for(figure.title for figure in figures), figures, strict=True))
 
 
 def drawn(figure: Figure) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def facts_of(findings: Findings) -> tuple[str, ...]:
 
 
 def _counts_of(findings: Findings) -> str:
-    passed = sum(each.failure is None for each in findings.rehearsed)
+    passed = sum(record.failure is None for record in findings.rehearsed)
     counts = [
         f"{counted(findings.num_measured, 'trial')} measured",
         f"{passed:,} rehearsed",
@@ -44,11 +44,11 @@ def _billed(findings: Findings) -> Iterator[str]:
     if not findings.costs:
         return
     total = total_of(findings.costs)
-    failed = sum(each.num_failed for each in findings.costs)
+    failed = sum(cost.num_failed for cost in findings.costs)
     told = [f"with {counted(failed, 'failed attempt')}"] if failed else []
     told += marks_in(findings.attempts)
     words = f" ({', '.join(told)})" if told else ""
-    trials = counted(sum(each.num_trials for each in findings.costs), "trial")
+    trials = counted(sum(cost.num_trials for cost in findings.costs), "trial")
     yield f"{trials} cost ${number(total.usd)} for {number(total.billed_node_seconds)} node-seconds{words}."
 
 
@@ -58,7 +58,7 @@ def _caveats(findings: Findings) -> Iterator[str]:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
         yield f"Failed: {listed}. Causes and logs are in the table of failures."
     if findings.rehearsed:
-        devices = ", ".join(dict.fromkeys(each.spec.device_label for each in findings.rehearsed))
+        devices = ", ".join(dict.fromkeys(record.spec.device_label for record in findings.rehearsed))
         yield f"Not measured, for they are not here: {devices}. Their code path ran on the CPU, untimed."
     if findings.num_others:
         others = counted(findings.num_others, "trial")

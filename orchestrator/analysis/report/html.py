@@ -41,7 +41,7 @@ def table_markup(table: Table, *, named_by: str) -> str:
         named_by: id of the heading that is the table's name.
     """
     kept = len(table.rows) - table.has_total
-    head = element("tr", *(_header(each) for each in table.columns))
+    head = element("tr", *(_header(column) for column in table.columns))
     parts = [element("thead", head), "\n", element("tbody", *_rows(table, table.rows[:kept]))]
     parts += [element("tfoot", *_rows(table, table.rows[kept:]))] if table.has_total else []
     body = element("table", *parts, aria_labelledby=named_by)

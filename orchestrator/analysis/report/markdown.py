@@ -13,7 +13,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]#|<>~&@])")
 
 def markdown_of(sweep: str, findings: Findings) -> str:
     """One section per table; a long one is cut, and says so."""
-    blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(each)}" for each in headline_of(findings))]
+    blocks = [f"## {_escaped(sweep)}", "\n".join(f"- {_escaped(name)}" for name in headline_of(findings))]
     for table in tables_of(findings):
         blocks += _section(cut(table, most_rows=_MOST_ROWS))
     return "\n\n".join(blocks) + "\n"
@@ -25,8 +25,8 @@ def _section(table: Table) -> Iterator[str]:
         yield _escaped(table.note)
     yield "\n".join(
         (
-            _row([each.header for each in table.columns]),
-            "|".join(["", *("--:" if each.is_number else "---" for each in table.columns), ""]),
+            _row([column.header for column in table.columns]),
+            "|".join(["", *("--:" if column.is_number else "---" for column in table.columns), ""]),
             *map(_row, table.rows),
         )
     )

@@ -29,7 +29,7 @@ def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
     """(term, definition) pairs, in reading order."""
     return (
         *(("protocol", _protocol_of(timing)) for timing in _timings_of(findings.records)),
-        *(("data", _data_of(data)) for data in dict.fromkeys(each.spec.data for each in findings.records)),
+        *(("data", _data_of(data)) for data in dict.fromkeys(record.spec.data for record in findings.records)),
         *((METRICS[key].header, METRICS[key].meaning) for key in SHOWN),
         *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs and COSTS[key].header),
         *_TERMS,
@@ -82,7 +82,7 @@ def _protocol_of(timing: TimingSpec) -> str:
 
 
 def _timings_of(records: Sequence[TrialRecord]) -> tuple[TimingSpec, ...]:
-    return tuple(dict.fromkeys(each.spec.timing for each in records if each.provenance == "measured"))
+    return tuple(dict.fromkeys(record.spec.timing for record in records if record.provenance == "measured"))
 
 
 def _data_of(data: str) -> str:

@@ -77,8 +77,8 @@ def _head(sweep: str, *, scripts: Sequence[str]) -> str:
 
 def _policy(scripts: Sequence[str]) -> str:
     """The page may fetch nothing, and run nothing but its own scripts, whatever a record holds."""
-    hashes = (b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
-    allowed = " ".join(f"'sha256-{each}'" for each in hashes) or "'none'"
+    hashes = (b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
     )
@@ -86,9 +86,9 @@ def _policy(scripts: Sequence[str]) -> str:
 
 def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
     """What was measured, its figures, all other tables, and how it was done."""
-    tables = [cut(each, most_rows=_MOST_ROWS) for each in tables_of(findings)]
+    tables = [cut(table, most_rows=_MOST_ROWS) for table in tables_of(findings)]
     parts = [Section(title=each.title, note=each.note, table=each) for each in tables]
-    shown_first = sum(each.title in (RANKED, NEXT, MEASURED) for each in tables)
+    shown_first = sum(table.title in (RANKED, NEXT, MEASURED) for table in tables)
     yield from parts[:shown_first]
     if figures:
         yield Section(title="Figures", figures=figures)
@@ -100,7 +100,7 @@ def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[
 
 
 def _body(sweep: str, findings: Findings, sections: Sequence[Section]) -> Iterator[str]:
-    contents, *names = names_for(("Contents", *(each.title for each in sections)))
+    contents, *names = names_for(("Contents", *(section.title for section in sections)))
     yield element("a", "Skip to tables and figures", class_="skip", href=f"#{names[0]}")
     yield element(
         "header", element("h1", text(sweep)), element("p", text(_period_of(findings.records)), class_="faint")
@@ -120,8 +120,8 @@ def _body(sweep: str, findings: Findings, sections: Sequence[Section]) -> Iterat
 def _period_of(records: Sequence[TrialRecord]) -> str:
     if not records:
         return "No trial has been run."
-    first = min(each.started_at for each in records)
-    last = max(each.ended_at for each in records)
+    first = min(record.started_at for record in records)
+    last = max(record.ended_at for record in records)
     return f"Trials run from {day_and_time(first)} to {day_and_time(last)}."
 
 

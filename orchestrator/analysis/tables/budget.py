@@ -19,7 +19,7 @@ def prospect_line(balance: BudgetStatus) -> str:
 
 def question(balance: BudgetStatus) -> str | None:
     """What a person is asked before much is spent, if it is. Nobody pays a hypothetical price."""
-    rented = [each for each in balance.quotes if each.rate.price and not each.rate.price.is_hypothetical]
+    rented = [quote for quote in balance.quotes if quote.rate.price and not quote.rate.price.is_hypothetical]
     usd, limit = _usd(rented), balance.budget.confirm_usd
     if limit is None or usd <= limit:
         return None
@@ -45,8 +45,8 @@ def _likely(quotes: Sequence[CostEstimate]) -> str:
 
 
 def _cost_of(quotes: Sequence[CostEstimate]) -> str:
-    hours = sum(each.spend.node_hours for each in quotes)
-    unknown = sum(not each.is_measured for each in quotes)
+    hours = sum(quote.spend.node_hours for quote in quotes)
+    unknown = sum(not quote.is_measured for quote in quotes)
     which = f"{unknown:,} up to their" if len(quotes) > 1 else "up to its"
     basis = f" ({which} deadlines: nothing like it was measured)" if unknown else ""
     return f"${number(_usd(quotes))} for {number(hours)} node-hours{basis}"
@@ -65,7 +65,7 @@ def _not_run(balance: BudgetStatus) -> list[str]:
 
 def _more_budget(balance: BudgetStatus) -> str:
     """`; the same command with a larger budget.usd runs the rest`, if there is a rest."""
-    caps = dict.fromkeys(each.partition("=")[0] for each in _caps_met(balance))
+    caps = dict.fromkeys(name.partition("=")[0] for name in _caps_met(balance))
     return f"; the same command with a larger {' and '.join(caps)} runs the rest" if caps else ""
 
 
@@ -74,4 +74,4 @@ def _caps_met(balance: BudgetStatus) -> Iterable[str]:
 
 
 def _usd(quotes: Iterable[CostEstimate]) -> float:
-    return sum(each.spend.usd for each in quotes)
+    return sum(quote.spend.usd for quote in quotes)

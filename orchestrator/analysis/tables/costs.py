@@ -83,21 +83,21 @@ def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
     return Cost(
         trial=representative(attempts[0].spec),
         num_trials=len(trials),
-        num_failed=sum(each.failure is not None for each in attempts),
+        num_failed=sum(attempt.failure is not None for attempt in attempts),
         bill=bill,
-        prices=tuple(dict.fromkeys(price_label(each) for each in attempts)),
+        prices=tuple(dict.fromkeys(price_label(attempt) for attempt in attempts)),
     )
 
 
 def total_of(costs: Iterable[Cost]) -> Bill:
     """The bill of all of them."""
-    return sum((each.bill for each in costs), start=Bill())
+    return sum((cost.bill for cost in costs), start=Bill())
 
 
 def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
     """One row per setting, and one for all; every billed second in one column."""
-    prices = tuple(dict.fromkeys(price for each in costs for price in each.prices))
-    rows = [(*_cost_cells(name_of(each.trial), [each]), "; ".join(each.prices)) for each in costs]
+    prices = tuple(dict.fromkeys(price for cost in costs for price in cost.prices))
+    rows = [(*_cost_cells(name_of(cost.trial), [cost]), "; ".join(cost.prices)) for cost in costs]
     if len(costs) > 1:
         rows.append((*_cost_cells("all of them", costs), ""))
     kept = slice(None) if len(prices) > 1 else slice(-1)
@@ -125,7 +125,7 @@ def _cost_cells(name: str, costs: Sequence[Cost]) -> tuple[str, ...]:
     bill = total_of(costs)
     return (
         name,
-        count(sum(each.num_trials for each in costs)),
+        count(sum(cost.num_trials for cost in costs)),
         *(number(getattr(bill, part)) for part in _PARTS),
         number(bill.billed_node_seconds),
         number(bill.usd),

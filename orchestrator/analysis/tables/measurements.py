@@ -40,19 +40,19 @@ _IF_VARYING = {"workload": "workload", **DETAILS}
 
 def measured_table(measured: Sequence[Measurement]) -> Table:
     """One row per setting; what is the same in all of them is told once, in the note."""
-    settings = [each.setting for each in measured]
+    settings = [measurement.setting for measurement in measured]
     others = varying(settings, _IF_VARYING)
     named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
-    quality = tuple(dict.fromkeys(name for each in measured for name in each.quality))
+    quality = tuple(dict.fromkeys(name for measurement in measured for name in measurement.quality))
     columns = [
         *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
         *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
     ]
-    known = tuple(name for name in WHERE_KNOWN if any(name in each.where_known for each in measured))
+    known = tuple(name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured))
     columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in known]
-    prices = tuple(dict.fromkeys(each.price for each in measured if each.price))
+    prices = tuple(dict.fromkeys(measurement.price for measurement in measured if measurement.price))
     columns += _cost_columns(prices)
-    headers = [each.header for each in columns]
+    headers = [column.header for column in columns]
     columns += [
         Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0]) for name in quality
     ]
@@ -61,13 +61,13 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
         columns=(*columns, Column(header="over")),
         rows=tuple(
-            _measured_row(each, named=named, known=known, prices=prices, quality=quality) for each in measured
+            _measured_row(measurement, named=named, known=known, prices=prices, quality=quality) for measurement in measured
         ),
     )
 
 
 def _is_count(settings: Sequence[Setting], name: str) -> bool:
-    return all(isinstance(getattr(each, name), int) for each in settings)
+    return all(isinstance(getattr(setting, name), int) for setting in settings)
 
 
 def _apart(metric: str, headers: Sequence[str]) -> str:
@@ -80,19 +80,19 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
         "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
         "several repeats."
     )
-    if any(math.isfinite(one.high) for each in measured for one in each.quality.values()):
+    if any(math.isfinite(one.high) for measurement in measured for one in measurement.quality.values()):
         yield (
             "Those of a quality are 95% intervals: of an accuracy over held-out samples and seeds, of others "
             "over seeds. Its value is the mean over seeds."
         )
-    if any(each.num_noisy for each in measured):
+    if any(measurement.num_noisy for measurement in measured):
         yield f"Noisy: {NOISY}."
-    if any(each.num_resumed for each in measured):
+    if any(measurement.num_resumed for measurement in measured):
         yield f"Resumed: {RESUMED}."
-    prices = dict.fromkeys(each.price for each in measured if each.price)
+    prices = dict.fromkeys(measurement.price for measurement in measured if measurement.price)
     if len(prices) == 1:
         yield f"Priced as {next(iter(prices))}."
-    idle = dict.fromkeys(each.setting.trainer for each in measured if not each.trains)
+    idle = dict.fromkeys(measurement.setting.trainer for measurement in measured if not measurement.trains)
     if idle:
         yield f"Trains nothing, and is compared with nothing: {', '.join(idle)}."
     yield same

@@ -18,7 +18,7 @@ _MOST_NAMES = 6
 
 def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     """Devices that are not there: what stood in for them, and whether the code path passed. No times."""
-    named = ("workload", *varying([setting_of(each.spec) for each in records], DETAILS))
+    named = ("workload", *varying([setting_of(record.spec) for record in records], DETAILS))
     precisions: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for each in records:
         precisions[_rehearsal_of(each, named=named)].append(each.spec.precision)
@@ -29,8 +29,8 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
             "money is spent; their times say nothing and are not shown."
         ),
         columns=tuple(
-            Column(header=each)
-            for each in (
+            Column(header=text)
+            for text in (
                 "workload",
                 "device",
                 "trainer",
@@ -56,15 +56,15 @@ def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ..
 
 def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
     """One row per trial whose last attempt failed, with what runs it again."""
-    needs_flag = any(each.failure and each.failure.kind in OWN_DOING for each in records)
+    needs_flag = any(record.failure and record.failure.kind in OWN_DOING for record in records)
     return Table(
         title="Failed",
         note=_FAILED + (_OWN if needs_flag else ""),
         columns=tuple(
-            Column(header=each)
-            for each in ("trial", "provenance", "attempt", "class", "cause", "to run it again", "log")
+            Column(header=text)
+            for text in ("trial", "provenance", "attempt", "class", "cause", "to run it again", "log")
         ),
-        rows=tuple(_failed_row(each, name_of) for each in records),
+        rows=tuple(_failed_row(record, name_of) for record in records),
     )
 
 
@@ -99,28 +99,28 @@ def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
 def skipped_table(skipped: Iterable[Skipped]) -> Table:
     """One row per reason, the commonest first."""
     by_reason: dict[str, list[str]] = defaultdict(list)
-    for each in skipped:
-        by_reason[each.reason].append(each.point)
+    for skipped_point in skipped:
+        by_reason[skipped_point.reason].append(skipped_point.point)
     return _grouped("points", by_reason, title="Skipped", note="Points that cannot run here, and why.")
 
 
 def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
     """Results from an environment that has changed since, one row per change."""
     by_change: dict[str, list[str]] = defaultdict(list)
-    for each in cached:
-        if each.stale is not None:
-            by_change[each.stale].append(name_of(representative(each.trial)))
+    for cached_trial in cached:
+        if cached_trial.stale is not None:
+            by_change[cached_trial.stale].append(name_of(representative(cached_trial.trial)))
     return _grouped("trials", by_change, title="Stale", note="Results that were made with other versions.")
 
 
 def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     """What a reader of the results must know, one row per warning."""
     by_warning: dict[str, list[str]] = defaultdict(list)
-    for each in records:
-        name = name_of(representative(each.spec))
-        for warning in each.placement.warnings:
+    for record in records:
+        name = name_of(representative(record.spec))
+        for warning in record.placement.warnings:
             by_warning[warning].append(name)
-        if waits_for_data(each):
+        if waits_for_data(record):
             by_warning[WAITS].append(name)
     return _grouped("trials", by_warning, title="Warnings", note="What to know of these trials.")
 

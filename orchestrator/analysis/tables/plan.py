@@ -23,10 +23,10 @@ def plan_frame(plan: Plan) -> pd.DataFrame:
 
 
 def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
-    yield from (each.trial for each in plan.placements)
-    yield from (each.trial for each in plan.cached)
+    yield from (placement.trial for placement in plan.placements)
+    yield from (cached_trial.trial for cached_trial in plan.cached)
     yield from (each.trial for each in plan.failed)
-    yield from (each.trial for each in plan.skipped)
+    yield from (skipped_point.trial for skipped_point in plan.skipped)
 
 
 def _factors_of(trial: TrialSpec | None) -> tuple[object, ...]:
@@ -37,10 +37,10 @@ def plan_table(plan: Plan) -> Table:
     """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
     name_of = names_in(plan)
     rows = [
-        *(_placed_row(each, name_of) for each in plan.placements),
-        *(_cached_row(each, name_of) for each in plan.cached),
+        *(_placed_row(placement, name_of) for placement in plan.placements),
+        *(_cached_row(cached_trial, name_of) for cached_trial in plan.cached),
         *(_failed_row(each, name_of) for each in plan.failed),
-        *(_skipped_row(each) for each in plan.skipped),
+        *(_skipped_row(skipped_point) for skipped_point in plan.skipped),
     ]
     headers = ("", "point", "where, or why not", "trial")
     return Table(

@@ -64,7 +64,7 @@ def _peaks_of(result: TrainResult) -> Iterable[tuple[str, str, float]]:
 
 def _over(found: Sequence[_Numbers], key: str, *, factor: float) -> str:
     """Median over repeats, and their range."""
-    values = [each[key] for each in found if key in each]
+    values = [numbers[key] for numbers in found if key in numbers]
     if not values:
         return UNKNOWN
     return spread(Spread(median=median(values), low=min(values), high=max(values)), factor=factor)

@@ -156,12 +156,12 @@ _SPEC_KEYS = {
 
 def check_manifests(documents: Sequence[Any], catalogue: Catalogue) -> list[Finding]:
     """Everything wrong with a file of manifests."""
-    manifests = [mapping(each) for each in documents]
-    clusters = [each for each in manifests if each.get("kind") == "RayCluster"]
-    found = [each for manifest in manifests for each in _head_lines(manifest)]
-    found += [each for manifest in manifests for each in secrets(manifest)]
-    for each in clusters:
-        found += check_ray_cluster(each, catalogue)
+    manifests = [mapping(document) for document in documents]
+    clusters = [manifest for manifest in manifests if manifest.get("kind") == "RayCluster"]
+    found = [line for manifest in manifests for line in _head_lines(manifest)]
+    found += [secret for manifest in manifests for secret in secrets(manifest)]
+    for cluster in clusters:
+        found += check_ray_cluster(cluster, catalogue)
     for each in manifests:
         if each.get("kind") == "RayJob":
             found += _job(each, names=[mapping(one.get("metadata")).get("name") for one in clusters])
@@ -180,7 +180,7 @@ def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> Finding
     yield from _settings(spec)
     yield from _head(spec["headGroupSpec"])
     groups = [mapping(each) for each in sequence(spec.get("workerGroupSpecs"))]
-    names = [each.get("groupName") for each in groups]
+    names = [group.get("groupName") for group in groups]
     for number, group in enumerate(groups):
         key = f"spec.workerGroupSpecs.{number}"
         if names.index(group.get("groupName")) < number:

@@ -63,10 +63,10 @@ def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogu
 
 def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
     asked = str(node["machineType"]).rpartition("/")[2]
-    machines = [each for each in offers_in(catalogue) if each.device.kind != "tpu"]
-    offers = [each for each in machines if machine_of(each.instance)[0] == asked]
+    machines = [offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"]
+    offers = [machine for machine in machines if machine_of(machine.instance)[0] == asked]
     if not offers:
-        known = listed({machine_of(each.instance)[0] for each in machines})
+        known = listed({machine_of(machine.instance)[0] for machine in machines})
         return Refused(key="machineType", message=f"unknown machine type {asked!r}; known: {known}")
     attached = sequence(node.get("guestAccelerators"))
     if len(attached) > 1:
@@ -79,13 +79,13 @@ def _with(accelerator: Config, offers: list[Offer], *, machine: str) -> Offer | 
     kind = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
     count = accelerator.get("acceleratorCount", 0)
     matching = [
-        each
-        for each in offers
-        if machine_of(each.instance)[1] == count and (not kind or each.device.cloud_type == kind)
+        offer
+        for offer in offers
+        if machine_of(offer.instance)[1] == count and (not kind or offer.device.cloud_type == kind)
     ]
     if matching:
         return matching[0]
-    known = listed(_in_words(each) for each in offers)
+    known = listed(_in_words(offer) for offer in offers)
     asked = f"{count} x {kind}" if kind else "no accelerator"
     return Refused(key="guestAccelerators", message=f"{machine} is not sold with {asked}; possible: {known}")
 
@@ -96,16 +96,16 @@ def _in_words(offer: Offer) -> str:
 
 
 def _slice(slice_type: str, node: Config, catalogue: Catalogue) -> Offer | Refused:
-    for each in offers_in(catalogue):
-        if each.device.slice_type == slice_type:
-            if node.get("runtimeVersion") != each.device.runtime:
-                return Refused(key="runtimeVersion", message=f"{slice_type} needs {each.device.runtime!r}")
-            return each
+    for offer in offers_in(catalogue):
+        if offer.device.slice_type == slice_type:
+            if node.get("runtimeVersion") != offer.device.runtime:
+                return Refused(key="runtimeVersion", message=f"{slice_type} needs {offer.device.runtime!r}")
+            return offer
     return Refused(key="acceleratorType", message=_not_one_host(slice_type, catalogue))
 
 
 def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
-    known = [each.device.slice_type or "" for each in offers_in(catalogue) if each.device.slice_type]
+    known = [offer.device.slice_type or "" for offer in offers_in(catalogue) if offer.device.slice_type]
     generation = generation_of(slice_type)
     alike = [each for each in known if generation_of(each) == generation]
     if alike and slice_type.rpartition("-")[2].isdecimal():
@@ -154,16 +154,16 @@ def offer_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
 
 def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
     name, chips = str(selector_in(group)[TPU_KEY]), str(limits_in(group).get("google.com/tpu"))
-    alike = [each for each in offers_in(catalogue) if name in _tpu_types(each.device)]
+    alike = [offer for offer in offers_in(catalogue) if name in _tpu_types(offer.device)]
     if not alike:
-        known = {each for offer in offers_in(catalogue) for each in _tpu_types(offer.device)}
+        known = {type_name for offer in offers_in(catalogue) for type_name in _tpu_types(offer.device)}
         return Refused(
             key=f"nodeSelector.{TPU_KEY}", message=f"unknown type {name!r}; known: {listed(known)}"
         )
     for each in alike:
         if str(each.device.chips) == chips:
             return each
-    known = {str(each.device.chips) for each in alike}
+    known = {str(offer.device.chips) for offer in alike}
     return Refused(
         key="containers.0.resources.limits.google.com/tpu",
         message=f"is {chips}, and a host of {name} has one of: {listed(known)}",
@@ -174,7 +174,7 @@ def _machine_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
     selector = selector_in(group)
     wanted = (selector.get(MACHINE_KEY), selector.get(GPU_KEY), limits_in(group).get("nvidia.com/gpu"))
     asked = tuple(None if each is None else str(each) for each in wanted)
-    machines = {_asked_for(each): each for each in offers_in(catalogue) if each.device.kind != "tpu"}
+    machines = {_asked_for(offer): offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"}
     if asked in machines:
         return machines[asked]
     return Refused(

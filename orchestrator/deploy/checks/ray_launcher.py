@@ -162,7 +162,7 @@ def _head(config: Config, _catalogue: Catalogue) -> FindingLines:
 
 def _sizes(config: Config, _catalogue: Catalogue) -> FindingLines:
     types = config["available_node_types"]
-    minimum = sum(whole(mapping(each).get("min_workers")) for each in types.values())
+    minimum = sum(whole(mapping(type_name).get("min_workers")) for type_name in types.values())
     most = config.get("max_workers")
     if not isinstance(most, int):
         yield Finding(

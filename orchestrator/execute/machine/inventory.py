@@ -52,14 +52,14 @@ def visible_of(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
     """
     if setting is None or not gpus:
         return tuple(gpus)
-    entries = [each.strip() for each in setting.split(",")] if setting.strip() else []
+    entries = [word.strip() for word in setting.split(",")] if setting.strip() else []
     named = entries[: entries.index("-1")] if "-1" in entries else entries
     return tuple(dict.fromkeys(_named(each, gpus, setting=setting) for each in named))
 
 
 def _named(entry: str, gpus: Sequence[Gpu], *, setting: str) -> Gpu:
     meant = [
-        each for each in gpus if entry == each.index or (entry[:4] == "GPU-" and each.uuid.startswith(entry))
+        gpu for gpu in gpus if entry == gpu.index or (entry[:4] == "GPU-" and gpu.uuid.startswith(entry))
     ]
     if len(meant) == 1:
         return meant[0]

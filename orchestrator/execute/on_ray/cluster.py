@@ -32,8 +32,8 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
     "RAY_worker_niceness": "0",  # 15 by default, which any other process of the host would outrun
     "RAY_AIR_NEW_OUTPUT": "0",  # the newer one prints a banner even when it is told to be silent
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # our ledger records
-    "TUNE_MAX_PENDING_TRIALS_PG": "100000",  # our queue knows how many: 1 by default for a searcher
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # package ledger records
+    "TUNE_MAX_PENDING_TRIALS_PG": "100000",  # package queue knows how many: 1 by default for a searcher
     "TUNE_GLOBAL_CHECKPOINT_S": "86400",  # Tune's own state is never restored
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C is the command line's
     "TUNE_WARN_SLOW_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "86400",
@@ -52,7 +52,7 @@ def connected(
 
     Args:
         address: `local` embeds one of this host; `fake` starts one with the pools of `cluster`.
-        packages: folders of Python packages that nodes of pools get, beside our own.
+        packages: folders of Python packages that nodes of pools get, beside package own.
 
     Raises:
         ConfigError: the cluster at `address` has other hosts than this one, and no pools are declared; or a
@@ -103,7 +103,7 @@ def _share_a_token() -> None:
 def _embed(node: Node, folder: Path) -> None:
     _share_a_token()
     held = tuple(node.devices.values())
-    gpu_ids = [each for of_a_kind in held if of_a_kind.kind == "gpu" for each in of_a_kind.ids]
+    gpu_ids = [id_ for accelerators in held if accelerators.kind == "gpu" for id_ in accelerators.ids]
     tpu_chips = sum(each.chips * len(each.ids) for each in held if each.kind == "tpu")
     with _variable(gpus.VARIABLE, ",".join(gpu_ids)), _on_loopback():  # the GPUs that Ray takes as it starts
         ray.init(
@@ -147,9 +147,9 @@ def _variable(name: str, value: str) -> Iterator[None]:
 
 
 def _modules(packages: Iterable[Path]) -> list[str]:
-    """Of our code and of users'. Nodes need not have seen it, and what they have seen may be older."""
+    """Of package code and of users'. Nodes need not have seen it, and what they have seen may be older."""
     ours = [Path(str(each.__file__)).parent for each in (orchestrator, workloads)]
-    return [str(each) for each in dict.fromkeys([*ours, *packages])]
+    return [str(package) for package in dict.fromkeys([*ours, *packages])]
 
 
 def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:
@@ -174,7 +174,7 @@ def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:
 def _require_this_host_alone(address: str) -> None:
     """Where no pools are declared, a trial's id names the processor of this host, so no other may run it."""
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
-    hosts = [str(each["NodeManagerHostname"]) for each in nodes if each["Alive"]]
+    hosts = [str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]]
     here = socket.gethostname()
     if hosts != [here]:
         raise ConfigError(

@@ -89,7 +89,7 @@ class RayTuneExecutor:
         )
         searcher = _QueueSearcher(queue, context, keep=keep, watcher=watcher)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
-        packages = [Path(each.folder) for each in context.origins.values() if each.folder]
+        packages = [Path(origin.folder) for origin in context.origins.values() if origin.folder]
         by_id = {placement.trial_id: placement for placement in placements}
         with (
             ray_cluster.connected(
@@ -127,8 +127,8 @@ class RayTuneExecutor:
 
     def _slices(self) -> Collection[str]:
         """Pools of slices with several hosts. Fake nodes do not say which slice they are of."""
-        pools = [each.pool for each in self._inventory.node_groups.values() if each.pool and not each.is_fake]
-        return {each.name for each in pools if each.hosts > 1}
+        pools = [node_group.pool for node_group in self._inventory.node_groups.values() if node_group.pool and not node_group.is_fake]
+        return {pool.name for pool in pools if pool.hosts > 1}
 
 
 def _trainable(
@@ -149,7 +149,7 @@ def _trainable(
     def supervise(config: Mapping[str, Any]) -> None:
         attempt = Attempt(placement=placements[config["trial_id"]], number=config["attempt"])
         resources = bundles_of(attempt.placement, context)
-        device_ids = [str(each) for each in ray.get_gpu_ids()]
+        device_ids = [str(id_) for id_ in ray.get_gpu_ids()]
         started_at = time.time()
         try:
             with staged_inputs(attempt, context, driver_files=driver_files) as here:
@@ -174,7 +174,7 @@ def _trainable(
         return tune.PlacementGroupFactory(
             bundles_of(placement, context),
             bundle_label_selector=[
-                {**({POOL_LABEL: each.pool} if each.pool else {}), **again} for each in firsts
+                {**({POOL_LABEL: first.pool} if first.pool else {}), **again} for first in firsts
             ],
             **placement_strategy(placement, is_slice=placement.pool in slices),
         )

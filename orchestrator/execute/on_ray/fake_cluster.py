@@ -103,7 +103,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _autoscaler_config(cluster: Cluster, *, gcs_address: str) -> dict[str, Any]:
     head = {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0}
-    workers = {each.name: _node_type(each) for each in cluster.available_pools}
+    workers = {pool.name: _node_type(pool) for pool in cluster.available_pools}
     return {
         "cluster_name": cluster.cluster_name,
         "max_workers": cluster.max_nodes,
@@ -146,7 +146,7 @@ def _free_ports(count: int) -> list[int]:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
             each.bind(("", 0))
-        return [each.getsockname()[1] for each in sockets]
+        return [socket.getsockname()[1] for socket in sockets]
 
 
 def _wait_for(keeper: "subprocess.Popen[str]", *, log: Path) -> None:

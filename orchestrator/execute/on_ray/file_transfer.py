@@ -146,4 +146,4 @@ def _origin_here(origin: Origin) -> Origin:
 
 
 def _logs_in(folder: Path) -> Mapping[str, bytes]:
-    return {each.name: each.read_bytes()[-_LOG_BYTES:] for each in folder.glob("*.log")}
+    return {path.name: path.read_bytes()[-_LOG_BYTES:] for path in folder.glob("*.log")}

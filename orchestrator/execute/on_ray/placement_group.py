@@ -94,14 +94,14 @@ def _on_this_node(attempt: Attempt) -> Attempt:
 
 
 def _placed(attempt: Attempt, bundles: Sequence[_BundleNode]) -> Attempt:
-    node, *others = (each.name for each in bundles)
+    node, *others = (bundle.name for bundle in bundles)
     return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
 
 
 def _bundles_of(group: PlacementGroup) -> list[_BundleNode]:
     table = ray.util.placement_group_table(group)
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
-    labels = {each["NodeID"]: each["Labels"] for each in nodes}
+    labels = {node["NodeID"]: node["Labels"] for node in nodes}
     found = table["bundles_to_node_id"].items()
     return [_BundleNode(index, node_id, labels[node_id]) for index, node_id in found]
 
@@ -123,8 +123,8 @@ def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, fl
 def asked_in_words(placement: Placement, context: SweepContext) -> str:
     """What a trial waits for: `8 CPU not free in pool cpu`."""
     held = [
-        ", ".join(f"{amount:g} {name}" for name, amount in each.items())
-        for each in bundles_of(placement, context)
+        ", ".join(f"{amount:g} {name}" for name, amount in bundle.items())
+        for bundle in bundles_of(placement, context)
     ]
     several = f"{placement.num_hosts} nodes at once with " if placement.num_hosts > 1 else ""
     if several and placement.unequal:

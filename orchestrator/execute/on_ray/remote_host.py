@@ -158,7 +158,7 @@ def local_host(
         attempt,
         context,
         fork_server_of=fork_server_of,
-        device_ids=[str(each) for each in ray.get_gpu_ids()],
+        device_ids=[str(id_) for id_ in ray.get_gpu_ids()],
         place=place,
         ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
         is_leaving=lambda: is_draining(node_id) or stop_requested(attempt),

@@ -46,15 +46,15 @@ class SocketForwarder:
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._carry, self._return)]
 
     def __enter__(self) -> "SocketForwarder":
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """The far end has to be gone, for one of the threads waits for it."""
         self._stop.close()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
         for connection in (*self._connections.values(), self._listener, self._stopped):
             connection.close()
 

@@ -30,9 +30,9 @@ def fits_now(
     """
     names = site_names(placement, inventory)
     node_groups = [inventory.node_groups[name] for name in names]
-    if not all(fits(placement, each.node, pool=each.pool_name) for each in node_groups):
+    if not all(fits(placement, node_group.node, pool=node_group.pool_name) for node_group in node_groups):
         return False
-    beside = [each for each in running if not names.isdisjoint(site_names(each, inventory))]
+    beside = [placement for placement in running if not names.isdisjoint(site_names(placement, inventory))]
     if any(each.provenance != placement.provenance for each in beside):
         return False
     needed = {name: nodes_of(name, [*beside, placement], inventory=inventory) for name in names}
@@ -65,7 +65,7 @@ def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) 
     for placement in placements:
         free = list(nodes)
         for load in _loads_of(placement, pool):
-            taken = next((each for each in free if each.holds(load)), None)
+            taken = next((node for node in free if node.holds(load)), None)
             if taken is None:
                 taken = _FreeNode.of(node)
                 nodes.append(taken)
@@ -83,7 +83,7 @@ def site_names(placement: Placement, inventory: Inventory) -> frozenset[str]:
 def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[RankGroup]]:
     """What each node of the pool gives the trial."""
     for _, parts in groupby(placement.parts, key=attrgetter("host")):
-        load = [each for each in parts if each.pool == pool]
+        load = [part for part in parts if part.pool == pool]
         if load:
             yield load
 
@@ -102,17 +102,17 @@ class _FreeNode:
 
     def holds(self, load: Sequence[RankGroup]) -> bool:
         asked = _devices_of(load)
-        return sum(each.cpus for each in load) <= self.cpus and all(
+        return sum(group.cpus for group in load) <= self.cpus and all(
             count <= self.devices[name] for name, count in asked.items()
         )
 
     def take(self, load: Sequence[RankGroup]) -> None:
-        self.cpus -= sum(each.cpus for each in load)
+        self.cpus -= sum(group.cpus for group in load)
         self.devices -= _devices_of(load)
 
 
 def _devices_of(load: Iterable[RankGroup]) -> Counter[str]:
     asked: Counter[str] = Counter()
-    for each in load:
-        asked[each.device] += each.devices
+    for group in load:
+        asked[group.device] += group.devices
     return asked

@@ -28,7 +28,7 @@ def next_startable(
         kept: as `fits_now` has it.
     """
     return next(
-        (each for each in waiting if fits_now(each.placement, running, inventory=inventory, kept=kept)), None
+        (attempt for attempt in waiting if fits_now(attempt.placement, running, inventory=inventory, kept=kept)), None
     )
 
 
@@ -91,7 +91,7 @@ class Queue:
         if not running:
             self._leave_out()
         first = [
-            each for each in self._waiting.first_of_each_demand() if self._purse.can_start(each.placement)
+            attempt for attempt in self._waiting.first_of_each_demand() if self._purse.can_start(attempt.placement)
         ]
         attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:
@@ -106,9 +106,9 @@ class Queue:
     def _leave_out(self) -> None:
         """What does not fit into the budget never will: nothing runs that may end cheaper than thought."""
         while over := [
-            each.placement
-            for each in self._waiting.first_of_each_demand()
-            if not self._purse.can_start(each.placement)
+            attempt.placement
+            for attempt in self._waiting.first_of_each_demand()
+            if not self._purse.can_start(attempt.placement)
         ]:
             for placement in over:
                 self._waiting.remove_first(placement)
@@ -129,7 +129,7 @@ class Queue:
         """A site keeps its nodes as long as trials wait for them."""
         running = [each.placement for each in self._running.values()]
         waiting = [
-            site_names(each.placement, self._inventory) for each in self._waiting.first_of_each_demand()
+            site_names(attempt.placement, self._inventory) for attempt in self._waiting.first_of_each_demand()
         ]
         for name in names:
             nodes = nodes_of(name, running, inventory=self._inventory)
@@ -215,7 +215,7 @@ class _Waiting:
     def remove_all(self, pools: frozenset[str]) -> tuple[Attempt, ...]:
         """That have a part in each of the pools."""
         having = [each for each, line in self._lines.items() if pools <= {*line[0][1].placement.pools}]
-        removed = [numbered for each in having for numbered in self._lines.pop(each)]
+        removed = [numbered for item in having for numbered in self._lines.pop(item)]
         return tuple(attempt for _, attempt in sorted(removed, key=itemgetter(0)))
 
 

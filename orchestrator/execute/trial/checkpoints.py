@@ -99,7 +99,7 @@ class CheckpointStore:
         """
         with self._failing():
             kept = self._names_in(self._root)
-        measured = (each for each in records if each.provenance == "measured" and each.trial_id in kept)
+        measured = (record for record in records if record.provenance == "measured" and record.trial_id in kept)
         for record in latest(measured).values():
             self.discard_if_final(record)
 
@@ -147,7 +147,7 @@ def require_place(url: str) -> None:
 
 def _require_folder(folder: Path) -> None:
     """Of a folder that is not there, the one that it would be made in counts."""
-    there = next(each for each in (folder, *folder.parents) if _is_there(each))
+    there = next(parent for parent in (folder, *folder.parents) if _is_there(parent))
     if not there.is_dir():
         raise ValueError(f"{str(there)!r} is no folder")
     try:

@@ -87,7 +87,7 @@ class LocalHost:
         self._logs = context.folder / log_of(attempt)
         self._nursery_of = fork_server_of
         self._device_ids = tuple(device_ids)
-        self._num_processes = sum(each.num_processes for each in self._placement.on_host(place))
+        self._num_processes = sum(group.num_processes for group in self._placement.on_host(place))
         self._ip = ip
         self._is_leaving = is_leaving
         self._shelf = TrialCheckpoints(None, None)

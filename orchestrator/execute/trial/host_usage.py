@@ -65,7 +65,7 @@ class HostUsageSampler:
 
 def _ticks(stat: Path) -> list[int]:
     """The line of all cores together."""
-    return [int(each) for each in stat.read_text().partition("\n")[0].split()[1:]]
+    return [int(word) for word in stat.read_text().partition("\n")[0].split()[1:]]
 
 
 def _memory(meminfo: Path) -> dict[str, int]:

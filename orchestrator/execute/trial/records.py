@@ -19,8 +19,8 @@ def log_of(attempt: Attempt) -> Path:
 
 def attempts_made(records: Iterable[TrialRecord], steps: Iterable[TrialEvent]) -> Mapping[str, int]:
     """trial_id -> the number of its latest attempt, of which a driver that was killed leaves steps alone."""
-    made = [(each.trial_id, each.attempt) for each in records]
-    made += [(each.trial_id, each.attempt) for each in steps]
+    made = [(record.trial_id, record.attempt) for record in records]
+    made += [(step.trial_id, step.attempt) for step in steps]
     latest: dict[str, int] = {}
     for trial_id, number in made:
         latest[trial_id] = max(number, latest.get(trial_id, 0))

@@ -67,7 +67,7 @@ def record_of(
     started_at = time.time()
     versions: Mapping[str, str] = {}
     ended_with: TrainResult | Failure
-    has_gpus = any(each.kind == "gpu" for each in attempt.placement.on_host(0))
+    has_gpus = any(group.kind == "gpu" for group in attempt.placement.on_host(0))
     looks = HostUsageSampler(partial(host_use, gpus_of(device_ids if has_gpus else ())))
     try:
         story = _story_of(attempt, context, hosts=hosts, looks=looks)
@@ -106,7 +106,7 @@ def _story_of(
     placement = attempt.placement
     until = time.monotonic() + context.deadlines.start_seconds
     with contextlib.ExitStack() as held:
-        host_session = [held.enter_context(each.opened()) for each in hosts]
+        host_session = [held.enter_context(host.opened()) for host in hosts]
         oom_kills = _num_oom_kills(hosts)
         jobs = _jobs_of(placement, context, host_session)
         story = TrialMonitor(
@@ -118,7 +118,7 @@ def _story_of(
         )
         of_jobs = [host_session[part.host] for part in placement.of_ranks]
         with WorkerGroup(
-            [each.fork_server for each in of_jobs],
+            [host.fork_server for host in of_jobs],
             jobs,
             start_method=placement.start_method,
             logs=[each.logs / f"rank{job.rank}.log" for each, job in zip(of_jobs, jobs, strict=True)],
@@ -132,11 +132,11 @@ def _story_of(
 
 
 def _notices_of(hosts: Sequence[Host]) -> PreemptionPoller:
-    return PreemptionPoller(lambda: any(each.is_leaving() for each in hosts))
+    return PreemptionPoller(lambda: any(host.is_leaving() for host in hosts))
 
 
 def _num_oom_kills(hosts: Sequence[Host]) -> int:
-    return sum(each.num_oom_kills() for each in hosts)
+    return sum(host.num_oom_kills() for host in hosts)
 
 
 def _hear_out(
@@ -221,7 +221,7 @@ def _job_of(
         trial=placement.trial,
         origin=context.origins.get(placement.trial.workload),
         kind=rank_context.kind,
-        mixes_kinds=len({each.kind for each in placement.parts}) > 1,
+        mixes_kinds=len({part.kind for part in placement.parts}) > 1,
         precision=placement.precision,
         rehearsal=placement.provenance == "rehearsed",
         rank=rank_context.rank,
@@ -238,7 +238,7 @@ def _job_of(
 
 def _counters_of(rank_context: RankContext, placement: Placement) -> tuple[EnergyCounter, ...]:
     """Of energy: the first rank of a host reads, and the first of those with accelerators like its own."""
-    hosts = [each.host for each in placement.of_ranks]
+    hosts = [group.host for group in placement.of_ranks]
     return (
         *(("host",) if rank_context.rank == hosts.index(rank_context.host) else ()),
         *(("accelerator",) if rank_context.local_rank == 0 and rank_context.kind == "gpu" else ()),

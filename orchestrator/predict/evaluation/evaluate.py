@@ -96,11 +96,11 @@ def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEv
 
 
 def _of(found: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
-    return [each for each in found if (each.method, each.split) == (method, split)]
+    return [out for out in found if (out.method, out.split) == (method, split)]
 
 
 def _standings_of(found: Sequence[HeldOut], table: LatencyTable) -> tuple[MethodScore, ...]:
-    keys = dict.fromkeys((each.method, each.split) for each in found)
+    keys = dict.fromkeys((out.method, out.split) for out in found)
     order = sorted(keys, key=lambda key: SPLITS.index(key[1]))
     prices = {device: usd for device in table.devices if (usd := table.usd_per_hour(device)) is not None}
     return tuple(_standing_of(_of(found, *key), prices=prices) for key in order)
@@ -113,7 +113,7 @@ def _standing_of(found: Sequence[HeldOut], *, prices: Mapping[str, float]) -> Me
         split=found[0].split,
         is_member=found[0].method.startswith(_OF_METHODS),
         score=score_of(rows),
-        pairs={(each.pair.anchor, each.pair.target): score_of(rows_of([each])).mape.median for each in found},
+        pairs={(out.pair.anchor, out.pair.target): score_of(rows_of([out])).mape.median for out in found},
         families=coverage_by_family(rows),
         fastest=rank_accuracy(found, None),
         cheapest=rank_accuracy(found, prices),

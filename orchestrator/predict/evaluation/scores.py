@@ -86,7 +86,7 @@ class ScoredRows:
 
 def rows_of(found: Sequence[HeldOut]) -> ScoredRows:
     """Of predictions that have intervals."""
-    parts = [(each.predicted, each.pair) for each in found]
+    parts = [(out.predicted, out.pair) for out in found]
     measured = np.concatenate([pair.target_seconds for _, pair in parts])
     predicted = np.concatenate([each.step_seconds for each, _ in parts])
     low = np.concatenate([np.asarray(each.low) for each, _ in parts])
@@ -154,7 +154,7 @@ def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | 
     Returns:
         None where there are fewer than three devices, for two make no rank, or a price is not known.
     """
-    devices = sorted({device for each in found for device in (each.pair.anchor, each.pair.target)})
+    devices = sorted({device for out in found for device in (out.pair.anchor, out.pair.target)})
     if len(devices) < 3 or (usd_per_hour is not None and not set(devices) <= set(usd_per_hour)):
         return None
     price = {device: usd_per_hour[device] if usd_per_hour else 1.0 for device in devices}
@@ -170,7 +170,7 @@ def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | 
 
 def _costs(found: Sequence[HeldOut], anchor: str, price: Mapping[str, float]) -> tuple[Floats, Floats] | None:
     """[workload, device] true and predicted, of the workloads that every pair of this anchor has."""
-    of_anchor = {each.pair.target: each for each in found if each.pair.anchor == anchor}
+    of_anchor = {out.pair.target: out for out in found if out.pair.anchor == anchor}
     if set(of_anchor) != set(price) - {anchor}:
         return None
     true: dict[str, dict[str, float]] = {}

@@ -35,9 +35,9 @@ _NOTE = (
 
 def tables_of(found: PredictorEvaluation) -> tuple[Table, ...]:
     """Scores of each split; pairs and families of whole methods, not of their members; then the scalers."""
-    splits = dict.fromkeys(each.split for each in found.standings)
-    by_split = [[each for each in found.standings if each.split == split] for split in splits]
-    whole = [[each for each in standings if not each.is_member] for standings in by_split]
+    splits = dict.fromkeys(standing.split for standing in found.standings)
+    by_split = [[standing for standing in found.standings if standing.split == split] for split in splits]
+    whole = [[standing for standing in standings if not standing.is_member] for standings in by_split]
     return (
         *(_scores_table(each) for each in by_split),
         *(_pairs_table(each) for each in whole),
@@ -58,11 +58,11 @@ def sentences_of(found: PredictorEvaluation) -> tuple[str, ...]:
 def plain_of(found: PredictorEvaluation) -> dict[str, dict[str, dict[str, float | int]]]:
     """{method: {split: {mape_percent, coverage_90, n}}}."""
     plain: dict[str, dict[str, dict[str, float | int]]] = {}
-    for each in found.standings:
-        plain.setdefault(each.method, {})[each.split] = {
-            "mape_percent": 100 * each.score.mape.median,
-            "coverage_90": each.score.coverage,
-            "n": each.score.n,
+    for standing in found.standings:
+        plain.setdefault(standing.method, {})[standing.split] = {
+            "mape_percent": 100 * standing.score.mape.median,
+            "coverage_90": standing.score.coverage,
+            "n": standing.score.n,
         }
     return plain
 
@@ -72,8 +72,8 @@ def _scores_table(standings: Sequence[MethodScore]) -> Table:
     return Table(
         title=f"{split}: {_SPLITS[split]}",
         note=_NOTE,
-        columns=(Column(header="method"), *(Column(header=each, is_number=True) for each in _SCORES)),
-        rows=tuple(_scores_row(each) for each in standings),
+        columns=(Column(header="method"), *(Column(header=score, is_number=True) for score in _SCORES)),
+        rows=tuple(_scores_row(standing) for standing in standings),
     )
 
 
@@ -95,24 +95,24 @@ def _scores_row(standing: MethodScore) -> tuple[str, ...]:
 
 
 def _pairs_table(standings: Sequence[MethodScore]) -> Table:
-    pairs = dict.fromkeys(pair for each in standings for pair in each.pairs)
+    pairs = dict.fromkeys(pair for standing in standings for pair in standing.pairs)
     rows = (
-        (f"{anchor} -> {target}", *(_percentage(each.pairs.get((anchor, target))) for each in standings))
+        (f"{anchor} -> {target}", *(_percentage(standing.pairs.get((anchor, target))) for standing in standings))
         for anchor, target in pairs
     )
     return _by_method(f"MAPE by pair, {standings[0].split}", "anchor -> target", rows, standings)
 
 
 def _families_table(standings: Sequence[MethodScore]) -> Table:
-    families = sorted({family for each in standings for family in each.families})
-    rows = ((family, *(_percentage(each.families.get(family)) for each in standings)) for family in families)
+    families = sorted({family for standing in standings for family in standing.families})
+    rows = ((family, *(_percentage(standing.families.get(family)) for standing in standings)) for family in families)
     return _by_method(f"Coverage of 90% by family, {standings[0].split}", "family", rows, standings)
 
 
 def _by_method(
     title: str, first: str, rows: Iterable[tuple[str, ...]], standings: Sequence[MethodScore]
 ) -> Table:
-    methods = (Column(header=each.method, is_number=True) for each in standings)
+    methods = (Column(header=standing.method, is_number=True) for standing in standings)
     return Table(title=title, note="", columns=(Column(header=first), *methods), rows=tuple(rows))
 
 

@@ -35,7 +35,7 @@ def read_latencies(path: Path) -> LatencyTable:
     """
     parts = [_read(file) for file in _files_of(path)]
     table = _joined(parts, source=str(path))
-    is_declared = all(each.declares_units for each in parts)
+    is_declared = all(part.declares_units for part in parts)
     check_units(table, devices_apart=_DECLARED_APART if is_declared else _UNDECLARED_APART)
     return without_twins(table)
 

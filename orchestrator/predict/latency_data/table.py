@@ -50,7 +50,7 @@ class LatencyTable:
 
 def device_ops(op_seconds: pd.DataFrame) -> list[str]:
     """Columns of what the accelerator computed, its idle time among them."""
-    return [each for each in op_seconds.columns if each.startswith(DEVICE_OP)]
+    return [column for column in op_seconds.columns if column.startswith(DEVICE_OP)]
 
 
 _TOYS = "toy"

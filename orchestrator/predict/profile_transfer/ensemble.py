@@ -167,9 +167,9 @@ def fit_blend(trainings: Sequence[Pair]) -> Sequence[Blend]:
 
     @cache
     def fitted(models: frozenset[str]) -> Members:
-        return fit_members(joined([parts[each] for each in sorted(models)]))
+        return fit_members(joined([parts[model] for model in sorted(models)]))
 
-    return [_blend(frozenset(each.models.tolist()), parts, fitted) for each in trainings]
+    return [_blend(frozenset(training.models.tolist()), parts, fitted) for training in trainings]
 
 
 def _blend(
@@ -178,7 +178,7 @@ def _blend(
     """Of a single model, which cannot be held out, nothing is known: its range is empty."""
     if len(models) < 2:
         return Blend(members=fitted(models), quantile=np.inf, farthest=-np.inf)
-    tests = [(parts[each], fitted(models - {each})) for each in sorted(models)]
+    tests = [(parts[model], fitted(models - {model})) for model in sorted(models)]
     sizes, deviations = zip(*(_sizes(test, members) for test, members in tests), strict=True)
     return Blend(
         members=fitted(models),

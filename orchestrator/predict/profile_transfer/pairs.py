@@ -77,7 +77,7 @@ def pairs_of(table: LatencyTable) -> tuple[Pair, ...]:
     """
     asked = permutations(table.devices, 2)
     found = [pair_of(table, anchor=anchor, target=target) for anchor, target in asked]
-    pairs = tuple(each for each in found if len(each.models))
+    pairs = tuple(pair for pair in found if len(pair.models))
     if not pairs:
         profiled = ", ".join(table.profiled_devices) or "none"
         raise ConfigError(
@@ -128,7 +128,7 @@ def middle_of_repeats(pair: Pair) -> Pair:
     """
     _, first, rows = np.unique(pair.workloads, return_index=True, return_inverse=True)
     columns = np.column_stack((pair.profiles.op_seconds, pair.profiles.step_seconds, pair.target_seconds))
-    middle = np.array([np.median(columns[rows == each], axis=0) for each in range(len(first))])
+    middle = np.array([np.median(columns[rows == index], axis=0) for index in range(len(first))])
     ops = len(pair.profiles.ops)
     return Pair(
         anchor=pair.anchor,
@@ -149,13 +149,13 @@ def joined(parts: Sequence[Pair]) -> Pair:
         target=first.target,
         profiles=Profiles(
             ops=first.profiles.ops,
-            op_seconds=np.concatenate([each.profiles.op_seconds for each in parts]),
-            step_seconds=np.concatenate([each.profiles.step_seconds for each in parts]),
+            op_seconds=np.concatenate([part.profiles.op_seconds for part in parts]),
+            step_seconds=np.concatenate([part.profiles.step_seconds for part in parts]),
         ),
-        target_seconds=np.concatenate([each.target_seconds for each in parts]),
-        models=np.concatenate([each.models for each in parts]),
-        families=np.concatenate([each.families for each in parts]),
-        workloads=np.concatenate([each.workloads for each in parts]),
+        target_seconds=np.concatenate([part.target_seconds for part in parts]),
+        models=np.concatenate([part.models for part in parts]),
+        families=np.concatenate([part.families for part in parts]),
+        workloads=np.concatenate([part.workloads for part in parts]),
     )
 
 

@@ -68,13 +68,13 @@ def fit_ratio(trainings: Sequence[Pair]) -> Sequence[Ratio]:
     """The median ratio of the training workloads."""
     middles = map(middle_of_repeats, trainings)
     return [
-        Ratio(factor=float(np.median(each.target_seconds / each.profiles.step_seconds))) for each in middles
+        Ratio(factor=float(np.median(middle.target_seconds / middle.profiles.step_seconds))) for middle in middles
     ]
 
 
 def fit_log_quadratic(trainings: Sequence[Pair]) -> Sequence[LogQuadratic]:
     """Least squares of the logarithms."""
-    return [_log_quadratic(middle_of_repeats(each)) for each in trainings]
+    return [_log_quadratic(middle_of_repeats(training)) for training in trainings]
 
 
 def _log_quadratic(training: Pair) -> LogQuadratic:

@@ -57,8 +57,8 @@ class OpClusters:
 
 def clusters_of(ops: Sequence[str]) -> OpClusters:
     """Device ops by their names, host ops each for itself; the order of `ops` does not matter."""
-    device = sorted(each for each in ops if each.startswith(DEVICE_OP))
-    host = sorted(each for each in ops if not each.startswith(DEVICE_OP))
+    device = sorted(op for op in ops if op.startswith(DEVICE_OP))
+    host = sorted(op for op in ops if not op.startswith(DEVICE_OP))
     labels = _labels(device)
     together: dict[int, list[str]] = {}
     for name, label in zip(device, labels, strict=True):
@@ -127,10 +127,10 @@ class Profet:
 
 def fit_profet(trainings: Sequence[Pair]) -> Sequence[Profet]:
     """One for each; their networks are trained together."""
-    thinned = [some_repeats(each, most=_MOST_REPEATS) for each in trainings]
-    clusters = [clusters_of(seen_ops(each.profiles)) for each in thinned]
+    thinned = [some_repeats(training, most=_MOST_REPEATS) for training in trainings]
+    clusters = [clusters_of(seen_ops(pair.profiles)) for pair in thinned]
     features = [_features(own, each.profiles) for own, each in zip(clusters, thinned, strict=True)]
-    targets = [each.target_seconds * _MICROSECONDS for each in thinned]
+    targets = [pair.target_seconds * _MICROSECONDS for pair in thinned]
     networks = fit_networks(features, targets, seed=_SEED)
     return [
         Profet(

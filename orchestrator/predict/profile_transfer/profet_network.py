@@ -53,14 +53,14 @@ def fit_networks(
         targets: of each set [row], above 0.
     """
     random = np.random.default_rng(seed)
-    width, rows = max(each.shape[1] for each in features), max(len(each) for each in targets)
+    width, rows = max(feature.shape[1] for feature in features), max(len(target) for target in targets)
     inputs = np.zeros((len(features), rows, width), dtype=np.float32)
     outputs = np.zeros((len(features), rows, 1), dtype=np.float32)
     for index, (each, target) in enumerate(zip(features, targets, strict=True)):
         order = np.resize(np.arange(len(target)), rows)
         inputs[index, :, : each.shape[1]] = each[order]
         outputs[index, :, 0] = target[order]
-    kernels, biases = _initial([each.shape[1] for each in features], width=width, random=random)
+    kernels, biases = _initial([feature.shape[1] for feature in features], width=width, random=random)
     stopped = _train(kernels + biases, inputs, outputs, random=random)
     layers = len(kernels)
     return tuple(

@@ -50,9 +50,9 @@ class Scaler:
 
 def fit_scaler(curves: Sequence[Curve]) -> Scaler:
     """Least squares over the points of all curves."""
-    largest = max(float(each.sizes[-1]) for each in curves)
-    sizes = np.concatenate([each.sizes for each in curves]) / largest
-    scaled = np.concatenate([_scaled(each.step_seconds) for each in curves])
+    largest = max(float(curve.sizes[-1]) for curve in curves)
+    sizes = np.concatenate([curve.sizes for curve in curves]) / largest
+    scaled = np.concatenate([_scaled(curve.step_seconds) for curve in curves])
     return Scaler(coefficients=np.polyfit(sizes, scaled, _ORDER), largest=largest)
 
 

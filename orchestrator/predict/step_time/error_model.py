@@ -57,7 +57,7 @@ def learned_from(logs: Sequence[float], *, device: float, workload: float, freed
         freedom: of the second.
     """
     count, mean = len(logs), fmean(logs)
-    squares = math.fsum((each - mean) ** 2 for each in logs)
+    squares = math.fsum((log - mean) ** 2 for log in logs)
     variance = (freedom * workload**2 + squares) / (freedom + count - 1)
     weight = 1.0 if math.isinf(device) else count * device**2 / (count * device**2 + variance)
     return LogRatioPosterior(

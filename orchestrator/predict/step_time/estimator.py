@@ -52,11 +52,11 @@ class _Lesson:
 def corrector_of(basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior) -> Correction:
     """Correct estimates by own measurements of steps with the same `PublishedEstimate.peers`."""
     peers: dict[Hashable, list[_CalibrationPoint]] = defaultdict(list)
-    for each in own:
-        basis = basis_of_trial(each.trial)
+    for measurement in own:
+        basis = basis_of_trial(measurement.trial)
         if basis.seconds is not None:
             peers[basis.peers].append(
-                _CalibrationPoint(own=each, log=math.log(each.step_seconds / basis.seconds))
+                _CalibrationPoint(own=measurement, log=math.log(measurement.step_seconds / basis.seconds))
             )
 
     @cache  # the same for all steps with these peers
@@ -83,7 +83,7 @@ def _lesson_of(
         by_workload[each.own.trial.workload].append(each.log)
     logs = [fmean(found) for found in by_workload.values()]
     found = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
-    told = told_of([each.own for each in peers])
+    told = told_of([peer.own for peer in peers])
     return _Lesson(
         ratio=math.exp(found.mean),
         factor=math.exp(prior.quantile * found.deviation),
@@ -93,7 +93,7 @@ def _lesson_of(
 
 def told_of(own: Sequence[StepMeasurement]) -> str:
     """`3 of sweep zoo`, `4 of sweeps smoke, zoo`."""
-    sweeps = sorted({each.sweep for each in own})
+    sweeps = sorted({measurement.sweep for measurement in own})
     return f"{len(own):,} of sweep{'s' if len(sweeps) > 1 else ''} {', '.join(sweeps)}"
 
 
@@ -139,8 +139,8 @@ def estimator_of(basis_of_trial: BasisOf, own: Sequence[StepMeasurement], prior:
     """All that is known is used."""
     corrected = corrector_of(basis_of_trial, own, prior)
     same: dict[Shape, list[StepMeasurement]] = defaultdict(list)
-    for each in own:
-        same[step_key(each.trial)].append(each)
+    for measurement in own:
+        same[step_key(measurement.trial)].append(measurement)
 
     def estimate(trial: TrialSpec) -> Estimate | Refusal:
         if trial.other_devices:
@@ -159,7 +159,7 @@ def leave_one_workload_out_estimator(
 
     @cache
     def without(name: str) -> Estimator:
-        return estimator_of(basis_of_trial, [each for each in known if each.trial.workload != name], prior)
+        return estimator_of(basis_of_trial, [measurement for measurement in known if measurement.trial.workload != name], prior)
 
     return lambda trial: without(trial.workload)(trial)
 

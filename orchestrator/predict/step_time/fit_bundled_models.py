@@ -42,11 +42,11 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     networks = Counter(device for device, _ in {(each.device, each.model) for each in measured})
     if min(len(networks), *networks.values()) < _FEWEST:
         raise ConfigError(f"{table.source}: two devices are needed at least, and two networks on each")
-    gpus = ", ".join(PUBLISHED_DEVICES[each].gpu for each in instances)
-    named = {name: each for each in instances if (name := PUBLISHED_DEVICES[each].name) is not None}
+    gpus = ", ".join(PUBLISHED_DEVICES[instance].gpu for instance in instances)
+    named = {name: instance for instance in instances if (name := PUBLISHED_DEVICES[instance].name) is not None}
     any_gpu = fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})")
     prior = fit_prior(measured, repeat=repeat_deviation(table))
-    rated = tuple(_rated(each, devices[each.device], any_gpu) for each in RATES)
+    rated = tuple(_rated(rate, devices[rate.device], any_gpu) for rate in RATES)
     return DefaultModels(
         notice=_NOTICE,
         made_by=_MADE_BY,
@@ -71,7 +71,7 @@ def asked_by(rate: PublishedRate, device: Device) -> StepQuery:
 
 
 def _fit_one(measured: Sequence[PublishedLatency], instance: str) -> Analytic:
-    own = [each for each in measured if each.device == instance]
+    own = [latency for latency in measured if latency.device == instance]
     gpu = PUBLISHED_DEVICES[instance].gpu
     return fit_analytic(own, for_new_devices=False, source=f"fitted to {gpu}, {instance}")
 

@@ -29,7 +29,7 @@ def fit_analytic(measured: Sequence[PublishedLatency], *, for_new_devices: bool,
     """Fit to all; the interval is of each model, and for new devices of each device too, held out."""
     rows = _FittingRows.of(measured)
     errors = np.concatenate(list(held_out_logs(measured, for_new_devices=for_new_devices).values()))
-    counts = {name: [float(getattr(each.demand, name)) for each in measured] for name in COUNTS}
+    counts = {name: [float(getattr(latency.demand, name)) for latency in measured] for name in COUNTS}
     return Analytic(
         coefficients=tuple(_coefficients(rows.parts, rows.step_seconds).tolist()),
         factor=float(np.exp(quantile_of(np.abs(errors)))),
@@ -50,7 +50,7 @@ def held_out_logs(
     """
     rows = _FittingRows.of(measured)
     found = {}
-    for device, model in sorted({(each.device, each.model) for each in measured}):
+    for device, model in sorted({(latency.device, latency.model) for latency in measured}):
         tested = (rows.devices == device) & (rows.models == model)
         trained = rows.models != model
         if for_new_devices:
@@ -72,10 +72,10 @@ class _FittingRows:
     @classmethod
     def of(cls, measured: Sequence[PublishedLatency]) -> "_FittingRows":
         return cls(
-            devices=np.array([each.device for each in measured]),
-            models=np.array([each.model for each in measured]),
-            parts=np.array([each.parts for each in measured]),
-            step_seconds=np.array([each.step_seconds for each in measured]),
+            devices=np.array([latency.device for latency in measured]),
+            models=np.array([latency.model for latency in measured]),
+            parts=np.array([latency.parts for latency in measured]),
+            step_seconds=np.array([latency.step_seconds for latency in measured]),
         )
 
 
@@ -97,10 +97,10 @@ _LEAST, _MOST = 0.01, 0.999  # of a correlation of which a logarithm is taken
 def errors_by_device(measured: Sequence[PublishedLatency]) -> Errors:
     """By fits to the other networks on that device alone."""
     found: list[tuple[PublishedLatency, float]] = []
-    for device in sorted({each.device for each in measured}):
-        own = [each for each in measured if each.device == device]
+    for device in sorted({latency.device for latency in measured}):
+        own = [latency for latency in measured if latency.device == device]
         for (_, model), errors in held_out_logs(own, for_new_devices=False).items():
-            rows = (each for each in own if each.model == model)
+            rows = (latency for latency in own if latency.model == model)
             found += zip(rows, errors.tolist(), strict=True)
     return found
 
@@ -140,7 +140,7 @@ def deviations_of(errors: Errors) -> dict[str, float]:
 def _doublings(along: dict[float, list[float]]) -> float:
     """Least squares of the logarithms of the correlations, a line through 0."""
     apart = np.array(sorted(along))
-    logs = np.log(np.clip([np.mean(along[each]) for each in sorted(along)], _LEAST, _MOST))
+    logs = np.log(np.clip([np.mean(along[value]) for value in sorted(along)], _LEAST, _MOST))
     return float(-(apart @ apart) / (apart @ logs))
 
 
@@ -153,11 +153,11 @@ def fit_prior(measured: Sequence[PublishedLatency], *, repeat: float) -> ErrorPr
     by_device: dict[str, dict[str, Floats]] = defaultdict(dict)
     for (device, model), found in held_out_logs(measured, for_new_devices=True).items():
         by_device[device][model] = found
-    means = {device: np.mean([each.mean() for each in logs.values()]) for device, logs in by_device.items()}
-    left = [each - means[device] for device, logs in by_device.items() for each in logs.values()]
+    means = {device: np.mean([log.mean() for log in logs.values()]) for device, logs in by_device.items()}
+    left = [log - means[device] for device, logs in by_device.items() for log in logs.values()]
     between = float(np.sqrt(np.mean(np.square(list(means.values())))))
     within = float(np.concatenate(left).std())
-    freedom = len({each.model for each in measured}) - 1
+    freedom = len({latency.model for latency in measured}) - 1
     one = learned_from([1.0], device=between, workload=within, freedom=freedom)
     errors = [
         np.subtract.outer(asked, one.mean * measured_once).ravel()

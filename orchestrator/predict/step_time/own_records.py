@@ -16,7 +16,7 @@ from orchestrator.predict.step_time.error_model import ErrorPrior, LogRatioPoste
 from workloads.registry import workload
 
 _LENGTH_AND_CHANCE = ("steps", "seed", "repeat", "timing")
-_NAMES = tuple(each.name for each in fields(TrialSpec) if each.name not in _LENGTH_AND_CHANCE)
+_NAMES = tuple(field_.name for field_ in fields(TrialSpec) if field_.name not in _LENGTH_AND_CHANCE)
 
 Shape = Hashable
 
@@ -59,9 +59,9 @@ def step_measurements(
     None of a workload that is another one now, and none of devices that are not alike: it tells of no device.
     """
     distinct = {
-        (each.trial_id, each.attempt, each.started_at): each
-        for each in records
-        if is_run(each) and each.spec.device in devices and not each.spec.other_devices
+        (record.trial_id, record.attempt, record.started_at): record
+        for record in records
+        if is_run(record) and record.spec.device in devices and not record.spec.other_devices
     }
     return tuple(own for each in distinct.values() for own in _own(each))
 
@@ -89,7 +89,7 @@ def of_source(
 
 def repeated(own: Sequence[StepMeasurement], prior: ErrorPrior) -> LogRatioPosterior:
     """What repeats of one step, at least one, say of the logarithm of its seconds."""
-    logs = [each.log_seconds for each in own]
+    logs = [measurement.log_seconds for measurement in own]
     return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
 
 

@@ -42,9 +42,9 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
     Args:
         estimate: knows nothing of the workloads of these records.
     """
-    asked = {*(each.trial_id for each in plan.cached), *(each.trial_id for each in plan.placements)}
-    measured = [each for each in records if each.trial_id in asked and is_run(each)]
-    points = {trial_id(first): first for first in (replace(each.spec, repeat=0) for each in measured)}
+    asked = {*(cached_trial.trial_id for cached_trial in plan.cached), *(placement.trial_id for placement in plan.placements)}
+    measured = [record for record in records if record.trial_id in asked and is_run(record)]
+    points = {trial_id(first): first for first in (replace(record.spec, repeat=0) for record in measured)}
     found = {point: estimate(trial) for point, trial in points.items()}
     return {point: step for point, step in found.items() if isinstance(step, Estimate)}
 
@@ -56,8 +56,8 @@ def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> Trac
         estimate: knows nothing of the workload that it is asked about.
     """
     steps: dict[Shape, list[StepMeasurement]] = defaultdict(list)
-    for each in own:
-        steps[step_key(each.trial)].append(each)
+    for measurement in own:
+        steps[step_key(measurement.trial)].append(measurement)
     compared = [
         (estimate(alike[0].trial), median(each.step_seconds for each in alike)) for alike in steps.values()
     ]

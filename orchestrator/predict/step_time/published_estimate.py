@@ -199,7 +199,7 @@ def _rated(asked: StepQuery, models: DefaultModels) -> Rated | None:
     peaks = asked.device.peak_flops_per_second
     as_fast = {asked.precision, *(each for each, peak in peaks.items() if peak == peaks.get(asked.precision))}
     return rated_of(
-        (each for each in models.rated if each.kind == asked.device.kind and each.precision in as_fast),
+        (step for step in models.rated if step.kind == asked.device.kind and step.precision in as_fast),
         device=asked.device.name,
         between_devices=models.prior.device,
         workload=_UNLIKE * models.prior.workload,

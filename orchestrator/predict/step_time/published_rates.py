@@ -122,7 +122,7 @@ def rated_of(
         between_devices, workload: deviations of logarithms.
     """
     found = tuple(known)
-    there = [each for each in found if each.device == device]
+    there = [step for step in found if step.device == device]
     chosen = there or found
     if not chosen:
         return None

@@ -70,7 +70,7 @@ class Roofline:
     def bound_seconds(self) -> float | None:
         """The longest of the three, for they may overlap; None if one is unknown."""
         parts = (self.compute_seconds, self.memory_seconds, self.exchange_seconds)
-        known = [each for each in parts if each is not None]
+        known = [part for part in parts if part is not None]
         return max(known) if len(known) == len(parts) else None
 
 

@@ -35,7 +35,7 @@ def silence_of(uri: str) -> str | None:
 
 def _silence_of_file(path: Path, uri: str) -> str | None:
     if not path.exists():
-        above = next(each for each in path.parents if each.exists())
+        above = next(parent for parent in path.parents if parent.exists())
         if not above.is_dir():
             raise _refusal(uri, f"is no database: {str(above)!r} is no folder")
         return None

@@ -75,7 +75,7 @@ def _search(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:
 
 
 def _plan_of(client: "MlflowClient", parent: "Run", sweep: str, folder: Path, *, where: str) -> Plan:
-    if not any(each.path == PLAN_NAME for each in client.list_artifacts(parent.info.run_id)):
+    if not any(artifact.path == PLAN_NAME for artifact in client.list_artifacts(parent.info.run_id)):
         raise RecordError(
             f"MLflow at {where} has no {PLAN_NAME} of sweep {sweep!r}; report it once where its ledger is"
         )

@@ -122,9 +122,9 @@ def params_of(record: TrialRecord) -> dict[str, str]:
     """
     spec = record.spec
     timing = {
-        each.name: getattr(spec.timing, each.name)
-        for each in fields(spec.timing)
-        if getattr(spec.timing, each.name) != each.default
+        field_.name: getattr(spec.timing, field_.name)
+        for field_ in fields(spec.timing)
+        if getattr(spec.timing, field_.name) != field_.default
     }
     axes = {
         **axes_of(spec),

@@ -174,10 +174,10 @@ class MlflowStore:
         self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
-        for each in files:
-            self._client.log_artifact(run_id, str(each))
-            if each.name == MARKDOWN_NAME:
-                self._client.set_tag(run_id, NOTE_TAG, note_of(each.read_text(encoding="utf-8")))
+        for file in files:
+            self._client.log_artifact(run_id, str(file))
+            if file.name == MARKDOWN_NAME:
+                self._client.set_tag(run_id, NOTE_TAG, note_of(file.read_text(encoding="utf-8")))
 
     def _opened(self) -> _SweepRun:
         """The sweep on the server, found or made at the first call."""

@@ -37,7 +37,7 @@ class _Gpus:
         except OSError as error:
             raise NvmlError(str(error)) from error
         self._call("nvmlInit_v2")
-        self._handles = [self._handle_of(each) for each in ids]
+        self._handles = [self._handle_of(id_) for id_ in ids]
 
     def _handle_of(self, name: str) -> ctypes.c_void_p:
         handle = ctypes.c_void_p()
@@ -101,12 +101,12 @@ class HostEnergy:
 
     def __init__(self, root: Path = ROOT) -> None:
         """Find them. Raises OSError if there are none, or one cannot be read: a part is not the whole."""
-        folders = [each for each in sorted(root.glob("intel-rapl:*")) if _name_of(each).startswith(_COUNTED)]
+        folders = [path for path in sorted(root.glob("intel-rapl:*")) if _name_of(path).startswith(_COUNTED)]
         if not folders:
             raise FileNotFoundError(f"no counter of a processor's energy in {root}")
-        self._counters = [each / "energy_uj" for each in folders]
-        self._ranges = [_number_in(each / "max_energy_range_uj") for each in folders]
-        self._last = [_number_in(each) for each in self._counters]
+        self._counters = [folder / "energy_uj" for folder in folders]
+        self._ranges = [_number_in(folder / "max_energy_range_uj") for folder in folders]
+        self._last = [_number_in(counter) for counter in self._counters]
         self._microjoules = 0
 
     def joules(self) -> float:
@@ -114,7 +114,7 @@ class HostEnergy:
 
         Raises OSError.
         """
-        now = [_number_in(each) for each in self._counters]
+        now = [_number_in(counter) for counter in self._counters]
         for before, after, span in zip(self._last, now, self._ranges, strict=True):
             self._microjoules += after - before if after >= before else after + span - before
         self._last = now
@@ -153,7 +153,7 @@ def meter_of(
     library: str = LIBRARY,
 ) -> Meter:
     """A meter of this host and of the accelerators that CUDA_VISIBLE_DEVICES names."""
-    gpus = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each.strip()]
+    gpus = [word.strip() for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.strip()]
     found: dict[str, Callable[[], float]] = {}
     if "host" in counters:
         with suppress(OSError):

@@ -32,7 +32,7 @@ class TargetEvaluator:
         curve: tuple[Evaluation, ...] = (),
     ) -> None:
         self.seconds = 0.0
-        self.is_over = any(target.is_reached_by(each.quality) for each in curve)
+        self.is_over = any(target.is_reached_by(evaluation.quality) for evaluation in curve)
         self._target = target
         self._every_steps = every_steps
         self._evaluate = evaluate

@@ -32,8 +32,8 @@ def variables_of(networks: Networks, optimizers: Mapping[str, Any]) -> Iterator[
     for name, model in networks.models.items():
         for key, variable in named_variables(model, networks.specs[name]):
             yield f"weight.{name}.{key}", variable
-        weights = {id(each) for each in model.weights}
-        drawing = [each for each in model.variables if id(each) not in weights]
+        weights = {id(weight) for weight in model.weights}
+        drawing = [variable for variable in model.variables if id(variable) not in weights]
         yield from ((f"draws.{name}.{index}", each) for index, each in enumerate(drawing))
     for name, optimizer in optimizers.items():
         yield from ((f"slot.{name}.{index}", each) for index, each in enumerate(optimizer.variables))
@@ -94,7 +94,7 @@ class TensorFlowTrainer:
         """Forward, backward, update with the gradients' sum over all replicas: one traced function."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
         self._losses = self._train(batch)
-        self.samples += sum(len(each) for each in self._strategy.experimental_local_results(batch["x"]))
+        self.samples += sum(len(result) for result in self._strategy.experimental_local_results(batch["x"]))
 
     def synchronize(self) -> None:
         """Wait for the devices of this process: `sync_devices` asks those of other workers too, and fails."""
@@ -166,7 +166,7 @@ class TensorFlowTrainer:
     def _local_devices(self) -> list[str]:
         """Device of each replica of this process, asked of a weight's copies."""
         weight = next(iter(self._networks.models.values())).trainable_variables[0].value
-        return [each.device for each in self._strategy.experimental_local_results(weight)]
+        return [result.device for result in self._strategy.experimental_local_results(weight)]
 
     def _batch(self, index: int) -> dict[str, Any]:
         """Batch `index`: each array as one part per replica of this process."""
@@ -222,7 +222,7 @@ class TensorFlowTrainer:
 
     def _observe(self, operations: Iterable[Any]) -> None:
         """Keep the dtype of the first product in the graph that is being traced for the step."""
-        products = (each.outputs[0].dtype.name for each in operations if each.type in _PRODUCTS)
+        products = (operation.outputs[0].dtype.name for operation in operations if operation.type in _PRODUCTS)
         self._product_dtype = next(products, "unknown")
 
 

@@ -166,7 +166,7 @@ def keep_freed_memory() -> None:
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     settings = ((_M_TRIM_THRESHOLD, _NEVER_TRIM), (_M_MMAP_MAX, _NO_MAPPINGS))
-    if mallopt is None or not all(mallopt(*each) for each in settings):
+    if mallopt is None or not all(mallopt(*setting) for setting in settings):
         raise TrialError("environment", "trainer.heap=kept needs the C library glibc; leave it out here")
 
 
@@ -179,7 +179,7 @@ class FirstProduct:
 
     def __init__(self, model: nn.Module) -> None:
         self.dtype: str | None = None
-        first = next(each for each in model.modules() if isinstance(each, PRODUCTS))
+        first = next(module for module in model.modules() if isinstance(module, PRODUCTS))
         self._hook = first.register_forward_hook(self._see)
 
     def _see(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:

@@ -35,11 +35,11 @@ def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
 
     What is recorded so far runs first: a step is then two programs, with the message between them.
     """
-    gradients = [each.grad for each in parameters if each.grad is not None]
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     device = gradients[0].device
-    message = torch.cat([each.flatten() for each in gradients]).cpu()
+    message = torch.cat([gradient.flatten() for gradient in gradients]).cpu()
     (mean,) = xla_model.send_cpu_data_to_device([mean_over_hosts(message)], device)
-    for gradient, part in zip(gradients, mean.split([each.numel() for each in gradients]), strict=True):
+    for gradient, part in zip(gradients, mean.split([gradient.numel() for gradient in gradients]), strict=True):
         gradient.copy_(part.view_as(gradient))
 
 
@@ -89,7 +89,7 @@ class TorchXlaTrainer:
     def begin(self, phase: Phase) -> None:
         """Free the weights that the phase trains."""
         trained = self._networks.train_in(phase)
-        self._trained = [each for parameters in trained.values() for each in parameters]
+        self._trained = [parameter for parameters in trained.values() for parameter in parameters]
         self._replica = Losses(self._networks, phase)
         self._optimizers = [
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in trained.items()

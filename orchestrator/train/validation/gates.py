@@ -67,7 +67,7 @@ def failure_of(
 
 def _kind(case: _Case) -> str | None:
     for part, devices in _devices_of(case):
-        if found := {each.kind for each in devices} - {part.kind}:
+        if found := {device.kind for device in devices} - {part.kind}:
             return f"{_asker(case, part)} asks for a {part.kind}; it ran on a {', '.join(sorted(found))}"
     return None
 
@@ -75,7 +75,7 @@ def _kind(case: _Case) -> str | None:
 def _name(case: _Case) -> str | None:
     for part, devices in _devices_of(case):
         names = _names_of(case, part)
-        found = {each.name for each in devices} - set(names)
+        found = {device.name for device in devices} - set(names)
         if names and found:
             return (
                 f"{_asker(case, part)} asks for {part.device}, which its driver calls "
@@ -111,7 +111,7 @@ def _asker(case: _Case, part: RankGroup) -> str:
 
 def _precision(case: _Case) -> str | None:
     asked = case.placement.precision
-    found = {each.precision for each in case.result.devices} - {asked}
+    found = {device.precision for device in case.result.devices} - {asked}
     return f"trial asks for {asked}; its arithmetic was {', '.join(sorted(found))}" if found else None
 
 
@@ -130,7 +130,7 @@ def _finite_quality(case: _Case) -> str | None:
 
 
 def _replicas(case: _Case) -> str | None:
-    asked, found = case.placement.replicas, sum(each.count for each in case.result.devices)
+    asked, found = case.placement.replicas, sum(device.count for device in case.result.devices)
     return None if found == asked else f"trial asks for {asked} replicas; its workers drove {found} devices"
 
 
@@ -174,7 +174,7 @@ def _blocks(case: _Case) -> str | None:
 
 
 def _block_seconds(case: _Case) -> str | None:
-    wrong = [each for blocks in case.result.block_seconds for each in blocks if not 0 < each < math.inf]
+    wrong = [block for blocks in case.result.block_seconds for block in blocks if not 0 < block < math.inf]
     return f"a block took {wrong[0]} s; it must take more than 0" if wrong else None
 
 
@@ -227,9 +227,9 @@ def _idle_device(case: _Case) -> str | None:
     blocks = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
     least = _BUSY_STEPS * median_interval(blocks).median / result.steps_per_block
     late = _late_seconds(result.reading_seconds)
-    busy = [each for each in late if each > least]
+    busy = [value for value in late if value > least]
     is_usual = median_interval(late).median > max(least, _BUSY_SECONDS)
-    num_stalled = sum(each > _STALLED_SECONDS for each in busy)
+    num_stalled = sum(value > _STALLED_SECONDS for value in busy)
     is_certain = num_stalled >= min(max(3, _STALLED_BLOCKS * len(blocks)), _MANY_STALLED)
     if not (is_usual or is_certain) or sum(busy) <= _BUSY_FRACTION * sum(blocks):
         return None
@@ -254,7 +254,7 @@ def _mfu(case: _Case) -> str | None:
     peak = result.peaks.flops_per_second if result.peaks else None
     if peak is None or _blocks(case) or _block_seconds(case):
         return None
-    step_seconds = max(median_interval(each).median for each in result.block_seconds) / result.steps_per_block
+    step_seconds = max(median_interval(seconds).median for seconds in result.block_seconds) / result.steps_per_block
     mfu = result.flops_per_step / (step_seconds * peak)
     return None if 0 < mfu <= 1 else f"MFU is {mfu:.3g}; it must lie above 0 and not above 1"
 

@@ -39,7 +39,7 @@ def failure_of(reports: Sequence[WorkerReport], result: TrainResult) -> Failure 
 def _shared_facts(reports: Sequence[WorkerReport]) -> str | None:
     for what, fact in _SHARED.items():
         first, *others = map(fact, reports)
-        if any(each != first for each in others):
+        if any(other != first for other in others):
             return _said(what, [first, *others])
     return None
 
@@ -57,7 +57,7 @@ def _pursuit(reports: Sequence[WorkerReport]) -> str | None:
     pursuit = reports[0].times.pursuit
     scale = abs(pursuit.target.value) if pursuit else 0.0
     for ranks in zip(*map(_curve, reports), strict=True):
-        values = [each.quality for each in ranks]
+        values = [rank.quality for rank in ranks]
         if not _are_close(values, _QUALITY_TOLERANCE, scale=scale):
             return _said(f"the quality after step {ranks[0].steps}", values)
     return None

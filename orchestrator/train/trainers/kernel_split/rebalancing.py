@@ -57,7 +57,7 @@ def move(
 
 def _agree_on(slots: Sequence[Slots], *, device: torch.device) -> None:
     """Give every rank the master's slots, those of kernels empty where it has none: it never took a step."""
-    told = [[{name: _without_kernels(value) for name, value in each.items()} for each in slots]]
+    told = [[{name: _without_kernels(value) for name, value in slot.items()} for slot in slots]]
     dist.broadcast_object_list(told, MASTER, device=device)
     for own, masters in zip(slots, told[0], strict=True):
         for name, value in masters.items():

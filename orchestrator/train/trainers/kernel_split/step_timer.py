@@ -98,7 +98,7 @@ class StepTimer:
 
     def rest_seconds(self) -> float | None:
         """Of the master's median step, all but convolutions and what they exchange. None before a step."""
-        rests = [each.whole - each.away for each in self.last(KEPT_STEPS)]
+        rests = [seconds.whole - seconds.away for seconds in self.last(KEPT_STEPS)]
         return median(rests) if rests else None
 
     def _lap(self) -> list[Spans]:
