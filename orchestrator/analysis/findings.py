@@ -45,7 +45,7 @@ from orchestrator.core.result import TrialRecord, latest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What the records answer of a plan.
+    """Results that the records give for a plan.
 
     Attributes:
         objective: what is to be recommended.
@@ -131,7 +131,9 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
 
 
 def tables_of(findings: Findings) -> tuple[Table, ...]:
-    """What was measured and compared, then what became of all other trials: the tables that have rows."""
+    """Return the tables that have rows: measurements and comparisons, then the outcomes of all other
+    trials.
+    """
     plan = findings.plan
     name_of = names_in(plan)
     tables = (

@@ -20,19 +20,19 @@ class Number(str):
     value: float
 
     def __new__(cls, words: str, value: float) -> Self:
-        """Those words, of that value."""
+        """Create a string that carries its value."""
         shown = super().__new__(cls, words)
         shown.value = value
         return shown
 
 
 def marks(*, is_noisy: bool, is_resumed: bool) -> str:
-    """What follows a number that must be read with care: `, noisy, resumed`."""
+    """Return the suffix of a number that needs care: `, noisy, resumed`."""
     return f"{', noisy' if is_noisy else ''}{', resumed' if is_resumed else ''}"
 
 
 def counted_marks(*, num_noisy: int, num_resumed: int) -> str:
-    """Likewise of several: `, 1 noisy, 2 resumed`."""
+    """Return the suffix of several numbers that need care: `, 1 noisy, 2 resumed`."""
     counts = {"noisy": num_noisy, "resumed": num_resumed}
     return "".join(f", {count} {mark}" for mark, count in counts.items() if count)
 
@@ -88,7 +88,7 @@ def data_name(data: str) -> str:
 
 
 def is_standin(data: str) -> bool:
-    """Whether a smaller set of real data stands for the one that was asked for."""
+    """Return whether a smaller set of real data replaces the requested one."""
     return data.startswith("standin:")
 
 

@@ -17,7 +17,8 @@ def schema_from_dataclass(kind: type[Any], *, base: type[Any] = object) -> type[
     """
     hints = get_type_hints(kind)
     fields = [
-        (field_.name, _open(hints[field_.name]), _default_of(field_, hints)) for field_ in dataclasses.fields(kind)
+        (field_.name, _open(hints[field_.name]), _default_of(field_, hints))
+        for field_ in dataclasses.fields(kind)
     ]
     return dataclasses.make_dataclass(f"{kind.__name__}Conf", fields, bases=(base,))
 

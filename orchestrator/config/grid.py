@@ -106,7 +106,11 @@ def _completed(
 
 
 def _check_devices(devices: Any) -> None:
-    if not isinstance(devices, tuple) or not all(isinstance(device, str) for device in devices) or not devices:
+    if (
+        not isinstance(devices, tuple)
+        or not all(isinstance(device, str) for device in devices)
+        or not devices
+    ):
         raise ConfigError(
             f"{DEVICES}={shown(devices)} must be a list with the device of each worker, as "
             f"{DEVICES}=[cpu,t4]; an axis in a file is a list of such lists, as [[cpu,t4]]"

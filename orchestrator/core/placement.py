@@ -217,7 +217,11 @@ class Plan:
         """Trials whose device is not at hand, one for all repeats of a point."""
         return (
             *(each.trial for each in self.asked if each.provenance == "rehearsed"),
-            *(skipped_point.trial for skipped_point in self.skipped if skipped_point.trial and skipped_point.lacks_device),
+            *(
+                skipped_point.trial
+                for skipped_point in self.skipped
+                if skipped_point.trial and skipped_point.lacks_device
+            ),
         )
 
 

@@ -72,7 +72,9 @@ class _PredictionInputs:
     @property
     def points(self) -> Iterable[Point]:
         """Of the sweep, each hardware once, of each source of data."""
-        return {(self.identity(point), point.data_source): point for point in self.settings.sweep.points}.values()
+        return {
+            (self.identity(point), point.data_source): point for point in self.settings.sweep.points
+        }.values()
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
         """What others measured, corrected by these."""
@@ -198,7 +200,9 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
     known = _look(_settings(overrides, working_directory))
     asked = known.settings.sweep.points
     workloads = {point.workload for point in asked}
-    own = latest(record for record in known.records if record.spec.workload in workloads and is_current(record.spec))
+    own = latest(
+        record for record in known.records if record.spec.workload in workloads and is_current(record.spec)
+    )
     families = splits_of(measured_of(frame_of(own.values())), own.values())
     found = split_outlooks(((point, known.host_cpu_of(point)) for point in asked), families)
     require_known(found, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")

@@ -67,7 +67,8 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
         },
         ledgers=ledgers_of(settings),
         driver=driver_environment(
-            Path.cwd(), packages={Path(origin.folder) for origin in origins_of(settings).values() if origin.folder}
+            Path.cwd(),
+            packages={Path(origin.folder) for origin in origins_of(settings).values() if origin.folder},
         ),
         today=today(),
     )

@@ -29,7 +29,11 @@ def expand(
     _check(grid, exclude)
     every = product(*grid.values()) if grid else ()
     combinations = [dict(zip(grid, values, strict=True)) for values in every]
-    kept = [combination for combination in combinations if not any(matches(combination, entry) for entry in exclude)]
+    kept = [
+        combination
+        for combination in combinations
+        if not any(matches(combination, entry) for entry in exclude)
+    ]
     if not grid and not include:
         raise ConfigError("sweep.grid has no axis and sweep.include no entry, so there is no point; add one")
     if not kept and not include:

@@ -215,7 +215,8 @@ def repriced(records: Iterable[TrialRecord], price_book: PriceBook) -> tuple[Tri
     Records of a device that is not among `devices` stay as they are.
     """
     return tuple(
-        _marked(priced(record, price_book)) if _is_known(record.spec, price_book) else record for record in records
+        _marked(priced(record, price_book)) if _is_known(record.spec, price_book) else record
+        for record in records
     )
 
 

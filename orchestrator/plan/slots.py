@@ -209,7 +209,9 @@ def _hosts_on(
     if node_group.pool.environment not in (trainer.environment_on(device.kind), "any"):
         return None
     splits = (num_hosts,) if num_hosts else (index for index in range(1, count + 1) if count % index == 0)
-    return next((split for split in splits if _takes(node_group, device, trainer, split, count // split)), None)
+    return next(
+        (split for split in splits if _takes(node_group, device, trainer, split, count // split)), None
+    )
 
 
 def _absence_of(

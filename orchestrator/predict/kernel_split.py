@@ -184,7 +184,10 @@ def _pays_from(work: SplitConfig, family: PlatformResults) -> Iterator[str]:
     more_kernels = [tuple(factor * kernel for kernel in kernels) for factor in _TIMES_KERNELS if kernels]
     larger = [factor * work.batch for factor in _TIMES_BATCH]
     candidates: tuple[list[tuple[str, SplitConfig]], ...] = (
-        [(f"kernels {colons(kernels_of_layers)}", with_kernels(work, kernels_of_layers)) for kernels_of_layers in more_kernels],
+        [
+            (f"kernels {colons(kernels_of_layers)}", with_kernels(work, kernels_of_layers))
+            for kernels_of_layers in more_kernels
+        ],
         [(f"batch {each:,}", replace(work, batch=each)) for each in larger],
         [
             (counted(index, "worker"), replace(work, workers=index))

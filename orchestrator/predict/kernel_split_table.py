@@ -65,12 +65,15 @@ def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
 def plain_of(outlooks: Sequence[SplitOutlook]) -> list[dict[str, Any]]:
     """For programs."""
     return [
-        {**codec.to_plain(outlook), "provenance": "predicted", "verdict": _verdict(outlook)} for outlook in outlooks
+        {**codec.to_plain(outlook), "provenance": "predicted", "verdict": _verdict(outlook)}
+        for outlook in outlooks
     ]
 
 
 def _known(outlooks: Sequence[SplitOutlook]) -> Iterator[tuple[SplitOutlook, SplitProspect]]:
-    return ((outlook, outlook.predicted) for outlook in outlooks if isinstance(outlook.predicted, SplitProspect))
+    return (
+        (outlook, outlook.predicted) for outlook in outlooks if isinstance(outlook.predicted, SplitProspect)
+    )
 
 
 def _row(outlook: SplitOutlook) -> tuple[str, ...]:

@@ -33,7 +33,11 @@ def print_status(
     found = list(_under_way(plan, steps))
     if found:
         print_table(console, _table(plan, found, is_run=holder is not None))
-    took = [(record.placement, record.ended_at - record.started_at) for record in records if record.reused_from is None]
+    took = [
+        (record.placement, record.ended_at - record.started_at)
+        for record in records
+        if record.reused_from is None
+    ]
     left = left_in_words(plan.placements, took) if holder else ""
     print_line(console, f"{totals_of(plan)}{left}")
     print_line(console, f"run by {holder}" if holder else "not being run here")

@@ -142,7 +142,9 @@ def _slowest_pursuit(pursuits: Sequence[TargetRun | None]) -> TargetRun | None:
         known[0],
         curve=tuple(
             replace(ranks[0], training_seconds=max(rank.training_seconds for rank in ranks))
-            for ranks in zip(*(pursuit.curve for pursuit in known), strict=False)  # `agreement` compares lengths
+            for ranks in zip(
+                *(pursuit.curve for pursuit in known), strict=False
+            )  # `agreement` compares lengths
         ),
         evaluation_seconds=max(pursuit.evaluation_seconds for pursuit in known),
     )

@@ -13,7 +13,7 @@ from orchestrator.core.placement import Baseline
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgainstBaseline:
-    """What was measured, against the baseline.
+    """Measurements compared with the baseline.
 
     Attributes:
         compared: every setting over its baseline, those with the same baseline together, the fastest first.
@@ -47,7 +47,7 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
 
 
 def is_base(each: Measurement, baseline: Baseline) -> bool:
-    """Whether a seed of it has the baseline's values."""
+    """Return whether a measurement has the baseline's values, whatever its seed."""
     return any(point in baseline.points for point in each.points)
 
 
@@ -94,7 +94,14 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
             Column(header="verdict"),
         ),
         rows=tuple(
-            (comparison.factor, comparison.where, comparison.first, comparison.second, ratio(comparison.ratio), verdict_of(comparison))
+            (
+                comparison.factor,
+                comparison.where,
+                comparison.first,
+                comparison.second,
+                ratio(comparison.ratio),
+                verdict_of(comparison),
+            )
             for comparison in comparisons
         ),
     )

@@ -43,7 +43,8 @@ class Comparison:
 
 
 def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, ...], ...]:
-    """For each set of measurements that differ in one factor alone: the fastest against each of the others.
+    """Compare the fastest with each of the others, in every set of measurements that differ in one factor
+    alone.
 
     The next fastest comes first. A trainer that trains nothing is compared with nobody.
     """
@@ -68,7 +69,9 @@ def told_of(measured: Sequence[Measurement]) -> tuple[str, ...]:
     """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
     settings = [measurement.setting for measurement in measured]
     found = varying(settings, ("device", "trainer", "precision", *DETAILS))
-    one_host = len({setting.host for setting in settings if setting.host}) < 2  # of the CPU; other devices have none
+    one_host = (
+        len({setting.host for setting in settings if setting.host}) < 2
+    )  # of the CPU; other devices have none
     return ("workload", *(name for name in found if not (one_host and name == "host")))
 
 
@@ -115,7 +118,7 @@ def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
 
 
 def verdict_on(ratio: Spread, *, num_repeats: int) -> Verdict:
-    """What the interval of a ratio shows of its first side; nothing with fewer repeats than it takes."""
+    """Return the verdict that a ratio's interval gives on its first side; none with too few repeats."""
     if num_repeats < LEAST_REPEATS:
         return "too few repeats"
     if ratio.low > 1:
@@ -131,7 +134,9 @@ def _freedom_of(errors: Sequence[float], sizes: Sequence[int]) -> int:
 
 
 def _variance(values: Sequence[float]) -> float:
-    """Of a sample; `statistics.variance` computes in fractions, which thousands of pairs would wait for."""
+    """Sample variance in floats; `statistics.variance` computes in fractions, which is too slow for thousands
+    of pairs.
+    """
     mean = fmean(values)
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 

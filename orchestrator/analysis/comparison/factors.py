@@ -1,4 +1,4 @@
-"""What two measurements may differ in and still be compared: one factor, and what follows from it. Pure."""
+"""Factors in which two comparable measurements may differ, and the fields that follow from a factor. Pure."""
 
 import re
 from collections import defaultdict
@@ -85,13 +85,15 @@ def alike(measured: Iterable[Measurement], *factors: Factor) -> list[list[Measur
     for measurement in measured:
         facts = facts_of(measurement)
         rest = (item for item in facts.items() if item[0] not in apart)
-        groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(measurement)
+        groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(
+            measurement
+        )
     found = list(groups.values())
     return [subgroup for group in found for subgroup in _by_shared_options(group)] if of_trainer else found
 
 
 def differ(one: Measurement, other: Measurement, factor: Factor) -> bool:
-    """Whether the factor itself differs, and not only what follows from it."""
+    """Return whether the factor itself differs, and not only a field that follows from it."""
     return facts_of(one).get(factor.field) != facts_of(other).get(factor.field)
 
 
@@ -149,9 +151,13 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
     A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers
     with `compile=on` and with `compile=off`.
     """
-    known = {measurement.setting.trainer: _options_known_to(measurement.setting.trainer) for measurement in group}
+    known = {
+        measurement.setting.trainer: _options_known_to(measurement.setting.trainer) for measurement in group
+    }
     shared = {name for names in known.values() for name in names if _count(name, known) > 1}
-    values = [_values_of(measurement.setting, shared & known[measurement.setting.trainer]) for measurement in group]
+    values = [
+        _values_of(measurement.setting, shared & known[measurement.setting.trainer]) for measurement in group
+    ]
     seen: list[Mapping[str, str]] = []
     for wanted in (value for value in values if len(value) == max(map(len, values))):
         found = [

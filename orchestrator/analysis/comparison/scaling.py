@@ -1,4 +1,4 @@
-"""What more workers bring: strong scaling at one global batch, weak scaling at one batch per worker. Pure."""
+"""Effect of more workers: strong scaling at one global batch, weak scaling at one batch per worker. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

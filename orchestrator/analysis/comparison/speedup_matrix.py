@@ -79,7 +79,10 @@ def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Se
     return Matrix(
         where=label_of(reference.setting, [name for name in told if name not in _APART]),
         cells={
-            (label_of(measurement.setting, ("device", "replicas", "ran_with")), measurement.setting.precision): (
+            (
+                label_of(measurement.setting, ("device", "replicas", "ran_with")),
+                measurement.setting.precision,
+            ): (
                 None
                 if measurement is reference
                 else comparison_of((DEVICE, PRECISION), (measurement, reference), told=told)

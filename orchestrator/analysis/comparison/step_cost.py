@@ -31,11 +31,11 @@ class CostLine:
     largest_residual: float
 
     def seconds(self, batch: float) -> float:
-        """Of one step of that batch."""
+        """Return the seconds of one step with that batch."""
         return self.fixed_seconds.median + self.seconds_per_sample.median * batch
 
     def fixed_share(self, batch: float) -> float:
-        """What part of such a step is fixed; not known where the line has a negative part."""
+        """Return the fixed share of the step with that batch; None where the line has a negative part."""
         fixed, rest = self.fixed_seconds.median, self.seconds_per_sample.median
         return fixed / self.seconds(batch) if fixed >= 0 and rest >= 0 else math.nan
 
@@ -60,7 +60,7 @@ class StepCost:
 
     @property
     def saved(self) -> float:
-        """How much less time a sample takes in the largest batch than in the smallest, as a part of it."""
+        """Time per sample saved by the largest batch over the smallest, as a fraction."""
         first, last = (
             each.step_seconds.median / each.setting.global_batch_size
             for each in (self.points[0], self.points[-1])

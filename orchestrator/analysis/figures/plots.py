@@ -71,13 +71,15 @@ def _bars_in_words(group: Sequence[Measurement]) -> str:
 
 
 def _fastest(group: Sequence[Measurement]) -> list[Measurement]:
-    """As many as a figure can show, in the order in which they come."""
-    least = sorted((measurement.samples_per_second.median for measurement in group), reverse=True)[:_MOST_BARS][-1]
+    """Return the first measurements, as many as a figure can show."""
+    least = sorted((measurement.samples_per_second.median for measurement in group), reverse=True)[
+        :_MOST_BARS
+    ][-1]
     return [measurement for measurement in group if measurement.samples_per_second.median >= least]
 
 
 def left_out(count: int, most: int, what: str) -> str:
-    """What a caption adds where a figure cannot show everything; the tables and CSV files can."""
+    """Return the caption's addition where a figure cannot show everything; tables and CSV files can."""
     return f" It shows {most:,} of {count:,} {what}." if count > most else ""
 
 

@@ -1,4 +1,4 @@
-"""When each attempt ran on which node, and what its time went into. Pure."""
+"""Timeline: nodes and hours of every attempt, and the parts of its time. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,7 +60,9 @@ class Timeline:
 def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
     """Lay the attempts, sorted by their start, on the rows of their nodes: one on several is on each."""
     pauses = tuple(_pauses_in(ran))
-    parts = [(record, node) for record in ran for node in (record.placement.node, *record.placement.other_nodes)]
+    parts = [
+        (record, node) for record in ran for node in (record.placement.node, *record.placement.other_nodes)
+    ]
     spans = [_span_of(each, ran[0].started_at, pauses) for each, _ in parts]
     rows, places = _rows_of([node for _, node in parts], spans)
     stretches = [

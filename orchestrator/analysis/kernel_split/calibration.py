@@ -31,7 +31,7 @@ _Found = dict[float, list[float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform:
-    """What speeds are kept apart by.
+    """Key that separates calibrated speeds: hardware and network.
 
     Attributes:
         host: model and core count, where the device is a host's CPU.
@@ -45,7 +45,7 @@ class Platform:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """Of one rank in one convolution."""
+    """Speed of one rank in one convolution."""
 
     geometry: str
     channels: int
@@ -55,7 +55,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitTrial:
-    """What one measurement tells.
+    """Calibration data of one measured trial.
 
     Attributes:
         setting_id: equal in all its seeds and repeats.
@@ -82,7 +82,7 @@ class SplitTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformCalibration:
-    """What trials of one number of workers say of a machine.
+    """Calibration from all trials with one number of workers on a platform.
 
     Attributes:
         threads: of each worker.
@@ -114,30 +114,32 @@ class PlatformCalibration:
         return None if points is None else read_off(points, layer.channels)
 
     def holds(self, layer: SplitLayer) -> bool:
-        """Whether its channels lie between those that were calibrated."""
+        """Return whether the layer's channels lie within the calibrated range."""
         points = self.speeds.get((layer.geometry, 0), ())
         return bool(points) and points[0][0] <= math.log(layer.channels) <= points[-1][0]
 
     def rest_seconds(self, layers: Iterable[SplitLayer]) -> float | None:
-        """Of a master's step; None: not measured."""
+        """Seconds of rank 0 outside the convolutions of a step; None where they were not measured."""
         size = sum(layer.output_bytes for layer in layers)
         return size * read_off(self.rest, size) if self.rest else None
 
 
 def read_off(points: Points, size: float) -> float:
-    """On straight lines between logarithms, and beyond the ends as at the ends."""
+    """Interpolate between points on straight lines between logarithms; beyond the ends, return the end's
+    value.
+    """
     sizes, values = zip(*points, strict=True)
     return float(math.exp(np.interp(math.log(size), sizes, values)))
 
 
 def splits(trainer: str) -> bool:
-    """Whether it splits convolutions over the workers."""
+    """Return whether the trainer splits convolutions over the workers."""
     info = trainers().get(trainer)
     return info is not None and info.splits_convolutions
 
 
 def machine_of(record: TrialRecord) -> Platform:
-    """Whose speeds a record tells."""
+    """Return the platform whose speeds a record measured."""
     spec = record.spec
     return Platform(
         workload=spec.workload, device=spec.device_label, host=spec.host_cpu, precision=spec.precision
@@ -165,7 +167,7 @@ def split_layers(
 
 
 def trial_of(record: TrialRecord) -> SplitTrial:
-    """What a measurement tells."""
+    """Extract the calibration data of a measurement."""
     spec, devices = record.spec, record.result.devices if record.result else ()
     found = split_layers(
         spec.workload, spec.workload_options, batch=spec.global_batch_size, precision=spec.precision
@@ -198,13 +200,13 @@ def _speeds(layers: Iterable[SplitLayer], devices: Sequence[DeviceFacts]) -> Ite
 
 
 def _share_in(device: DeviceFacts, layer: SplitLayer) -> KernelShare | None:
-    """What a rank held of a convolution; None: nothing is known of it."""
+    """Return a rank's share of a convolution; None where it is unknown."""
     name = f"{_NETWORK}.{layer.node}"
     return next((share for share in device.kernel_shares if share.layer == name), None)
 
 
 def calibrations_of(trials: Iterable[SplitTrial]) -> dict[int, PlatformCalibration]:
-    """By number of workers, of one machine."""
+    """Build the calibrations of one platform by number of workers."""
     of_workers: dict[int, list[SplitTrial]] = defaultdict(list)
     for trial in trials:
         if trial.speeds:
@@ -237,7 +239,7 @@ def _points(found: Mapping[float, Sequence[float]]) -> Points:
 
 
 def _mean_link(links: Sequence[KernelLink]) -> KernelLink | None:
-    """As long as a message takes in the mean."""
+    """Average links by the time of a message."""
     if not links:
         return None
     return KernelLink(

@@ -57,7 +57,7 @@ class _SpeedupCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _View:
-    """What a figure shows.
+    """Content of a figure.
 
     Attributes:
         over: what its lines are over.
@@ -74,7 +74,7 @@ class _View:
 
 
 def split_figures(families: Sequence[PlatformResults]) -> tuple[Figure, ...]:
-    """Up to four for each machine: none where too little was measured and nothing is predicted."""
+    """Draw up to four figures per platform; none where too little was measured and nothing is predicted."""
     views = (_over_workers, _over_kernels, _over_batches, _over_links)
     shown_ones = ((family, view(family)) for family in families if family.splits for view in views)
     return tuple(
@@ -149,7 +149,7 @@ def _over_batches(family: PlatformResults) -> _View:
 
 
 def _over_links(family: PlatformResults) -> _View:
-    """Its marks lie at the link that was measured."""
+    """Plot speed-ups over link rates, with marks at the measured link."""
     lines = [
         _SpeedupCurve(
             name=_name_of(family, split),
@@ -206,13 +206,15 @@ def _largest_first(splits: Iterable[SplitMeasurement]) -> list[SplitMeasurement]
 
 
 def _curve(family: PlatformResults, works: Iterable[tuple[float, SplitConfig]]) -> CurvePoints:
-    """As far as the model says something."""
+    """Return the points of the curve as far as the model predicts."""
     models = ((place, family.model(work)) for place, work in works)
     return [(place, model.speed_up) for place, model in models if isinstance(model, SplitModel)]
 
 
 def _ticks(places: Mapping[float, str]) -> dict[str, Any]:
-    """Of a logarithmic axis from the first place to the last, with room for the label of each."""
+    """Return the ticks of a logarithmic axis from the first position to the last, with room for every
+    label.
+    """
     first, last = (log10(end(places, default=1)) for end in (min, max))
     return {**_logarithmic(places), "range": [first - _ROOM, last + _ROOM]}
 
@@ -299,7 +301,7 @@ def _traces(line: _SpeedupCurve, colour: str) -> Iterator[dict[str, Any]]:
 
 
 def _paper_traces(most: int) -> Iterator[dict[str, Any]]:
-    """Its two points, and the bound that runs through each."""
+    """Yield the paper's two points, and the bound that runs through each."""
     for each, symbol, dash in zip(PAPER_POINTS, ("star", "star-diamond"), ("dot", "dashdot"), strict=True):
         shared = {"type": "scatter", "legendgroup": each.words}
         yield {

@@ -54,14 +54,14 @@ class SplitModel:
 
     @property
     def step_seconds(self) -> float:
-        """Of all workers together."""
+        """Seconds of a step with all workers."""
         return step_seconds(
             self.layers, self.shares, self.speeds, rest_seconds=self.rest_seconds, link=self.link
         )
 
     @property
     def speed_up(self) -> float:
-        """Over one worker."""
+        """Speed-up over one worker."""
         return self.alone_seconds / self.step_seconds
 
     @property
@@ -73,12 +73,12 @@ class SplitModel:
 
     @property
     def convolution_fraction(self) -> float:
-        """Of the step of one worker."""
+        """Share of the convolutions in the step of one worker."""
         return 1 - self.alone_rest_seconds / self.alone_seconds
 
     @property
     def least_bytes_per_second(self) -> float | None:
-        """Of a link with which it is as fast as one worker; None: it never is."""
+        """Least link rate in bytes/s at which the workers are as fast as one; None where no rate suffices."""
         free = self.over(math.inf).step_seconds
         if free >= self.alone_seconds:
             return None
@@ -92,7 +92,7 @@ class SplitModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SplitInputs:
-    """What a calibration says of a step: [layer][rank] FLOP/s, and the master's rest."""
+    """Calibrated inputs of a step: [layer][rank] FLOP/s, and the rest of rank 0."""
 
     speeds: tuple[tuple[float, ...], ...]
     rest_seconds: float

@@ -36,7 +36,7 @@ KERNELS = "kernels"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margin:
-    """How far the model was off.
+    """Error of the model's predictions.
 
     Attributes:
         factor: to both sides.
@@ -54,7 +54,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitConfig:
-    """What is trained, and over how many workers.
+    """Trained network and number of workers.
 
     Attributes:
         options: of the workload, those that differ from their defaults.
@@ -84,7 +84,7 @@ class SplitMeasurement:
 
     @property
     def speed_up(self) -> Spread | None:
-        """Over the baseline."""
+        """Speed-up over the baseline."""
         return ratio_of(self.measured.rates, self.baseline.rates) if self.baseline else None
 
     @property
@@ -99,7 +99,7 @@ class SplitMeasurement:
 
     @property
     def error(self) -> float | None:
-        """Of the model: predicted over measured, less one; None: one of both is not known."""
+        """Relative error of the model, predicted / measured - 1; None where one of both is unknown."""
         if self.speed_up is None or isinstance(self.model, Refusal):
             return None
         return self.model.speed_up / self.speed_up.median - 1
@@ -130,11 +130,11 @@ class PlatformResults:
         return Margin(factor=math.exp(errors[rank - 1]), num_points=len(errors))
 
     def model(self, work: SplitConfig) -> SplitModel | Refusal:
-        """Of any step on it."""
+        """Model a step of any configuration on this platform."""
         return model_of(work, self.machine, self.calibrations)
 
     def bracketed(self, speed_up: float) -> Spread:
-        """With brackets, if there are any."""
+        """Return the speed-up with the interval of its prediction, where there is one."""
         factor = self.margin.factor if self.margin else 1.0
         return Spread(median=speed_up, low=speed_up / factor, high=speed_up * factor)
 
@@ -156,7 +156,7 @@ def splits_of(measured: Sequence[Measurement], records: Iterable[TrialRecord]) -
 def model_of(
     work: SplitConfig, machine: Platform, calibrations: Mapping[int, PlatformCalibration]
 ) -> SplitModel | Refusal:
-    """Of one step."""
+    """Model one step of a configuration."""
     layers = split_layers(machine.workload, work.options, batch=work.batch, precision=machine.precision)
     if isinstance(layers, Refusal):
         return layers
@@ -164,17 +164,19 @@ def model_of(
 
 
 def is_even(trainer_options: Mapping[str, Option]) -> bool:
-    """Whether shares follow no calibration."""
+    """Return whether shares are equal instead of calibrated."""
     return trainer_options.get("shares") == "even"
 
 
 def kernels_in(name: str, options: Mapping[str, Option]) -> tuple[int, ...]:
-    """Of each convolution, where a workload has them as a knob; otherwise empty."""
+    """Return the kernels of each convolution where they are an option of the workload; otherwise an empty
+    tuple.
+    """
     return _whole(options[KERNELS]) if KERNELS in options else usual_kernels(name)
 
 
 def usual_kernels(name: str) -> tuple[int, ...]:
-    """Of a workload that is not told otherwise; empty where they are no knob, or its code is not here."""
+    """Return a workload's default kernels; empty where they are no option, or where its code is missing."""
     try:
         knobs = fields(options_class(name))
     except ValueError:
@@ -192,12 +194,20 @@ def with_kernels(work: SplitConfig, kernels: tuple[int, ...]) -> SplitConfig:
 
 
 def _with_baselines(measured: Sequence[Measurement]) -> Iterator[tuple[Measurement, Measurement | None]]:
-    """Those that were split over several workers, each with one worker that is alike in all else.
+    """Yield each split measurement with its baseline: the same setting on one worker.
 
     One of the same trainer, or where there is none of another one of its framework.
     """
-    of_framework = {trainers()[measurement.setting.trainer].environment for measurement in measured if _is_split(measurement)}
-    usual = [measurement for measurement in measured if _is_split(measurement) or _is_plain(measurement, of_framework)]
+    of_framework = {
+        trainers()[measurement.setting.trainer].environment
+        for measurement in measured
+        if _is_split(measurement)
+    }
+    usual = [
+        measurement
+        for measurement in measured
+        if _is_split(measurement) or _is_plain(measurement, of_framework)
+    ]
     seen: set[tuple[str, str, str]] = set()
     for group in alike(usual, WORKERS, TRAINER):
         alone = [each for each in group if each.setting.num_workers == 1]
@@ -247,7 +257,7 @@ def _family(
 
 
 def _order_of(split: SplitMeasurement) -> tuple[object, ...]:
-    """By its numbers, not by how they are written."""
+    """Return a sort key made of numbers, so that 1000 follows 500."""
     work, setting = split.work, split.measured.setting
     options = [
         (name, value if isinstance(value, int | float) else 0, str(value))

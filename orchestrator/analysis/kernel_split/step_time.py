@@ -71,7 +71,9 @@ def step_seconds(
     rest_seconds: float,
     link: KernelLink,
 ) -> float:
-    """Of a step; `shares` are kernels and `speeds` FLOP/s, both [layer][rank] with the master first."""
+    """Predict the seconds of a step; `shares` are kernels and `speeds` FLOP/s, both [layer][rank], rank 0
+    first.
+    """
     return rest_seconds + sum(
         _compute_seconds(layer, held, fast) + _traffic_seconds(layer, held, link)
         for layer, held, fast in zip(layers, shares, speeds, strict=True)
@@ -91,7 +93,9 @@ def bound(
 
 
 def least_fraction(speed_up: float, devices: int) -> float:
-    """Of the step of one device, what so many equal ones have to share for that speed-up, by Amdahl's law."""
+    """Return the least share of one device's step that convolutions need for that speed-up on equal devices
+    (Amdahl).
+    """
     return (1 - 1 / speed_up) / (1 - 1 / devices)
 
 

@@ -54,7 +54,9 @@ def split_table(families: Sequence[PlatformResults]) -> Table:
 
 def _bounds(families: Iterable[PlatformResults]) -> list[tuple[float, int]]:
     splits = [split for family in families for split in family.splits]
-    return [(split.model.bound, split.work.workers) for split in splits if isinstance(split.model, SplitModel)]
+    return [
+        (split.model.bound, split.work.workers) for split in splits if isinstance(split.model, SplitModel)
+    ]
 
 
 def _row(family: PlatformResults, split: SplitMeasurement) -> tuple[str, ...]:
@@ -125,7 +127,7 @@ class PaperPoint:
 
     @property
     def least_fraction(self) -> float:
-        """What convolutions took at least, of the step of one of equal devices."""
+        """Least share of convolutions in the step of one of several equal devices."""
         return least_fraction(self.speed_up, self.devices)
 
 
@@ -136,7 +138,7 @@ PAPER_POINTS = (
 
 
 def is_of_paper(machine: Platform) -> bool:
-    """Whether its workload is the paper's network."""
+    """Return whether the platform's workload is the paper's network."""
     return machine.workload == _WORKLOAD
 
 

@@ -55,14 +55,16 @@ def speed_up_words(split: SplitMeasurement) -> str:
 
 
 def speed_up_marks(split: SplitMeasurement) -> str:
-    """How to read it: `, noisy`, and where trials of one setting ran with others, `, torch 2.9`."""
+    """Return the marks of a speed-up: `, noisy`, and the versions where trials of one setting differ, `,
+    torch 2.9`.
+    """
     ran_with = split.measured.setting.ran_with
     told = marks(is_noisy=split.is_noisy, is_resumed=split.is_resumed)
     return f"{told}, {ran_with}" if ran_with else told
 
 
 def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:
-    """What to know of bounds above their number of workers, where there is one."""
+    """Explain bounds above their number of workers, where there are any."""
     if all(bound <= workers for bound, workers in bounds):
         return ()
     return (
@@ -72,7 +74,7 @@ def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:
 
 
 def calibrated_words(families: Iterable[PlatformResults]) -> str:
-    """What was calibrated on each machine."""
+    """List the calibrated layers of every platform."""
     of_machines = {machine_words(family.machine): family.calibrations.values() for family in families}
     known = [
         f"{machine}: {' and '.join(each.words for each in found)}"
@@ -98,7 +100,7 @@ def colons(kernels: tuple[int, ...]) -> str:
 
 
 def margin_words(margin: Margin | None) -> str:
-    """What brackets of predicted speed-ups mean, or why there are none."""
+    """Explain the intervals of predicted speed-ups, or why there are none."""
     if margin is None:
         return "Without brackets, for too few settings are measured to tell how far the model is off."
     return (

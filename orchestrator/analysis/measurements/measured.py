@@ -147,7 +147,9 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
 
 
 def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> QualityInterval:
-    """Over seeds; repeats of a seed differ by next to nothing, so that their median counts once."""
+    """Return the quality over seeds; the median of a seed's repeats counts once, because they hardly
+    differ.
+    """
     seeds = dict.fromkeys(row["seed"] for row in rows)
     of_seeds = [_known([row for row in rows if row["seed"] == seed], column) for seed in seeds]
     counts = _known(rows, "held_out_samples")
@@ -171,7 +173,9 @@ def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
 
 
 def _cost_at(rate: Spread, row: _Row) -> Spread:
-    """What a million samples cost at these rates and the price of that row: the faster, the cheaper."""
+    """Return the cost of a million samples at these rates and the price of that row; a faster rate costs
+    less.
+    """
     usd = row["usd_per_million_samples"] * row["steady_samples_per_second"]
     return Spread(median=usd / rate.median, low=usd / rate.high, high=usd / rate.low)
 

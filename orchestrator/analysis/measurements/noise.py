@@ -22,7 +22,7 @@ WAITS = "the input pipeline, not the device, set the pace: steps waited over a t
 
 
 def waits_for_data(record: TrialRecord) -> bool:
-    """Whether the steps of a measurement waited for data in more than a tenth of their time."""
+    """Return whether the steps of a measurement waited for data in more than a tenth of their time."""
     result = record.result
     if result is None or record.provenance != "measured":
         return False
@@ -30,7 +30,8 @@ def waits_for_data(record: TrialRecord) -> bool:
 
 
 def noise_of(record: TrialRecord) -> str:
-    """What disturbed the timing of a result, with its numbers; empty where nothing did or nothing was timed.
+    """Describe the disturbance of a result's timing with its numbers; empty where there was none or nothing
+    was timed.
 
     The load average looks back one minute, so it may also show what ended just before the trial began.
     """

@@ -1,4 +1,4 @@
-"""What tells a trial from the others, seed and repeat apart, and how that is said."""
+"""Setting of a trial: the fields that distinguish it from others, without seed and repeat, and their text."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -113,7 +113,7 @@ def options_in(setting: Setting) -> dict[str, str]:
 
 
 def varying(settings: Sequence[Setting], among: Iterable[str]) -> tuple[str, ...]:
-    """Those of the fields `among` that it takes to tell the settings apart."""
+    """Return the fields `among` that are needed to distinguish the settings."""
     return tuple(name for name in among if _varies(settings, name))
 
 

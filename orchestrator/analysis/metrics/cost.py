@@ -37,17 +37,22 @@ class Bill:
     @property
     def billed_node_seconds(self) -> float:
         """All parts together."""
-        parts: Iterable[float] = (getattr(self, field_.name) for field_ in fields(self) if field_.name != "usd")
+        parts: Iterable[float] = (
+            getattr(self, field_.name) for field_ in fields(self) if field_.name != "usd"
+        )
         return sum(parts)
 
     def __add__(self, other: "Bill") -> "Bill":
         return Bill(
-            **{field_.name: getattr(self, field_.name) + getattr(other, field_.name) for field_ in fields(self)}
+            **{
+                field_.name: getattr(self, field_.name) + getattr(other, field_.name)
+                for field_ in fields(self)
+            }
         )
 
 
 def bill_of(record: TrialRecord) -> Bill | None:
-    """What one attempt cost, nothing if it never got hardware; None without a price."""
+    """Return the bill of one attempt: zero if it got no hardware, None without a price."""
     price = record.price
     if not isinstance(price, Price):
         return None
@@ -73,7 +78,7 @@ def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, 
 
 
 def bill_of_all(attempts: Iterable[TrialRecord]) -> Bill | None:
-    """What these attempts cost together; None if that of any is not known."""
+    """Return the joint bill of these attempts; None if one bill is unknown."""
     total = Bill()
     for bill in map(bill_of, attempts):
         if bill is None:
@@ -83,7 +88,7 @@ def bill_of_all(attempts: Iterable[TrialRecord]) -> Bill | None:
 
 
 def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) -> dict[str, float]:
-    """Named numbers of an attempt that has a price, failed or not; nothing without one."""
+    """Return named costs of an attempt that has a price, failed or not; none without a price."""
     if not isinstance(record.price, Price):
         return {}
     known = {key: each.of(record, record.price, samples_per_second) for key, each in COSTS.items()}
@@ -91,7 +96,7 @@ def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) ->
 
 
 def price_label(record: TrialRecord) -> str:
-    """What a measurement is priced as, in one line; empty without a price."""
+    """Return the price of a measurement in one line; empty without a price."""
     return priced_as(record.price) if isinstance(record.price, Price) else ""
 
 
@@ -114,7 +119,7 @@ def rented(price: Price) -> str:
 
 
 def regions_of(price: Price) -> str:
-    """In which its nodes are, each once."""
+    """Return the regions of a price's nodes, each once."""
     return ", ".join(dict.fromkeys(each.region for each in price.rented))
 
 
@@ -124,7 +129,7 @@ def oldest_of(price: Price) -> str:
 
 
 def marks_of(price: Price) -> tuple[str, ...]:
-    """What keeps a cost apart from others: `hypothetical`, `old`, `re-priced`."""
+    """Return the marks that separate a cost from others: `hypothetical`, `old`, `re-priced`."""
     marks = {"hypothetical": price.is_hypothetical, "old": price.is_old, "re-priced": price.is_repriced}
     return tuple(mark for mark, holds in marks.items() if holds)
 
@@ -149,7 +154,9 @@ def parts_of(result: TrainResult) -> dict[str, float]:
 
 
 def _on_the_way_seconds(result: TrainResult) -> float:
-    """Of all evaluations on the way to a target, the last of which found it, if it was reached."""
+    """Return the seconds of all evaluations before the target was reached, including the one that reached
+    it.
+    """
     return result.pursuit.evaluation_seconds if result.pursuit else 0.0
 
 

@@ -24,7 +24,8 @@ _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
 
 
 def metrics_of(record: TrialRecord) -> dict[str, float]:
-    """Named numbers of one attempt, its quality after the others; nothing that could mislead a comparison.
+    """Return the named numbers of one attempt, its quality last; numbers that could mislead a comparison are
+    left out.
 
     A rehearsal has only the loss that it ended with, and a failure what it cost.
     """

@@ -54,7 +54,7 @@ def quality_interval(
 
 
 def shown_better(one: QualityInterval, other: QualityInterval, *, higher_is_better: bool) -> bool:
-    """Whether the 95% interval of the difference lies on the good side of 0.
+    """Return whether the 95% interval of the difference lies on the better side of 0.
 
     The square of each of its distances from the difference is the sum of the squares of the ends that lie
     that way: Newcombe 1998, "Interval estimation for the difference between independent proportions", method
@@ -74,7 +74,9 @@ def quality_words(found: QualityInterval) -> Number:
 
 
 def _is_accuracy(metric: str, values: Sequence[float]) -> bool:
-    """Whether it is a share of samples by its name: `accuracy`, `top5_accuracy`; not one in percent."""
+    """Return whether a metric is a share of samples by its name: `accuracy`, `top5_accuracy`; not one in
+    percent.
+    """
     return metric.endswith("accuracy") and all(0 <= value <= 1 for value in values)
 
 

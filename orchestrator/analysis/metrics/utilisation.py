@@ -1,4 +1,4 @@
-"""How much of its devices an attempt used, and what it used of energy: (global batch, result) -> value."""
+"""Utilisation of devices and energy of an attempt: (global batch, result) -> value."""
 
 from collections.abc import Callable
 from statistics import median
@@ -23,7 +23,7 @@ def mfu_calibrated(_batch: int, result: TrainResult) -> float | None:
 
 
 def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | None:
-    """What `mfu_calibrated` is a part of."""
+    """Return the calibrated peak that `mfu_calibrated` divides by."""
     return result.calibration.flops_per_second if result.calibration else None
 
 
@@ -35,7 +35,9 @@ def roofline_fraction(_batch: int, result: TrainResult) -> float | None:
 
 
 def communication_share(_batch: int, result: TrainResult) -> float | None:
-    """Of the slowest rank of each pair of blocks, with the exchange and without it; the median pair."""
+    """Return the share of communication: slowest rank of each pair of blocks with and without exchange;
+    median pair.
+    """
     pairs = list(zip(*result.exchange_seconds, strict=True))
     if not pairs:
         return None
@@ -44,12 +46,12 @@ def communication_share(_batch: int, result: TrainResult) -> float | None:
 
 
 def joules(counter: str) -> Callable[[int, TrainResult], float | None]:
-    """What a counter showed of the timed part."""
+    """Build the metric of a counter's energy in the timed part."""
     return lambda _batch, result: result.energy_joules.get(counter)
 
 
 def joules_per_sample(counter: str) -> Callable[[int, TrainResult], float | None]:
-    """That over the samples of the timed blocks."""
+    """Build the metric of that energy per sample of the timed blocks."""
 
     def of(batch: int, result: TrainResult) -> float | None:
         found, steps = result.energy_joules.get(counter), _timed_steps(result)
@@ -66,13 +68,13 @@ def energy_bound(_batch: int, result: TrainResult) -> float | None:
 
 
 def _compute_seconds(result: TrainResult) -> float | None:
-    """Of one step at the devices' peak."""
+    """Return the seconds of one step's operations at the devices' peak."""
     peak = result.peaks.flops_per_second if result.peaks else None
     return result.flops_per_step / peak if peak else None
 
 
 def _traffic_seconds(result: TrainResult) -> float | None:
-    """Of one step's memory traffic at the peak of the devices' memory."""
+    """Return the seconds of one step's memory traffic at the devices' memory peak."""
     peak = result.peaks.memory_bytes_per_second if result.peaks else None
     return result.bytes_per_step / peak if peak else None
 

@@ -38,7 +38,7 @@ _LIMITED = "At most: a target ends the training, maybe before all of its steps."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """What is thought of trials on one kind of device, which differ in trainer and seed alone.
+    """Predictions for trials on one kind of device that differ in trainer and seed alone.
 
     Attributes:
         trial: one of them.
@@ -65,19 +65,19 @@ class Predicted:
 
     @property
     def hours(self) -> Spread | None:
-        """Of all steps of one trial; None: refused, or of steps of other phases nothing is known."""
+        """Hours of all steps of one trial; None where refused, or where steps of other phases are unknown."""
         if self.step_seconds is None or self.num_phases > 1:
             return None
         return scaled(self.step_seconds, self.trial.steps / _SECONDS_PER_HOUR)
 
     @property
     def is_limit(self) -> bool:
-        """Whether a target may end the training before all of its steps."""
+        """True where a target may end the training before all of its steps."""
         return self.trial.timing.target is not None
 
     @property
     def usd(self) -> Spread | None:
-        """Of all steps of one trial; None: without hours, or without a price."""
+        """Dollars of all steps of one trial; None without hours or without a price."""
         if self.hours is None or isinstance(self.price, Unpriced):
             return None
         return scaled(self.hours, self.price.usd_per_hour)
@@ -92,7 +92,7 @@ class Predicted:
 
 
 def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
-    """In the order of the plan; trainers of which the same is thought are told together."""
+    """Group predictions in the order of the plan; trainers with equal predictions are joined."""
     alike: dict[tuple[object, ...], list[Forecast]] = defaultdict(list)
     for forecast in forecasts:
         setting = setting_of(forecast.trial)
@@ -182,7 +182,7 @@ def scaled(value: Spread, factor: float) -> Spread:
 
 
 def origin_of(step: Estimate | Refusal) -> str:
-    """What an estimate stands on, or why there is none and what would change that."""
+    """Explain the source of an estimate, or why there is none and what would change that."""
     return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 

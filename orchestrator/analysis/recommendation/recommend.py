@@ -26,7 +26,7 @@ from orchestrator.core.result import TrialRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """What follows from the settings that can be judged; empty where there are none."""
+    """Results that follow from the settings that can be judged; empty where there are none."""
 
     state: State
     chosen: str | None = None

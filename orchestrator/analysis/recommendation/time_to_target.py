@@ -57,7 +57,7 @@ class ToTarget:
 
     @property
     def seconds_by_seed(self) -> dict[int, Spread]:
-        """Likewise of the trainings of each seed, the smallest seed first."""
+        """Seconds to the target per seed, the smallest seed first."""
         return {
             seed: _seconds_of(one for one, own in zip(self.pursuits, self.seeds, strict=True) if own == seed)
             for seed in sorted(set(self.seeds))

@@ -1,4 +1,4 @@
-"""What was found as data frames and CSV, for other programs; `docs/results.md` has every column."""
+"""Export of findings as data frames and CSV; `docs/results.md` describes every column."""
 
 import pandas as pd
 

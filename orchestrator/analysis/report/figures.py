@@ -54,7 +54,9 @@ def figures_of(findings: Findings) -> dict[str, Figure]:
 
 
 def drawn(figure: Figure) -> dict[str, Any]:
-    """What Plotly draws: the figure's own layout over what all share. Text and grid get colours later."""
+    """Return the Plotly figure: its own layout over the shared one. Text and grid are coloured by the
+    page.
+    """
     own: Mapping[str, Any] = figure.plot["layout"]
     axes = {axis: {**_AXIS, **own[axis]} for axis in ("xaxis", "yaxis")}
     return {"data": figure.plot["data"], "layout": {**_LAYOUT, **own, **axes}}

@@ -1,4 +1,4 @@
-"""What a sweep says, in the sentences that a reader needs first."""
+"""Headline of a sweep: the sentences that a reader needs first."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _counts_of(findings: Findings) -> str:
 
 
 def _billed(findings: Findings) -> Iterator[str]:
-    """What the trials cost that have a price, and how far that is not what was paid."""
+    """Yield the cost of priced trials, and how far it differs from the amount paid."""
     if not findings.costs:
         return
     total = total_of(findings.costs)

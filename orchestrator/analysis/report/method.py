@@ -1,4 +1,4 @@
-"""How a sweep was measured, with what, and what each number means."""
+"""Method of a sweep: how it was measured, with which versions, and the meaning of every number."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ STANDIN = (
 
 
 def uses_standin(findings: Findings) -> bool:
-    """Whether a measured result comes from a stand-in."""
+    """Return whether a measured result used a stand-in data set."""
     return any(is_standin(each.setting.data) for each in findings.measured)
 
 
@@ -29,7 +29,10 @@ def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
     """(term, definition) pairs, in reading order."""
     return (
         *(("protocol", _protocol_of(timing)) for timing in _timings_of(findings.records)),
-        *(("data", _data_of(data)) for data in dict.fromkeys(record.spec.data for record in findings.records)),
+        *(
+            ("data", _data_of(data))
+            for data in dict.fromkeys(record.spec.data for record in findings.records)
+        ),
         *((METRICS[key].header, METRICS[key].meaning) for key in SHOWN),
         *((COSTS[key].header, COSTS[key].meaning) for key in COSTS if findings.costs and COSTS[key].header),
         *_TERMS,

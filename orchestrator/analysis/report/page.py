@@ -85,7 +85,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
-    """What was measured, its figures, all other tables, and how it was done."""
+    """Yield the sections: measurements, figures, all other tables, method."""
     tables = [cut(table, most_rows=_MOST_ROWS) for table in tables_of(findings)]
     parts = [Section(title=each.title, note=each.note, table=each) for each in tables]
     shown_first = sum(table.title in (RANKED, NEXT, MEASURED) for table in tables)

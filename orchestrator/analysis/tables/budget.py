@@ -1,4 +1,4 @@
-"""Where a sweep stands with its budget, in sentences. Pure."""
+"""Budget status of a sweep in sentences. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,18 +7,20 @@ from orchestrator.core.budget import BudgetStatus, CostEstimate
 
 
 def spent_line(balance: BudgetStatus) -> str:
-    """After a run: what was spent, what was left out for it, and what to say to have it run."""
+    """Describe after a run: money spent, trials left out for the budget, and the override that runs them."""
     return f"budget: {', '.join([_spent(balance), *_not_run(balance)])}{_more_budget(balance)}"
 
 
 def prospect_line(balance: BudgetStatus) -> str:
-    """Before a run: what was spent, what will likely be, and what would be left out."""
+    """Describe before a run: money spent, the likely cost, and trials that would be left out."""
     run = _likely(balance.quotes)
     return f"budget: {_spent(balance)}; {', '.join([run, *_not_run(balance)])}{_more_budget(balance)}"
 
 
 def question(balance: BudgetStatus) -> str | None:
-    """What a person is asked before much is spent, if it is. Nobody pays a hypothetical price."""
+    """Return the question asked before a large expense, if one is due. Hypothetical prices are never asked
+    about.
+    """
     rented = [quote for quote in balance.quotes if quote.rate.price and not quote.rate.price.is_hypothetical]
     usd, limit = _usd(rented), balance.budget.confirm_usd
     if limit is None or usd <= limit:

@@ -1,4 +1,4 @@
-"""Where the money went, and at which prices: tables for the terminal and the page."""
+"""Cost and price tables for the terminal and the page."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ _DETAILS = ("launch_seconds", "warmup_seconds", "evaluation_seconds", "other_sec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What the trials of one setting cost, all seeds and repeats and their failed attempts together.
+    """Cost of the trials of one setting: all seeds, repeats and failed attempts together.
 
     Attributes:
         trial: what the trials have in common, as `representative`.

@@ -48,7 +48,9 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
         *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
         *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
     ]
-    known = tuple(name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured))
+    known = tuple(
+        name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured)
+    )
     columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in known]
     prices = tuple(dict.fromkeys(measurement.price for measurement in measured if measurement.price))
     columns += _cost_columns(prices)
@@ -61,7 +63,8 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
         columns=(*columns, Column(header="over")),
         rows=tuple(
-            _measured_row(measurement, named=named, known=known, prices=prices, quality=quality) for measurement in measured
+            _measured_row(measurement, named=named, known=known, prices=prices, quality=quality)
+            for measurement in measured
         ),
     )
 
@@ -127,7 +130,7 @@ def _measured_row(
 
 
 def _basis_of(each: Measurement) -> str:
-    """What the numbers come from: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
+    """Describe the basis of the numbers: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
     if each.num_repeats == 1:
         marked = marks(is_noisy=bool(each.num_noisy), is_resumed=bool(each.num_resumed))
         return counted(each.num_blocks, "block") + marked

@@ -1,4 +1,4 @@
-"""What became of the trials of a sweep, as plain tables for the terminal and the page."""
+"""Outcomes of a sweep's trials as plain tables for the terminal and the page."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
 
 
 def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ...]:
-    """What is equal in the precisions that share a row."""
+    """Return the fields that are equal in the precisions that share a row."""
     spec = record.spec
     workload = label_of(setting_of(spec), named)
     outcome = f"failed: {record.failure.kind}" if record.failure else "passed"
@@ -114,7 +114,7 @@ def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
 
 
 def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
-    """What a reader of the results must know, one row per warning."""
+    """Build the table of warnings that a reader of the results must know, one row per warning."""
     by_warning: dict[str, list[str]] = defaultdict(list)
     for record in records:
         name = name_of(representative(record.spec))

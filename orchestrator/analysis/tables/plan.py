@@ -1,4 +1,4 @@
-"""What becomes of every point of a plan, as a table for people and as a data frame."""
+"""Decision on every point of a plan, as a table for people and as a data frame."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,6 @@
-"""How much of their devices' peak the trials used, and whether that peak is published or calibrated."""
+"""Utilisation table: share of the devices' peak that trials used, and whether that peak is published or
+calibrated.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

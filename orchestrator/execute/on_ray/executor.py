@@ -127,7 +127,11 @@ class RayTuneExecutor:
 
     def _slices(self) -> Collection[str]:
         """Pools of slices with several hosts. Fake nodes do not say which slice they are of."""
-        pools = [node_group.pool for node_group in self._inventory.node_groups.values() if node_group.pool and not node_group.is_fake]
+        pools = [
+            node_group.pool
+            for node_group in self._inventory.node_groups.values()
+            if node_group.pool and not node_group.is_fake
+        ]
         return {pool.name for pool in pools if pool.hosts > 1}
 
 

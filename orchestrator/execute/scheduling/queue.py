@@ -28,7 +28,12 @@ def next_startable(
         kept: as `fits_now` has it.
     """
     return next(
-        (attempt for attempt in waiting if fits_now(attempt.placement, running, inventory=inventory, kept=kept)), None
+        (
+            attempt
+            for attempt in waiting
+            if fits_now(attempt.placement, running, inventory=inventory, kept=kept)
+        ),
+        None,
     )
 
 
@@ -91,7 +96,9 @@ class Queue:
         if not running:
             self._leave_out()
         first = [
-            attempt for attempt in self._waiting.first_of_each_demand() if self._purse.can_start(attempt.placement)
+            attempt
+            for attempt in self._waiting.first_of_each_demand()
+            if self._purse.can_start(attempt.placement)
         ]
         attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:

@@ -99,7 +99,9 @@ class CheckpointStore:
         """
         with self._failing():
             kept = self._names_in(self._root)
-        measured = (record for record in records if record.provenance == "measured" and record.trial_id in kept)
+        measured = (
+            record for record in records if record.provenance == "measured" and record.trial_id in kept
+        )
         for record in latest(measured).values():
             self.discard_if_final(record)
 

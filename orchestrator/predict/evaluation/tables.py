@@ -97,7 +97,10 @@ def _scores_row(standing: MethodScore) -> tuple[str, ...]:
 def _pairs_table(standings: Sequence[MethodScore]) -> Table:
     pairs = dict.fromkeys(pair for standing in standings for pair in standing.pairs)
     rows = (
-        (f"{anchor} -> {target}", *(_percentage(standing.pairs.get((anchor, target))) for standing in standings))
+        (
+            f"{anchor} -> {target}",
+            *(_percentage(standing.pairs.get((anchor, target))) for standing in standings),
+        )
         for anchor, target in pairs
     )
     return _by_method(f"MAPE by pair, {standings[0].split}", "anchor -> target", rows, standings)
@@ -105,7 +108,10 @@ def _pairs_table(standings: Sequence[MethodScore]) -> Table:
 
 def _families_table(standings: Sequence[MethodScore]) -> Table:
     families = sorted({family for standing in standings for family in standing.families})
-    rows = ((family, *(_percentage(standing.families.get(family)) for standing in standings)) for family in families)
+    rows = (
+        (family, *(_percentage(standing.families.get(family)) for standing in standings))
+        for family in families
+    )
     return _by_method(f"Coverage of 90% by family, {standings[0].split}", "family", rows, standings)
 
 

@@ -68,7 +68,8 @@ def fit_ratio(trainings: Sequence[Pair]) -> Sequence[Ratio]:
     """The median ratio of the training workloads."""
     middles = map(middle_of_repeats, trainings)
     return [
-        Ratio(factor=float(np.median(middle.target_seconds / middle.profiles.step_seconds))) for middle in middles
+        Ratio(factor=float(np.median(middle.target_seconds / middle.profiles.step_seconds)))
+        for middle in middles
     ]
 
 

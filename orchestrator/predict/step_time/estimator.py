@@ -159,7 +159,11 @@ def leave_one_workload_out_estimator(
 
     @cache
     def without(name: str) -> Estimator:
-        return estimator_of(basis_of_trial, [measurement for measurement in known if measurement.trial.workload != name], prior)
+        return estimator_of(
+            basis_of_trial,
+            [measurement for measurement in known if measurement.trial.workload != name],
+            prior,
+        )
 
     return lambda trial: without(trial.workload)(trial)
 

@@ -43,7 +43,9 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     if min(len(networks), *networks.values()) < _FEWEST:
         raise ConfigError(f"{table.source}: two devices are needed at least, and two networks on each")
     gpus = ", ".join(PUBLISHED_DEVICES[instance].gpu for instance in instances)
-    named = {name: instance for instance in instances if (name := PUBLISHED_DEVICES[instance].name) is not None}
+    named = {
+        name: instance for instance in instances if (name := PUBLISHED_DEVICES[instance].name) is not None
+    }
     any_gpu = fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})")
     prior = fit_prior(measured, repeat=repeat_deviation(table))
     rated = tuple(_rated(rate, devices[rate.device], any_gpu) for rate in RATES)

@@ -222,7 +222,9 @@ class TensorFlowTrainer:
 
     def _observe(self, operations: Iterable[Any]) -> None:
         """Keep the dtype of the first product in the graph that is being traced for the step."""
-        products = (operation.outputs[0].dtype.name for operation in operations if operation.type in _PRODUCTS)
+        products = (
+            operation.outputs[0].dtype.name for operation in operations if operation.type in _PRODUCTS
+        )
         self._product_dtype = next(products, "unknown")
 
 

@@ -39,7 +39,9 @@ def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
     device = gradients[0].device
     message = torch.cat([gradient.flatten() for gradient in gradients]).cpu()
     (mean,) = xla_model.send_cpu_data_to_device([mean_over_hosts(message)], device)
-    for gradient, part in zip(gradients, mean.split([gradient.numel() for gradient in gradients]), strict=True):
+    for gradient, part in zip(
+        gradients, mean.split([gradient.numel() for gradient in gradients]), strict=True
+    ):
         gradient.copy_(part.view_as(gradient))
 
 

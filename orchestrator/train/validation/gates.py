@@ -254,7 +254,9 @@ def _mfu(case: _Case) -> str | None:
     peak = result.peaks.flops_per_second if result.peaks else None
     if peak is None or _blocks(case) or _block_seconds(case):
         return None
-    step_seconds = max(median_interval(seconds).median for seconds in result.block_seconds) / result.steps_per_block
+    step_seconds = (
+        max(median_interval(seconds).median for seconds in result.block_seconds) / result.steps_per_block
+    )
     mfu = result.flops_per_step / (step_seconds * peak)
     return None if 0 < mfu <= 1 else f"MFU is {mfu:.3g}; it must lie above 0 and not above 1"
 

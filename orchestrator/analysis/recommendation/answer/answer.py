@@ -87,7 +87,7 @@ class ExcludedSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """What would settle the answer.
+    """Measurement or command that would settle the answer.
 
     Attributes:
         why: in words.
@@ -167,10 +167,10 @@ class Recommendation:
 
     @property
     def is_only_one(self) -> bool:
-        """Whether there is no other setting to choose."""
+        """True where there is no other setting to choose."""
         return self.state == "settled" and len(self.standings) == 1 and not self.left_out
 
     @property
     def is_clear(self) -> bool:
-        """Whether nothing needs to be measured."""
+        """True where nothing needs to be measured."""
         return self.state == "settled"

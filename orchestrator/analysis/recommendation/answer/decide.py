@@ -80,7 +80,7 @@ def _best_of(measured: Sequence[int], assessment: Assessment) -> int:
 
 
 def _may_beat(value: Floats, rival: int, leader: int) -> bool:
-    """Whether the rival is better than the leader in more draws than its interval leaves out.
+    """Return whether the rival beats the leader in more draws than its interval excludes.
 
     Of draws in which both keep to the limits and are equal, half count.
     """

@@ -59,14 +59,16 @@ def _of_unmeasured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | N
 
 
 def _twin_missed(candidate: CandidateSetting, job: Job) -> bool:
-    """Whether trainings that compute the same missed the target, and none reached it."""
+    """Return whether equivalent trainings missed the target and none reached it."""
     alike = (candidate.precision, candidate.batch_size)
     runs = [run for one in job.candidates if (one.precision, one.batch_size) == alike for run in one.quiet]
     return any(run.missed_target for run in runs) and all(run.missed_target for run in runs)
 
 
 def _has_measured_twin(candidate: CandidateSetting, job: Job) -> bool:
-    """Whether another trainer was measured on the same hardware: predictions do not tell trainers apart."""
+    """Return whether another trainer was measured on the same hardware; predictions do not distinguish
+    trainers.
+    """
     own = candidate.prior
     return own is not None and any(
         other.quiet
@@ -92,7 +94,7 @@ def _of_criteria(candidate: CandidateSetting, job: Job, criteria: Criteria) -> E
 
 
 def _trained_alike(job: Job) -> bool:
-    """Whether all runs trained on the same number of samples, or to the same target."""
+    """Return whether all runs trained on the same number of samples, or to the same target."""
     samples = {run.samples for one in job.candidates for run in one.runs}
     return job.target is not None or not samples or min(samples) >= AS_LONG * max(samples)
 

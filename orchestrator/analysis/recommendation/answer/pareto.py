@@ -1,4 +1,4 @@
-"""Which measured settings no other one is shown to beat in time, cost and quality. Pure."""
+"""Pareto front: measured settings that no other setting is shown to beat in time, cost and quality. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace

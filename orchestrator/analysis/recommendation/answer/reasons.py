@@ -1,4 +1,4 @@
-"""Why an answer is not settled, and what the comparison does not tell. Pure."""
+"""Reasons why an answer is not settled, and limits of the comparison. Pure."""
 
 import math
 from collections.abc import Sequence

@@ -36,7 +36,7 @@ _UNTOLD = (*_OF_JOB, "steps", "timing")
 
 @dataclass(slots=True, kw_only=True)
 class _Found:
-    """What a sweep holds of one job."""
+    """Trials and records of one job in a sweep."""
 
     records: list[TrialRecord] = field(default_factory=list)
     pending: list[TrialSpec] = field(default_factory=list)

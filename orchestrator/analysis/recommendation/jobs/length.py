@@ -1,4 +1,4 @@
-"""How many samples the job trains on that settings are compared by, and who says so. Pure."""
+"""Length of the job on which settings are compared: samples, and the source of that number. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,8 @@ class JobLength:
 def job_length(
     training: FullTraining | None, objective: Objective, *, recorded_samples: Sequence[int]
 ) -> JobLength:
-    """As long as the user asks, else as the workload declares, else as the longest recorded training.
+    """Return the job's length: requested by the user, else declared by the workload, else of the longest
+    recorded training.
 
     Args:
         training: of the job's workload; None where its plan tells of none.

@@ -47,7 +47,7 @@ def identity_of(record: TrialRecord) -> Hashable:
 
 
 def is_run(record: TrialRecord) -> bool:
-    """Whether something was trained on the device that was asked for."""
+    """Return whether a record trained on the requested device."""
     return record.provenance == "measured" and record.result is not None and record.placement.trains
 
 

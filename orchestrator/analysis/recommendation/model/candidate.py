@@ -90,7 +90,7 @@ class CandidateSetting:
 
     @property
     def provenance(self) -> Provenance:
-        """How its time is known."""
+        """Provenance of its time."""
         return "measured" if self.quiet else "predicted"
 
     @property

@@ -1,4 +1,4 @@
-"""What makes a setting the best of its job, and how sure that has to be. Pure."""
+"""Criteria of the best setting of a job, and the required confidence. Pure."""
 
 import math
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ class Criteria:
 
     @property
     def needs_prices(self) -> bool:
-        """Whether a setting without a price cannot be judged."""
+        """True where a setting without a price cannot be judged."""
         return self.weights[1] > 0 or (self.objective.budget_usd, self.budget_usd) != (None, None)
 
     @property
     def needs_quality(self) -> bool:
-        """Whether a setting without a quality cannot be judged."""
+        """True where a setting without a quality cannot be judged."""
         return self.weights[2] == 1 or self.objective.quality is not None
 
     def check(self, prices: PriceList) -> None:

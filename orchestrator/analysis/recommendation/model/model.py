@@ -54,7 +54,7 @@ class Level:
 
     @property
     def spread(self) -> Spread:
-        """Its exponential with the 95% interval."""
+        """Exponential of the level with its 95% interval."""
         half = Z_95 * self.deviation
         return Spread(
             median=math.exp(self.mean), low=math.exp(self.mean - half), high=math.exp(self.mean + half)
