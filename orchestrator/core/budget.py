@@ -1,4 +1,4 @@
-"""What a sweep may cost, what holding nodes costs, and which cap would be passed. Pure."""
+"""Budget of a sweep: caps, cost of holding nodes, and the cap that an attempt would exceed. Pure."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRate:
-    """What an attempt costs for as long as it holds its nodes.
+    """Cost of an attempt per second that it holds its nodes.
 
     Attributes:
         nodes: where no price says how many.
@@ -35,7 +35,7 @@ class CostRate:
     price: Price | None
 
     def of(self, seconds: float) -> Spend:
-        """What so long costs."""
+        """Return the spending over that many seconds."""
         if self.price is None:
             return Spend(node_hours=self.nodes * seconds / _SECONDS_PER_HOUR)
         hours = self.price.billed_seconds(seconds) / _SECONDS_PER_HOUR
@@ -66,7 +66,7 @@ class Budget:
 
     @property
     def is_capped(self) -> bool:
-        """Whether anything stops a sweep."""
+        """True where a cap can stop the sweep."""
         return (self.usd, self.hours, self.usd_per_trial) != (None, None, None)
 
     def passed_by(self, more: Spend, *, spent: Spend, of_trial: Spend) -> str | None:
@@ -94,7 +94,7 @@ UNCAPPED = Budget()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostEstimate:
-    """What an attempt likely costs.
+    """Estimated cost of an attempt.
 
     Attributes:
         is_measured: it is what others of the same setting took; otherwise it runs to its deadlines.
@@ -106,13 +106,13 @@ class CostEstimate:
 
     @property
     def spend(self) -> Spend:
-        """Of all of it."""
+        """Total spending."""
         return self.rate.of(self.seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetStatus:
-    """Where a sweep stands with its budget.
+    """Budget status of a sweep: caps, spending and estimates.
 
     Attributes:
         spent: by all attempts so far, and by nodes that idle.

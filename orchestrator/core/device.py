@@ -51,7 +51,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerators:
-    """Those of a machine's accelerators that are one kind of device.
+    """Accelerators of one kind in a machine.
 
     Attributes:
         chips: of each of them.
@@ -84,7 +84,7 @@ class Node:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many of each device it holds."""
+        """Number of each device that it holds."""
         return {name: len(each.ids) for name, each in self.devices.items()}
 
     @property

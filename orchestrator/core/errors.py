@@ -33,7 +33,9 @@ UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_meas
 
 
 class OrchestratorError(Exception):
-    """What was asked, what is wrong, what is possible: in one line, lower case, no final dot."""
+    """Error with a message of one line: what was asked, what is wrong, what is possible; lower case, no final
+    dot.
+    """
 
     def __str__(self) -> str:
         """One line, whatever a user's value put into it."""
@@ -45,7 +47,7 @@ class OrchestratorError(Exception):
         return printable(super().__str__())
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows of it: a traceback would tell of our code, and not of the mistake."""
+        """Return the message alone for IPython; a traceback would show our code instead of the mistake."""
         return [f"{type(self).__name__}: {self}"]
 
 

@@ -1,4 +1,6 @@
-"""What is thought of a trial that was not measured: an estimate with its interval, or why there is none."""
+"""Prediction for a trial that was not measured: an estimate with its interval, or the reason for a
+refusal.
+"""
 
 import math
 from dataclasses import dataclass
@@ -27,13 +29,13 @@ class Estimate:
             raise ConfigError(f"no estimate: {self.low} <= {self.likely} <= {self.high} seconds")
 
     def holds(self, seconds: float) -> bool:
-        """Whether a measurement lies in the interval."""
+        """Return whether a measurement lies in the interval."""
         return self.low <= seconds <= self.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why nothing is estimated, and what to measure to change that."""
+    """Reason why nothing is estimated, and the measurement that would change that."""
 
     reason: str
     to_measure: str
@@ -41,7 +43,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Of trials that differ in their seed alone, once for all repeats of each.
+    """Prediction for trials that differ in their seed alone, given once for all their repeats.
 
     Attributes:
         trial: the first of them.
@@ -79,7 +81,7 @@ class StepPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorCorrelation:
-    """How alike the prediction errors of one network are in several settings, in published measurements.
+    """Correlation of one network's prediction errors across settings, in published measurements.
 
     Attributes:
         devices: correlation of its errors on two devices at one batch size.
@@ -107,7 +109,8 @@ class ErrorModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackRecord:
-    """How often intervals held a step that was measured, made without own records of its workload.
+    """Empirical coverage: share of measured steps that lay in intervals made without own records of their
+    workload.
 
     Attributes:
         num_measured: steps in all ledgers, on a sweep's devices, of which something would have been

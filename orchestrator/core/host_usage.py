@@ -1,4 +1,4 @@
-"""What a host did at moments of a trial, as its counters said it: raw, for shares are of differences."""
+"""Counters of a host at moments of a trial; raw values, because shares are computed from differences."""
 
 from dataclasses import dataclass
 

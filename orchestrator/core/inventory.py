@@ -1,4 +1,4 @@
-"""Where the trials of a command can run: this host, or the pools of a cluster."""
+"""Hardware on which a command's trials can run: this host, or the pools of a cluster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class NodeGroup:
 
     @property
     def pool_name(self) -> str | None:
-        """As a placement has it."""
+        """Pool name as a placement stores it; None on this host."""
         return self.pool.name if self.pool else None
 
 

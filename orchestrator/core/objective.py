@@ -1,4 +1,4 @@
-"""What a user wants of the settings that were measured."""
+"""User's objective for the recommended setting: goal and limits."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MOST_SAMPLES = 10**15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """Which setting is to be recommended.
+    """Goal and constraints of the recommendation.
 
     Attributes:
         goal: `best` has the best quality on held-out data; `balanced` weighs time, cost and quality.

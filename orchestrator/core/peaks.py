@@ -1,4 +1,4 @@
-"""What the devices of a trial could do at most: published, or calibrated by the trial itself."""
+"""Peak performance of a trial's devices: published, or calibrated by the trial itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from orchestrator.core.device import Device
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
-    """Of all devices of a trial together; None where it is unknown.
+    """Peaks of all devices of a trial together; None where one is unknown.
 
     Attributes:
         flops_per_second: dense, in the trial's precision.
@@ -37,13 +37,13 @@ class Calibration:
 
     @property
     def flops_per_second(self) -> float:
-        """Of all ranks together in the fastest product, whose slowest rank counts."""
+        """FLOP/s of all ranks together in the fastest product, computed from its slowest rank."""
         fastest: float = min(max(ranks) for ranks in zip(*self.seconds, strict=True))
         return len(self.seconds) * 2 * self.size**3 / fastest
 
     @property
     def source(self) -> str:
-        """Where the figure comes from, in words that keep it apart from a published one."""
+        """Source of the figure, in words that distinguish it from a published one."""
         processes = "this process" if len(self.seconds) == 1 else f"{len(self.seconds)} processes at once"
         products = f"{len(self.seconds[0])} products of {self.size} x {self.size}"
         return f"calibrated: fastest of {products}, {processes}"
@@ -62,7 +62,7 @@ def peaks_of(device: Device, precision: str, *, count: int) -> Peaks | None:
 
 
 def peaks_together(parts: Sequence[Peaks | None]) -> Peaks | None:
-    """Of devices that are not alike; None where one of them has none."""
+    """Add the peaks of heterogeneous devices; return None where one of them has none."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None

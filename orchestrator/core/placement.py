@@ -1,4 +1,4 @@
-"""Where each trial of a sweep runs, or why it does not."""
+"""Placement of every trial of a sweep, or the reason why it has none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -87,7 +87,7 @@ class Placement:
 
     @property
     def parts(self) -> tuple[RankGroup, ...]:
-        """What its ranks have, in their order."""
+        """Groups of ranks, in the order of ranks."""
         return self.unequal or tuple(
             RankGroup(
                 device=self.trial.device,
@@ -114,7 +114,7 @@ class Placement:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """That it has nodes of, each once; none on this host."""
+        """Pools of its nodes, each once; empty on this host."""
         return tuple(dict.fromkeys(part.pool for part in self.parts if part.pool is not None))
 
 
@@ -156,7 +156,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What every setting of a sweep is compared with.
+    """Setting that every other setting of a sweep is compared with.
 
     Attributes:
         keys: of the configuration, that it gives a value: `device`, `precision`.

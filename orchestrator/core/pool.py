@@ -21,7 +21,7 @@ PROJECT_RULE = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """What can be rented: devices by name, and the prices of the instances that they name."""
+    """Catalogue of what can be rented: devices by name, and prices of the instances that they name."""
 
     devices: Mapping[str, Device]
     prices: PriceList
@@ -82,12 +82,12 @@ class Pool:
 
     @property
     def instance(self) -> str:
-        """What is rented for a node, as price lists call it."""
+        """Name of the instance rented for a node, as price lists write it."""
         return self.device.instances[self.count]
 
     @property
     def hosts(self) -> int:
-        """Of one slice; 1 of everything else."""
+        """Number of hosts of one slice; 1 for everything else."""
         return hosts_of(self.topology, self.device) if self.topology else 1
 
 
@@ -142,7 +142,7 @@ class Cluster:
         self._check_sum()
 
     def _check_rented(self) -> None:
-        """What Google Cloud needs."""
+        """Check the settings that Google Cloud requires."""
         if not PROJECT_RULE.fullmatch(self.project):
             raise ConfigError(
                 f"pools.project={self.project!r} is no project id; give one, of 6 to 30 lower-case letters, "
@@ -155,7 +155,7 @@ class Cluster:
                 )
 
     def _check_launcher(self) -> None:
-        """What Ray's launcher needs or cannot do."""
+        """Check the settings that Ray's launcher requires or cannot serve."""
         for each in self.pools:
             if each.hosts > 1:
                 raise ConfigError(

@@ -17,7 +17,7 @@ MOST_SPOT_FRACTION = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceRow:
-    """What an hour of one instance costs: its accelerators and their host together.
+    """Price of one instance per hour: its accelerators and their host together.
 
     Attributes:
         on_demand_usd_per_hour, spot_usd_per_hour: None where the source has no such price.
@@ -99,7 +99,7 @@ class PriceList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What the hardware of one trial costs for as long as it holds it: a price list's row, frozen.
+    """Price of one trial's hardware while it holds it: a price list's row, frozen.
 
     Attributes:
         prices: name of the price list.
@@ -148,33 +148,33 @@ class Price:
 
     @property
     def num_nodes(self) -> int:
-        """Of all kinds."""
+        """Number of nodes of all kinds."""
         return self.nodes + sum(price.nodes for price in self.beside)
 
     @property
     def usd_per_hour(self) -> float:
-        """Of all nodes."""
+        """Dollars per hour of all nodes."""
         return self.nodes * self.node_usd_per_hour + sum(price.usd_per_hour for price in self.beside)
 
     def billed_seconds(self, seconds: float) -> float:
-        """So many, rounded up to what is billed."""
+        """Round seconds up to the billing increment."""
         return math.ceil(seconds / self.billing_seconds) * self.billing_seconds
 
     @property
     def age_days(self) -> int:
-        """How old the oldest figure was when it was looked up."""
+        """Age in days of the oldest figure when it was looked up."""
         days = [(date.fromisoformat(self.priced_on) - date.fromisoformat(self.as_of)).days]
         return max(days + [price.age_days for price in self.beside])
 
     @property
     def is_old(self) -> bool:
-        """Whether that is more than the price list allows."""
+        """True where the age exceeds the price list's limit."""
         return self.age_days > self.max_age_days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpriced:
-    """Why a trial has no price, in one line."""
+    """Reason in one line why a trial has no price."""
 
     reason: str
 

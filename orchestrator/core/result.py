@@ -1,4 +1,4 @@
-"""What one trial left behind: raw times and facts, or one classified failure."""
+"""Outcome of one trial: raw times and facts, or one classified failure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ DRIVER_FACTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:
-    """What a worker ran on, asked of the framework after the run.
+    """Device facts of a worker, read from the framework after the run.
 
     Attributes:
         kind: `cpu`, `gpu` or `tpu`.
@@ -156,7 +156,7 @@ class TrainResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why an attempt has no result: a class, the cause in one line, and what was measured nevertheless."""
+    """Reason why an attempt has no result: a class, the cause in one line, and the data measured before."""
 
     kind: FailureKind
     message: str
@@ -205,7 +205,7 @@ class TrialRecord:
 
     @property
     def seconds(self) -> float:
-        """From its start to its end. Of two clocks the one that saw more counts: wall clocks are set."""
+        """Seconds from start to end. The larger of two clocks counts, because wall clocks can be set back."""
         return max(self.ended_at - self.started_at, self.result.seconds if self.result else 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What one command asks for: a sweep, and how, where and for how long its trials run."""
+"""Settings of one command: a sweep, and how, where and for how long its trials run."""
 
 import math
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Deadlines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpointing:
-    """How trials leave checkpoints.
+    """Checkpoint settings of trials.
 
     Attributes:
         every_seconds: of training from one to the next.
@@ -61,7 +61,7 @@ class Checkpointing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerSettings:
-    """How the workers of one trainer are started.
+    """Settings that start the workers of one trainer.
 
     Attributes:
         python: path of its interpreter, from the working directory; None is the orchestrator's own.
@@ -146,17 +146,17 @@ class Settings:
 
     @property
     def is_fake(self) -> bool:
-        """Whether the nodes are processes of this machine."""
+        """True where the nodes are processes of this machine."""
         return self.cluster_address == "fake"
 
     @property
     def may_be_rented(self) -> bool:
-        """Whether anybody may have to pay for what trials run on; all other prices are hypothetical."""
+        """True where trials may run on hardware that somebody pays for; all other prices are hypothetical."""
         return (self.cluster is not None and not self.is_fake) or self.prices.this_host is not None
 
     @property
     def keeps_checkpoints_here(self) -> bool:
-        """Whether nodes of a cluster see its trials' checkpoints only if they share the driver's folders."""
+        """True where cluster nodes see checkpoints only if they share the driver's folders."""
         is_url = self.checkpointing is None or "://" in self.checkpointing.url
         return self.cluster is not None and not self.is_fake and not is_url
 

@@ -76,21 +76,23 @@ class Point:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """Of each worker."""
+        """Device of each worker."""
         return (self.device, *self.other_devices) if self.other_devices else (self.device,) * self.num_workers
 
     @property
     def device_label(self) -> str:
-        """As `TrialSpec.device_label`."""
+        """Label of the devices, as `TrialSpec.device_label`."""
         return "+".join(device.name for device in self.devices) if self.other_devices else self.device.name
 
     def divides_over(self, replicas: int) -> bool:
-        """Whether its trainer can train its batches on so many replicas, if each has a sample."""
+        """Return whether the trainer can divide its batches among that many replicas, with at least one
+        sample for each.
+        """
         return self.deals_batches or not self.global_batch_size % replicas
 
     @property
     def name(self) -> str:
-        """What tells this point from the others of its sweep, in one line."""
+        """Name that distinguishes this point from the others of its sweep, in one line."""
         named = ("workload", "device", "trainer", "precision", *(["devices"] if self.other_devices else []))
         others = (f"{axis}={_shown(value)}" for axis, value in self.label.items() if axis not in named)
         return " ".join((self.workload, self.device_label, self.trainer, self.precision, *others))

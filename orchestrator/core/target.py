@@ -12,7 +12,7 @@ class Target:
     higher_is_better: bool = True
 
     def is_reached_by(self, quality: float) -> bool:
-        """Whether a quality is as good as the target or better; one that is not a number is not."""
+        """Return whether a quality equals the target or is better; NaN never is."""
         return quality >= self.value if self.higher_is_better else quality <= self.value
 
 

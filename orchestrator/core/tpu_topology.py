@@ -23,7 +23,7 @@ def generation_of(slice_type: str) -> str:
 
 
 def chips_of(topology: str) -> int:
-    """How many chips a slice of that shape has: 16 of `4x4`."""
+    """Return the number of chips of a slice of that shape: 16 for `4x4`."""
     return prod(int(side) for side in topology.split("x"))
 
 
@@ -49,7 +49,7 @@ def topology_of_host(device: Device) -> str:
 
 
 def hosts_of(topology: str, device: Device) -> int:
-    """How many such hosts a slice of that shape has.
+    """Return the number of such hosts in a slice of that shape.
 
     Raises:
         ConfigError: a shape that the generation does not have, or that is no whole number of hosts.

@@ -1,4 +1,4 @@
-"""What is known of a trainer without importing its framework."""
+"""Facts about a trainer, available without importing its framework."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,10 +33,10 @@ class RankContext:
 
 
 class StandIns(Protocol):
-    """What stands in on a CPU for what belongs to a missing kind, as `gloo for nccl`. Pure."""
+    """Function that names the CPU substitutes of a missing device's parts, as `gloo for nccl`. Pure."""
 
     def __call__(self, kind: DeviceKind, /, *, replicas: int, num_processes: int) -> tuple[str, ...]:
-        """Of a rehearsal of that many replicas in that many processes."""
+        """Return the substitutes in a rehearsal of that many replicas in that many processes."""
 
 
 def no_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
@@ -110,12 +110,12 @@ class TrainerInfo:
     deals_batches: bool = False
 
     def environment_on(self, kind: DeviceKind) -> Environment:
-        """That a node with such devices must have."""
+        """Return the environment that a node with that kind of device needs."""
         return self.other_environments.get(kind, self.environment)
 
     @property
     def rehearses(self) -> bool:
-        """Whether a CPU can run its code path in another device's place."""
+        """True where a CPU can rehearse its code path for another device."""
         return "cpu" in self.precisions
 
 

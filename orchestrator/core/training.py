@@ -1,4 +1,4 @@
-"""How long a workload is trained where that is done in earnest."""
+"""Length of a workload's full training."""
 
 from dataclasses import dataclass
 

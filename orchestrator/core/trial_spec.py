@@ -1,4 +1,4 @@
-"""What is computed and on what kind of hardware: a trial, and the id that names it."""
+"""Specification of a trial: its computation, its kind of hardware, and the id that names it."""
 
 import dataclasses
 import hashlib
@@ -35,7 +35,7 @@ def require_positive(name: str, value: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingSpec:
-    """How steps are timed: one first step, a warm-up, then blocks of steps.
+    """Timing protocol: one first step, a warm-up, then blocks of steps.
 
     Attributes:
         warmup_steps: least number of steps after the first that no statistic sees.
@@ -175,12 +175,12 @@ class TrialSpec:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Of each worker, the first one's first."""
+        """Device of each worker, in the order of workers."""
         return (self.device, *self.other_devices) if self.other_devices else (self.device,) * self.num_workers
 
     @property
     def device_label(self) -> str:
-        """Its device's name; those of all workers where they are not alike: `t4+cpu`."""
+        """Name of its device; for heterogeneous workers the names of all: `t4+cpu`."""
         return "+".join(self.devices) if self.other_devices else self.device
 
 

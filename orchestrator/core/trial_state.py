@@ -1,4 +1,4 @@
-"""What an attempt at a trial is at, and what may follow. `docs/objects.md` draws it. Pure."""
+"""State of an attempt at a trial, and its permitted successors; `docs/objects.md` draws them. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

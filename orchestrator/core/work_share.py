@@ -1,11 +1,11 @@
-"""What one rank held of convolutions that were split over ranks of different speed, and what by."""
+"""One rank's share of convolutions that were split over ranks of different speed, and the reason for it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelShare:
-    """Of one rank and one convolution.
+    """Share of one rank in one convolution.
 
     Attributes:
         layer: `<network>.<node index>`.
@@ -51,7 +51,7 @@ class KernelMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchShare:
-    """Of one rank.
+    """Share of one rank in every batch.
 
     Attributes:
         samples: of each global batch.

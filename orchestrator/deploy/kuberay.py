@@ -66,12 +66,14 @@ def ray_job_of(cluster: Cluster) -> Plain:
 
 
 def pod_cpus(cpus: int) -> int:
-    """What a pod may ask for of a node's vCPUs: GKE and its daemons keep some of them."""
+    """Return the CPUs that a pod may request of a node's vCPUs; GKE and its daemons reserve some."""
     return max(1, cpus * 3 // 4)
 
 
 def tpu_type_of(device: Device, *, hosts: int) -> str:
-    """As GKE calls it: of v3 alone, one host has another name than a slice of several."""
+    """Return GKE's name of the TPU type; for v3 alone, one host is named differently from a slice of
+    several.
+    """
     name = device.cloud_type or ""
     return name.replace("-device", "-slice") if hosts > 1 else name
 
@@ -89,7 +91,7 @@ def selector_of(pool: Pool) -> dict[str, str]:
 
 
 def asked_of(device: Device, count: int) -> dict[str, str]:
-    """What a pod asks Kubernetes for."""
+    """Return the Kubernetes resource requests of a pod."""
     counted = {"gpu": {"nvidia.com/gpu": str(count)}, "tpu": {"google.com/tpu": str(device.chips)}, "cpu": {}}
     return {"cpu": str(pod_cpus(device.cpus[count])), **counted[device.kind]}
 

@@ -18,19 +18,19 @@ _MARKET: Mapping[Provisioning, str] = {"on_demand": "on-demand", "spot": "spot"}
 
 
 def resources_of(device: Device, count: int) -> Plain:
-    """What Ray counts of a node, and the kind as a resource of that number too."""
+    """Return Ray's resources of a node; the kind is a resource of that count too."""
     counted = {"gpu": {"GPU": count}, "tpu": {"TPU": device.chips * count}, "cpu": {}}[device.kind]
     kind = {f"accelerator_type:{device.ray_type}": 1} if device.ray_type else {}
     return {"CPU": device.cpus[count], **counted, **kind}
 
 
 def labels_of_pool(pool: Pool) -> dict[str, str]:
-    """What the nodes of a pool say of themselves."""
+    """Return the Ray labels of a pool's nodes."""
     return {POOL_LABEL: pool.name, **labels_of(pool.device, provisioning=pool.provisioning, zone=pool.zone)}
 
 
 def labels_of(device: Device, *, provisioning: Provisioning, zone: str) -> dict[str, str]:
-    """What a node says of its machine."""
+    """Return the Ray labels of a node's machine."""
     accelerator = {"ray.io/accelerator-type": device.ray_type} if device.ray_type else {}
     return {
         _DEVICE_LABEL: device.name,

@@ -23,7 +23,7 @@ class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # likewise
 
 
 class _Writer(yaml.SafeDumper):  # type: ignore[misc]  # likewise
-    """No anchors: each node can be read by itself."""
+    """YAML writer without anchors, so that every node can be read by itself."""
 
     def ignore_aliases(self, _data: Any) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Which records answer a trial, and what has changed since they were made. Pure."""
+"""Records that answer a trial, and the changes since they were made. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ def _newest(records: Iterable[TrialRecord]) -> CachedResults:
 def reuse_results(
     answered: Iterable[Cached | Failed], ledgers: Mapping[str, Sequence[TrialRecord]], *, sweep: str
 ) -> tuple[TrialRecord, ...]:
-    """What a sweep's ledger needs of the others, so that a report needs this ledger alone.
+    """Return the records that a sweep's ledger copies from others, so that a report needs this ledger alone.
 
     Each result that another sweep has, and all attempts that failed there: they cost too.
 
@@ -66,14 +66,16 @@ def _taken_over(record: TrialRecord, *, sweep: str) -> TrialRecord:
 
 
 def would_fail_again(record: TrialRecord, environment: TrainerEnvironment, *, code_sha256: str) -> bool:
-    """Whether a failure was the trial's own doing, and neither the code nor a version has changed since."""
+    """Return whether a failure was the trial's own, and neither the code nor a version has changed since."""
     if record.failure is None or record.failure.kind not in OWN_DOING:
         return False
     return record.environment.get("code_sha256") == code_sha256 and stale(record, environment) is None
 
 
 def stale(record: TrialRecord, environment: TrainerEnvironment) -> str | None:
-    """In which versions the record's environment differs from the one found now; None if in none."""
+    """Describe the versions in which the record's environment differs from the current one; None if none
+    differs.
+    """
     changes = (
         f"{package} {record.environment[package]} then, {version} now"
         for package, version in environment.versions.items()

@@ -21,7 +21,7 @@ def reason_against(point: Point, trainer: TrainerInfo) -> str | None:
 
 
 def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
-    """What each rule says; a rule may rely on those before it."""
+    """Yield the result of every rule; a rule may rely on those before it."""
     yield _takes_unequal_devices(point, trainer)
     devices = {each.name: each for each in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)

@@ -57,7 +57,9 @@ def _check(grid: Mapping[str, Sequence[Option]], exclude: Sequence[Combination])
 
 
 def matches(combination: Combination, entry: Combination) -> bool:
-    """Whether a combination has all values of an entry; a tuple there means any of it, or the very tuple."""
+    """Return whether a combination has all values of an entry; a tuple there means any of its values, or the
+    tuple itself.
+    """
     return all(axis in combination and _is_met(combination[axis], wanted) for axis, wanted in entry.items())
 
 

@@ -45,7 +45,7 @@ def running_order(
 
 
 def weight_of(order: Order, price_book: PriceBook) -> TrialWeight:
-    """How an order weighs a trial: by the bound of its time, by that and its price, or not at all."""
+    """Return the weight function of an order: the bound of a trial's time, that times its price, or none."""
 
     def seconds(placement: Placement) -> float:
         trial = placement.trial
@@ -65,7 +65,7 @@ def weight_of(order: Order, price_book: PriceBook) -> TrialWeight:
 
 
 def seconds_at_peak(trial: TrialSpec, devices: Sequence[Device]) -> float:
-    """What the trial's steps take at the peak of its devices: a bound, good for ordering trials alone.
+    """Return the seconds of the trial's steps at its devices' peak: a lower bound, used to order trials only.
 
     Args:
         devices: of each worker; one of them where all are alike.
@@ -77,7 +77,7 @@ def seconds_at_peak(trial: TrialSpec, devices: Sequence[Device]) -> float:
 
 
 def _flops_per_second(device: Device, precision: str) -> float:
-    """Its peak; where the precision has no published one, the lowest of the others stands for it."""
+    """Return the device's peak; without a published one for the precision, the lowest published peak."""
     peaks = peaks_of(device, precision, count=1)
     lowest = min(device.peak_flops_per_second.values(), default=_UNPUBLISHED_FLOPS_PER_SECOND)
     return (peaks and peaks.flops_per_second) or lowest

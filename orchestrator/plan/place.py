@@ -46,19 +46,19 @@ class PlacementRequest:
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """As `Placement.pools`."""
+        """Pools of its nodes, as `Placement.pools`."""
         return tuple(dict.fromkeys(slot.node_group.pool.name for slot in self.slots if slot.node_group.pool))
 
     @property
     def is_measured(self) -> bool:
-        """It runs on what it asks for."""
+        """True where the trial runs on the requested device."""
         return self.node_group is not None and not self.node_group.is_fake
 
 
 def place(
     asked: PlacementRequest, *, inventory: Inventory, missing_device: MissingDevice
 ) -> Placement | Skipped:
-    """Where the trial runs: measured where its device is, otherwise as `missing_device` says.
+    """Place the trial: measured where its device is available, otherwise as `missing_device` says.
 
     On a fake node it is rehearsed. The driver of a cluster rehearses nothing on its own host, and nobody a
     trainer that knows no CPU.
@@ -87,7 +87,7 @@ def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
 
 
 def _no_stage(asked: PlacementRequest, *, inventory: Inventory) -> str:
-    """Why the trial neither runs nor is rehearsed."""
+    """Explain why the trial is neither measured nor rehearsed."""
     point, node_group, trainer = asked.point, asked.node_group, asked.trainer
     why = (
         f"nodes of {node_group.pool_name} are fake"
@@ -170,7 +170,7 @@ def _unequal(asked: PlacementRequest) -> Placement:
 
 
 def _rehearsed(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
-    """On a processor of this host; on a fake node it holds there what it would hold on a real one."""
+    """Place a rehearsal on a CPU of this host; a fake node also reserves what a real one would."""
     point = asked.point
     devices = _num_devices(asked) if node_group.is_fake else 0
     spans_hosts = node_group.is_fake and "cpu" in asked.trainer.spans_hosts
@@ -206,7 +206,7 @@ def _rehearsed(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
 
 
 def _stand_ins(asked: PlacementRequest, *, replicas: int, num_processes: int) -> tuple[str, ...]:
-    """What takes the place of a missing kind's own; a processor rehearses a processor with nothing else."""
+    """Return the substitutes of a missing device's parts; a CPU rehearses another CPU without any."""
     kinds = {each.kind for each in (asked.point.device, *asked.point.other_devices)}
     if "cpu" in kinds:
         return ()
@@ -236,7 +236,7 @@ def _one_or_two(point: Point) -> int:
 
 
 def _num_processes(asked: PlacementRequest, replicas: int, *, num_hosts: int) -> int:
-    """Of the code path of the device asked for, also where a CPU rehearses it."""
+    """Return the number of processes on the requested device's code path, also where a CPU rehearses it."""
     return replicas if asked.trial.process_model == "per_replica" else num_hosts
 
 
@@ -246,7 +246,9 @@ def _num_devices(asked: PlacementRequest) -> int:
 
 
 def _share_of_cores(asked: PlacementRequest, node_group: NodeGroup) -> int:
-    """Of each host: all for a trial on the CPU, otherwise as many as its accelerators are of those there."""
+    """Return the cores per host: all for a trial on the CPU, otherwise in proportion to the accelerators it
+    uses.
+    """
     node, device = node_group.node, asked.point.device
     if device.kind == "cpu":
         return node.cpus
@@ -272,7 +274,7 @@ def _first_run(asked: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...]:
 
 
 def _over_hosts(asked: PlacementRequest) -> tuple[str, ...]:
-    """What the trainer has to say of several hosts."""
+    """Return the trainer's notes on several hosts."""
     said = asked.trainer.over_hosts.get(asked.point.device.kind)
     return (f"{asked.trainer.name} {said}",) if said and asked.trial.num_hosts > 1 else ()
 

@@ -200,7 +200,7 @@ def _rehearsed_before(asked: PlacementRequest, *, known: _PlanInputs) -> Cached 
 
 
 def _answer(asked: PlacementRequest, provenance: Provenance, *, known: _PlanInputs) -> Cached | Failed | None:
-    """What the records say of a trial, unless it is to be run again."""
+    """Return the cached result or remembered failure of a trial, unless it is to be run again."""
     if asked.trial_id in known.rerun.trial_ids:
         return None
     asks = (asked.trial_id, provenance)

@@ -22,7 +22,7 @@ def price_of(
     pool: Pool | None = None,
     num_hosts: int = 1,
 ) -> Price | Unpriced:
-    """What so many devices and their hosts cost.
+    """Return the price of that many devices and their hosts.
 
     They are rented as the instance that holds exactly as many; where none does, as several of the largest
     whose number divides theirs. A trial on CPUs has one host, however many workers share it. A trial in a
@@ -66,7 +66,7 @@ def price_of(
 
 
 def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
-    """Of all that a trial has; none where one of them has none."""
+    """Add the prices of all parts of a trial; Unpriced where one has none."""
     known = [price for price in prices if isinstance(price, Price)]
     if len(known) < len(prices):
         return next(price for price in prices if isinstance(price, Unpriced))
@@ -76,7 +76,7 @@ def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
 
 
 def node_prices_of(placement: Placement, price: Price) -> tuple[Price, ...]:
-    """What each of its nodes costs by itself, in the order of its hosts."""
+    """Return the price of each node, in the order of the hosts."""
     pools = dict.fromkeys(part.pool for part in placement.parts)
     of_pool = dict(zip(pools, price.rented, strict=False))
     return tuple(replace(of_pool.get(part.pool, price), nodes=1, beside=()) for part in placement.parts)
@@ -84,7 +84,7 @@ def node_prices_of(placement: Placement, price: Price) -> tuple[Price, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rented:
-    """What a trial has of a price list."""
+    """Amount of a price list's row that a trial rents."""
 
     instance: str
     nodes: int
@@ -136,7 +136,7 @@ class PriceBook:
     pools: Mapping[str, Pool] = field(default_factory=dict)
 
     def price_of(self, placement: Placement) -> Price | Unpriced:
-        """What the hardware costs that the trial asks for, also where it is only rehearsed."""
+        """Return the price of the requested hardware, also where the trial is only rehearsed."""
         pools = Counter(part.pool for part in placement.unequal if part.pool is not None)
         if pools and pools.keys() <= self.pools.keys():
             return price_together([self._price_in(pool, num_hosts) for pool, num_hosts in pools.items()])
@@ -144,7 +144,9 @@ class PriceBook:
         return self._price_of(placement.trial, pool=pool)
 
     def price_where_it_is(self, device: str, count: int, *, num_hosts: int) -> Price | Unpriced:
-        """What hardware costs that is not at hand: in the first pool that has it, if there is one."""
+        """Return the price of hardware that is not at hand: of the first pool that has it, if there is
+        one.
+        """
         pool = next((pool for pool in self.pools.values() if pool.device.name == device), None)
         if pool and pool.device.kind != "cpu":
             num_hosts = max(num_hosts, math.ceil(count / pool.count))

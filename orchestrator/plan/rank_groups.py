@@ -9,7 +9,9 @@ from orchestrator.plan.slots import Slot
 
 
 def parts_of(slots: Sequence[Slot], process_model: ProcessModel) -> tuple[RankGroup, ...]:
-    """In the order of ranks: on nodes of its own each, or all on one host, whose cores they divide."""
+    """Return rank groups in the order of ranks: each on its own nodes, or all on one host whose cores they
+    share.
+    """
     if slots[0].node_group.pool is None:
         return tuple(_parts_here(slots, process_model))
     parts = (part for berth in slots for part in _parts_in_pool(berth, process_model))
@@ -17,7 +19,7 @@ def parts_of(slots: Sequence[Slot], process_model: ProcessModel) -> tuple[RankGr
 
 
 def _parts_in_pool(berth: Slot, process_model: ProcessModel) -> Iterator[RankGroup]:
-    """Of a fake node: what it would be of a real one, and a processor runs it."""
+    """Yield the rank groups of a pool's slot; on a fake node, those of a real one, run by a CPU."""
     node_group, device = berth.node_group, berth.device
     count = berth.num_workers // berth.num_hosts
     is_cpu = device.kind == "cpu"
@@ -57,7 +59,8 @@ def _parts_here(slots: Sequence[Slot], process_model: ProcessModel) -> Iterator[
 
 
 def _cores_of(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
-    """Of each berth: a core for each process that drives an accelerator, and to those that compute the rest.
+    """Return the cores of each slot: one per process that drives an accelerator, the rest for those that
+    compute.
 
     Where none computes on the processor, together as many as the accelerators are of those of the host.
     """

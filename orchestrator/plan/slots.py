@@ -15,7 +15,7 @@ from orchestrator.core.trial_spec import HOST_SEPARATOR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Where consecutive workers with one kind of device are.
+    """Nodes on which consecutive workers with one kind of device fit.
 
     Attributes:
         num_hosts: nodes of the site over which they are spread evenly.
@@ -28,7 +28,8 @@ class Slot:
 
 
 def find_slots(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...]:
-    """Where all its workers are, in their order: one berth where their devices are alike; none: nowhere.
+    """Find the slots of all workers in their order: one for homogeneous devices; empty where they fit
+    nowhere.
 
     Workers with one kind of device have the site with so many of it and the trainer's environment: on fewest
     nodes, or the first. A cluster has them on nodes of their own, a host all of them together. Where devices
@@ -44,14 +45,16 @@ def find_slots(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> t
 
 
 def hosts_of(point: Point, slots: Sequence[Slot]) -> int:
-    """How many the point's trials have: those of all its berths, or where there are none what it asks for."""
+    """Return the number of hosts of the point's trials: of all slots, or the requested number where there are
+    none.
+    """
     if not slots:
         return point.num_hosts or 1
     return sum(slot.num_hosts for slot in slots) if slots[0].node_group.pool else 1
 
 
 def host_cpu_of(point: Point, slots: Sequence[Slot], *, inventory: Inventory) -> str | None:
-    """Of the hosts whose processors compute, each once; None where only accelerators do."""
+    """Return the CPU models of hosts whose CPUs compute, each once; None where only accelerators compute."""
     nodes = [
         inventory.host if slot.node_group.is_fake else slot.node_group.node
         for slot in slots
@@ -63,7 +66,7 @@ def host_cpu_of(point: Point, slots: Sequence[Slot], *, inventory: Inventory) ->
 
 
 def why_no_slot(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> str:
-    """Why there is none, in one sentence."""
+    """Explain in one sentence why there is no slot."""
     if point.other_devices:
         unequal = _of_unequal(point, trainer, inventory=inventory)
         assert isinstance(unequal, str)
@@ -74,7 +77,7 @@ def why_no_slot(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
 
 
 def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...] | str:
-    """In the order of ranks, or why there are none."""
+    """Find the slots of heterogeneous devices in the order of ranks, or explain why there are none."""
     here = inventory.node_groups.get(inventory.host.name)
     if here:
         if lack := _lacking(point, here):
@@ -129,7 +132,7 @@ def _divided(device: Device, count: int, trainer: TrainerInfo, *, inventory: Inv
 
 
 def _without_nodes(inventory: Inventory, slots: Iterable[Slot]) -> Inventory:
-    """What they leave of each pool."""
+    """Return the inventory without the nodes of these slots."""
     node_groups = dict(inventory.node_groups)
     for slot in slots:
         name = slot.node_group.node.name
@@ -138,7 +141,7 @@ def _without_nodes(inventory: Inventory, slots: Iterable[Slot]) -> Inventory:
 
 
 def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
-    """What of a device the pools have not, each of which has some."""
+    """Describe which devices the pools lack together, although each pool has some."""
     pools = [each for _, each in _holding(device, 1, trainer, inventory=inventory)]
     known = ", ".join(f"{pool.node.name} {pool.max_nodes}" for pool in pools)
     return f"more nodes with {device.name} than its pools have: {known} at most"
@@ -165,7 +168,7 @@ def _without_slices(inventory: Inventory) -> Inventory:
 
 
 def _lacking(point: Point, here: NodeGroup) -> str | None:
-    """What one host cannot have for the whole point; it has one kind of processor, whatever its name."""
+    """Explain what one host lacks for the whole point; it has one kind of CPU, whatever its name."""
     asked = Counter(device.name for device in point.devices if device.kind != "cpu")
     if any(here.node.counts.get(name, 0) < count for name, count in asked.items()):
         return f"has {here.node.holdings}"
@@ -197,7 +200,7 @@ def _holding(
 def _hosts_on(
     node_group: NodeGroup, device: Device, count: int, trainer: TrainerInfo, *, num_hosts: int | None
 ) -> int | None:
-    """On how many nodes of the site the workers would run: as many as are asked for, or as few as hold them.
+    """Return the number of nodes of a group on which the workers run: as requested, or as few as hold them.
 
     None: they cannot run there. Hosts of a slice are taken all together. Workers on CPUs share the cores of a
     node, however many they are.
@@ -240,7 +243,7 @@ def _has_it(node_group: NodeGroup, device: Device, count: int) -> bool:
 
 
 def _takes(node_group: NodeGroup, device: Device, trainer: TrainerInfo, num_hosts: int, each: int) -> bool:
-    """Whether so many nodes hold so many of the workers each."""
+    """Return whether that many nodes can hold that many workers each."""
     assert node_group.pool is not None
     if num_hosts > node_group.max_nodes or (num_hosts > 1 and device.kind not in trainer.spans_hosts):
         return False

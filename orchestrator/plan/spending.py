@@ -15,7 +15,7 @@ from orchestrator.plan.pricing import PriceBook, node_prices_of
 
 
 def spend_of(record: TrialRecord) -> Spend:
-    """What one attempt cost: nothing if it never had its hardware, or if another sweep paid for it."""
+    """Return the cost of one attempt: zero if it never had its hardware, or if another sweep paid for it."""
     is_infeasible = record.failure is not None and record.failure.kind == "infeasible"
     if is_infeasible or record.reused_from is not None:
         return Spend()
@@ -23,7 +23,7 @@ def spend_of(record: TrialRecord) -> Spend:
 
 
 class Quotes:
-    """What attempts likely cost.
+    """Cost estimates of attempts.
 
     An attempt takes the median of those that gave a result of the same setting, other repeats of it; where
     there is none it takes as long as its deadlines let it, which is the most that it can.
@@ -48,7 +48,7 @@ class Quotes:
             self._seconds.setdefault(self._setting(record.placement), []).append(record.seconds)
 
     def of(self, placement: Placement) -> CostEstimate:
-        """What the trial likely costs from its beginning."""
+        """Estimate the cost of the trial from its start."""
         known = self._seconds.get(self._setting(placement))
         price = self._market.price_of(placement) if placement.provenance == "measured" else None
         return CostEstimate(
@@ -97,18 +97,20 @@ class IdleNodes:
             self._busy_until[node] = max(record.ended_at, until or 0.0)
 
     def give_back(self, placement: Placement, *, now: float) -> None:
-        """Its nodes idle from now on."""
+        """Mark the nodes of a placement as idle from now on."""
         if _is_on_nodes(placement):
             for part in placement.parts:
                 self._idle_since.setdefault(str(part.pool), []).append(now)
 
     def take(self, placement: Placement, *, now: float) -> None:
-        """It has nodes that idle, as far as there are some: those that idle longest."""
+        """Take idle nodes for a placement, where there are some: those idle longest."""
         for pool, nodes in _nodes_in(placement).items():
             self._idle_since[pool] = self._idle(pool, now=now)[nodes:]
 
     def owed(self, placement: Placement, rate: CostRate, *, now: float) -> Spend:
-        """For nodes of the trial, until its record comes: what they have idled, or will if they are new."""
+        """Return the idle cost of the trial's nodes until its record arrives: past idle time, or that of new
+        nodes.
+        """
         if not placement.pools or placement.provenance == "rehearsed":
             return Spend()
         idle = {pool: self._idle(pool, now=now) for pool in placement.pools}
@@ -119,12 +121,14 @@ class IdleNodes:
         return owed
 
     def _idle(self, pool: str, *, now: float) -> list[float]:
-        """Those that are still there."""
+        """Return the idle times of a pool's nodes that still exist."""
         return [since for since in self._idle_since.get(pool, ()) if now - since <= self._seconds]
 
 
 def _is_on_nodes(placement: Placement) -> bool:
-    """Of a pool that is no fake; what a cluster has chosen no node for names its pool alone."""
+    """Return whether a placement is on nodes of a real pool; before the cluster chooses a node it names its
+    pool only.
+    """
     return placement.provenance == "measured" and placement.pool not in (None, placement.node)
 
 
@@ -134,7 +138,7 @@ def _nodes_in(placement: Placement) -> Mapping[str, int]:
 
 
 def _node_rates(placement: Placement, price: object) -> tuple[CostRate, ...]:
-    """Of each of its nodes."""
+    """Return the cost rate of each of its nodes."""
     if not isinstance(price, Price):
         return (CostRate(nodes=1, price=None),) * len(placement.parts)
     return tuple(CostRate(nodes=1, price=each) for each in node_prices_of(placement, price))

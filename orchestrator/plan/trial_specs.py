@@ -25,7 +25,7 @@ def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
 
 
 def unsuitable(point: Point) -> str | None:
-    """Why the workload cannot take inputs of the size that the point asks for; None if it can."""
+    """Explain why the workload cannot take inputs of the requested size; None if it can."""
     try:
         workload_of(point)
     except UnsuitableInputError as error:

@@ -59,12 +59,12 @@ class BucketStore:
         self._asked(lambda: self._create(path, bytes_of(record)))
 
     def missing_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
-        """Those of the records that are not here. Raises RecordError."""
+        """Return the given records that the bucket lacks. Raises RecordError."""
         names = self._asked(self._names)
         return tuple(record for record in records if name_of(record) not in names)
 
     def only_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
-        """What is here and not among the records, in the order in which it ended.
+        """Return the bucket's records that are not among the given ones, in the order of their ends.
 
         An object that is no record is left out and told.
 
@@ -150,7 +150,9 @@ class BucketStore:
             self._files.rm_file(self._claim)
 
     def _asked(self, call: Callable[[], T]) -> T:
-        """What a call to the bucket returns; whatever one of fsspec's places raises, as a RecordError."""
+        """Return the result of a call to the bucket; raise every error of fsspec's file systems as a
+        RecordError.
+        """
         try:
             return call_with_timeout(_CALL_SECONDS, call)
         except TimeoutError as error:

@@ -1,4 +1,4 @@
-"""Where a sweep was driven from: code, git, host. No secret and no environment variable."""
+"""Environment of the driver: code, git, host. Contains no secret and no environment variable."""
 
 import hashlib
 import platform
@@ -41,7 +41,7 @@ def own_version() -> str | None:
 
 
 def code_sha256(packages: Iterable[Path] = ()) -> str:
-    """Of all our sources and the user's, by path within a package: git does not tell of either for certain.
+    """Hash all sources of this package and the user's by their path within a package; git may know neither.
 
     An installed version may be edited, and a user's package need not lie in the working directory.
     """
@@ -64,7 +64,7 @@ def _git_state(folder: Path) -> dict[str, str | None]:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """What git answers; None if there is no git, no repository, or no answer in time."""
+    """Return the output of git; None without git, a repository, or an answer in time."""
     command = ["git", "--no-optional-locks", "-C", str(folder), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True)

@@ -85,7 +85,7 @@ class Ledger:
             yield
 
     def holder(self) -> str | None:
-        """Who drives the sweep, `process 4711`; None if nobody does."""
+        """Return the process that drives the sweep, `process 4711`; None if there is none."""
         return lock_holder(self._lock_path)
 
     @property

@@ -20,7 +20,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """What a ledger's file holds.
+    """Content of a ledger's file.
 
     Attributes:
         good: the lines that are records, byte for byte, without their ends.

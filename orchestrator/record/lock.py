@@ -31,7 +31,7 @@ def exclusive_lock(path: Path, *, sweep: str) -> Iterator[None]:
 
 
 def lock_holder(path: Path) -> str | None:
-    """Who holds `path`, a lock that `exclusive_lock` takes: `process 4711`; None if nobody does."""
+    """Return the holder of `path`, a lock taken by `exclusive_lock`: `process 4711`; None if it is free."""
     try:
         require_regular(path)
         file = path.open()

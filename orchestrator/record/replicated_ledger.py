@@ -44,7 +44,9 @@ class ReplicatedLedger(Ledger):
         return own if self._has_all else (*own, *self._archive.only_here(own))
 
     def append(self, record: TrialRecord) -> None:
-        """As `Ledger.append`. A record that the file cannot take is sent all the same."""
+        """Append a record as `Ledger.append` does; a record that the file refuses is sent to the bucket
+        nevertheless.
+        """
         self._unsent.append(record)
         try:
             super().append(record)
@@ -53,7 +55,8 @@ class ReplicatedLedger(Ledger):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """As `Ledger.lock`, with all records in both places: at the start, and unless it fails at the end.
+        """Lock as `Ledger.lock` does, and copy missing records both ways at the start and, without an error,
+        at the end.
 
         Raises:
             RecordError: the archive cannot be read or written, or lacks records at the end.

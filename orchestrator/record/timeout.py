@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """What the call returns or raises.
+    """Return the result of the call, or raise its error.
 
     Raises:
         TimeoutError: it takes longer; it goes on in a thread that does not outlive the process.

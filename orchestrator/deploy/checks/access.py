@@ -1,4 +1,4 @@
-"""Who could reach a launcher's cluster, and what it would run: tokens, ports, secrets, images. Pure."""
+"""Access checks of a launcher's cluster: tokens, ports, secrets, images. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

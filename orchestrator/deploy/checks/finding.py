@@ -1,4 +1,4 @@
-"""What is wrong with a file, and careful readers for files that may hold anything."""
+"""Finding about a file, and careful readers for files with arbitrary content."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -66,7 +66,7 @@ def check_group(key: str, group: Group, catalogue: Catalogue) -> FindingLines:
 
 
 def check_containers(key: str, group: Group) -> FindingLines:
-    """What every container must be: pinned, confined, alone in its network."""
+    """Check that every container is pinned, confined, and alone in its network."""
     pod = pod_of(group)
     if pod.get("hostNetwork"):
         yield Finding(key=f"{key}.template.spec.hostNetwork", message="opens every port of a pod on its node")
@@ -97,7 +97,7 @@ def _sizes(key: str, group: Group) -> FindingLines:
 
 
 def _slices(key: str, group: Group, offer: Offer) -> FindingLines:
-    """Whether each slice has the hosts that its shape takes."""
+    """Check that each slice has as many hosts as its shape needs."""
     hosts = 1
     if offer.device.kind == "tpu":
         topology = str(selector_in(group).get(TOPOLOGY_KEY))

@@ -1,4 +1,4 @@
-"""What Google Cloud is asked for -> which device that is and how many, or why it is not sold. Pure."""
+"""Machine types of Google Cloud -> their device and count, or the reason why they are not sold. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Config = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """So many of a device, in an instance."""
+    """Number of devices in an instance."""
 
     device: Device
     count: int
@@ -51,7 +51,7 @@ def offers_in(catalogue: Catalogue) -> Iterator[Offer]:
 
 
 def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogue: Catalogue) -> str | None:
-    """Why it has no price there; None if it has one."""
+    """Explain why the instance has no price there; None if it has one."""
     row = catalogue.prices.rows.get(region, {}).get(instance)
     if row is None:
         others = listed(each for each, rows in catalogue.prices.rows.items() if instance in rows)
@@ -137,12 +137,12 @@ def pod_of(group: Group) -> dict[str, Any]:
 
 
 def selector_in(group: Group) -> dict[str, Any]:
-    """Which Kubernetes nodes its pods go to."""
+    """Return the node selector of the group's pods."""
     return mapping(pod_of(group).get("nodeSelector"))
 
 
 def limits_in(group: Group) -> dict[str, Any]:
-    """What the pod's first container may use."""
+    """Return the resource limits of the pod's first container."""
     containers = sequence(pod_of(group).get("containers"))
     return mapping(mapping(mapping(containers[0] if containers else {}).get("resources")).get("limits"))
 

@@ -64,14 +64,14 @@ def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogu
 
 
 def provisioning_of(node: Config) -> Provisioning:
-    """What a node's configuration asks for."""
+    """Return the provisioning that a node's configuration requests."""
     scheduling, tpu = mapping(node.get("scheduling")), mapping(node.get("schedulingConfig"))
     asks = scheduling.get("provisioningModel") == "SPOT" or scheduling.get("preemptible")
     return "spot" if asks or tpu.get("preemptible") or tpu.get("spot") else "on_demand"
 
 
 def _ending(key: str, offer: Offer, node: Config) -> FindingLines:
-    """How a node ends: what would go on being billed, and what Google would refuse."""
+    """Check how a node ends: parts that would go on being billed, and settings that Google would refuse."""
     scheduling = mapping(node.get("scheduling"))
     if offer.device.kind == "gpu" and scheduling.get("onHostMaintenance") != "TERMINATE":
         yield Finding(

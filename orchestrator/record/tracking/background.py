@@ -83,7 +83,7 @@ class BackgroundTracker:
         self._tracker.finish(self._files)
 
     def _wait_for(self, thread: Thread, *, seconds: float) -> None:
-        """Until it ends, or has done nothing for so long."""
+        """Wait until the thread ends, or until it has done nothing for that long."""
         before = self._progress()
         thread.join(seconds)
         while thread.is_alive() and before != (now := self._progress()):

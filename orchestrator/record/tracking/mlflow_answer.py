@@ -1,4 +1,4 @@
-"""Whether a tracking server answers, asked before there is anything to send. Needs no MLflow."""
+"""Check whether a tracking server answers, before there is anything to send. Needs no MLflow."""
 
 import sqlite3
 import ssl
@@ -17,7 +17,7 @@ _SECONDS = 3
 
 
 def silence_of(uri: str) -> str | None:
-    """Why the server or database does not answer now; None where it does. Takes three seconds at most.
+    """Explain why the server or database does not answer; None where it does. Takes three seconds at most.
 
     Raises:
         ConfigError: it never can: it is no database, or no address of a server.

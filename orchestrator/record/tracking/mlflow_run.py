@@ -17,7 +17,7 @@ MetricSample = tuple[str, float, int, int]
 
 
 def system_metrics_of(seen: tuple[HostUsage, ...]) -> Iterator[MetricSample]:
-    """Of each look but the first: the share of the cores is that since the look before."""
+    """Yield the samples of every look but the first; a share of the cores is that since the previous look."""
     for step, (before, now) in enumerate(pairwise(seen)):
         for name, value in _values_of(before, now):
             yield f"system/{name}", value, round(now.at * 1000), step
@@ -75,7 +75,7 @@ def name_of(record: TrialRecord) -> str:
 
 
 def tags_of(record: TrialRecord) -> dict[str, str]:
-    """What runs are searched by, with the environment under `environment.` and the price under `price.`."""
+    """Return the tags that runs are searched by; environment under `environment.`, price under `price.`."""
     spec = record.spec
     tags = {
         "trial_id": record.trial_id,
@@ -115,7 +115,7 @@ def _price_of(record: TrialRecord) -> dict[str, str]:
 
 
 def params_of(record: TrialRecord) -> dict[str, str]:
-    """What can be an axis of a sweep, under the key that it has on a command line; numbers are plain digits.
+    """Return the possible axes of a sweep under their command-line keys; numbers in plain digits.
 
     MLflow's pages compare runs by these: what is the same in nearly every run is a tag, and an option or a
     knob of the timing that has its default is left out.
@@ -176,7 +176,9 @@ _HOW_TO_OPEN = f"The page with all figures and tables: tab *Artifacts*, `{PAGE_N
 
 
 def note_of(markdown: str) -> str:
-    """Its headline, without the tables, and where the page is. The text is escaped, and stays so."""
+    """Return the headline without the tables, and the location of the page. The text is escaped and stays
+    so.
+    """
     headline, *_ = markdown.partition("\n### ")
     lines = headline.strip().splitlines()
     while len("\n".join(lines)) > _LONGEST:

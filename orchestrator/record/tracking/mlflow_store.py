@@ -38,7 +38,7 @@ _METRICS_PER_CALL = 900  # MLflow refuses more than 1000 metrics, params and tag
 
 @dataclass(slots=True, kw_only=True)
 class _SweepRun:
-    """What the server holds of a sweep.
+    """State of a sweep on the server.
 
     Attributes:
         parent_id: of the sweep's own run.

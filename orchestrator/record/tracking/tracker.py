@@ -1,4 +1,4 @@
-"""What the pipeline needs of a tracking server: a copy of the ledger for people to look at."""
+"""Contract of a tracking server: a copy of the ledger for people to look at."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -52,16 +52,16 @@ class NoTracker:
     missed = sent = 0
 
     def begin(self, sweep: str) -> None:
-        """Nothing to open."""
+        """Open nothing."""
 
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
-        """Nothing is lacking."""
+        """Send nothing."""
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """The ledger has it."""
 
     def finish(self, files: Sequence[Path]) -> None:
-        """Nothing to close."""
+        """Close nothing."""
 
     def attach(self, files: Sequence[Path], *, sweep: str) -> None:
         """The report lies in the sweep's folder."""
