@@ -17,7 +17,7 @@ from workloads.origins import Origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepContext:
-    """What a sweep's trials have in common, wherever they run.
+    """Data shared by all trials of a sweep, wherever they run.
 
     Attributes:
         folder: the sweep's folder; logs of trials go to `logs/` in it.
@@ -50,19 +50,21 @@ class SweepContext:
 
 
 class TrialCallback(Protocol):
-    """Who wants to see a sweep while it runs."""
+    """Callback that observes a running sweep."""
 
     def started(self, attempt: Attempt) -> None:
         """An attempt is about to be handed to its host, where it may wait for hardware."""
 
     def placed(self, attempt: Attempt) -> None:
-        """It has its hardware."""
+        """Report that an attempt got its hardware."""
 
     def ended(self, record: TrialRecord) -> None:
         """An attempt ended, and its record is durable."""
 
     def withdrawn(self, attempt: Attempt) -> None:
-        """It did not get its hardware before nothing more was to be started: there was no attempt."""
+        """Report that an attempt was withdrawn before it got its hardware; it does not count as an
+        attempt.
+        """
 
 
 class Executor(Protocol):

@@ -20,7 +20,9 @@ _TURN_SECONDS = 0.1
 
 
 class InlineExecutor:
-    """For a debugger, for a machine without Ray, and the zero line of what Ray costs."""
+    """Executor without Ray: for a debugger, for a machine without Ray, and as the baseline of Ray's
+    overhead.
+    """
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory

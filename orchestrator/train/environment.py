@@ -103,7 +103,9 @@ def without_hidden_settings(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def telling(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those that are known to change the speed of training, for the record; no other, for secrets' sake."""
+    """Return the variables that are known to change training speed, for the record; no others, because of
+    secrets.
+    """
     return {
         name: value
         for name, value in sorted(variables.items())

@@ -1,4 +1,4 @@
-"""What each precision label sets in each framework, and the label that observed settings deserve."""
+"""Precision labels: settings in each framework, and the label that matches observed settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Precision:
 
     @property
     def value_bytes(self) -> int:
-        """Of one value of a feature map."""
+        """Bytes of one value of a feature map."""
         return 4 if self.compute_dtype == "float32" else 2
 
 

@@ -1,4 +1,4 @@
-"""Which trainers there are, and all that is known of each without importing its framework."""
+"""Registry of trainers, with all facts that are known without importing their frameworks."""
 
 from collections.abc import Mapping
 from dataclasses import replace

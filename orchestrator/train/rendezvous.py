@@ -36,7 +36,8 @@ def torch_distributed(rank_context: RankContext) -> Mapping[str, str]:
 
 
 def torch_tpu(rank_context: RankContext) -> Mapping[str, str]:
-    """Those of `torch.distributed`, and where the ranks, a chip each, build their slice of one host.
+    """Return the variables of `torch.distributed`, and those that lay out the ranks, one chip each, on a
+    slice's host.
 
     What torch_tpu 0.2's `set_tpu_launch_env` sets in the parent of all ranks. Written from its source and
     never run on a TPU.

@@ -18,7 +18,7 @@ EnergyCounter = Literal["host", "accelerator"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointOptions:
-    """Where and how often a trial leaves checkpoints, and those that an earlier attempt has left.
+    """Location and schedule of a trial's checkpoints, and those left by an earlier attempt.
 
     Attributes:
         folder: on this host, for new ones; the supervisor takes them from there.
@@ -35,7 +35,7 @@ class CheckpointOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerJob:
-    """What a supervisor sends to one worker process of a trial; all of it travels as JSON.
+    """Job that a supervisor sends to one worker process of a trial, as JSON.
 
     Attributes:
         kind: the kind of device that really runs the trial; `cpu` in a rehearsal.
@@ -117,7 +117,7 @@ class Trainer(Protocol):
         """Quality on held-out data, on its first `limit` samples or on all; the same on every rank."""
 
     def device_facts(self) -> DeviceFacts:
-        """What this process really ran on and in which precision, asked of the framework."""
+        """Return the device and precision that this process really used, read from the framework."""
 
     def matmul_benchmark(self, size: int) -> Callable[[], Any] | None:
         """Make ready to multiply two matrices [size, size] as a step multiplies: same dtype, all threads.

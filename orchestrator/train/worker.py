@@ -147,7 +147,7 @@ def _pursuer(
     channel: Channel,
     resumed: Checkpoint | None,
 ) -> TargetEvaluator | None:
-    """Who looks for the trial's target, if it has one; rank 0 decides."""
+    """Build the evaluator of the trial's target, if it has one; rank 0 decides."""
     if timing.target is None:
         return None
     assert timing.target != "workload", "a trial's target is a number"
@@ -169,7 +169,7 @@ def _meet(channel: Channel, vote: bool) -> bool:
 
 
 def _meter(job: WorkerJob) -> Meter:
-    """Of what it is to read; on the way to a target evaluations lie between the timed blocks."""
+    """Build the energy meter of a rank; with a target, evaluations lie between the timed blocks."""
     reads = job.trial.timing.target is None and job.counters and not job.rehearsal
     return meter_of(job.kind, counters=job.counters) if reads else no_meter
 
@@ -177,7 +177,7 @@ def _meter(job: WorkerJob) -> Meter:
 def _compare_exchange(
     trainer: Trainer, job: WorkerJob, channel: Channel, *, taken: int
 ) -> tuple[tuple[float, float], ...]:
-    """What the sum over the processes costs, unless this is a rehearsal."""
+    """Measure the cost of the sum over the processes, unless this is a rehearsal."""
     if job.rehearsal:
         return ()
     return loop.compare_exchange(

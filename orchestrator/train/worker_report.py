@@ -1,4 +1,4 @@
-"""What each worker of a trial reports, and the one result that they make together."""
+"""Report of each worker of a trial, and the result made of all reports."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

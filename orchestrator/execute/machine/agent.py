@@ -31,7 +31,7 @@ _END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkServerAddress:
-    """Where a nursery listens, and what it wants to hear first.
+    """Address of a fork server, and the token that it expects first.
 
     Attributes:
         path: of a socket of this host.
@@ -162,7 +162,9 @@ def _greet(process: "subprocess.Popen[str]", address: ForkServerAddress, *, seco
 
 
 def _answers(address: ForkServerAddress, *, seconds: float) -> bool:
-    """Whether a nursery is there and awake: it refuses at once what does not tell its token."""
+    """Return whether a fork server is running and responsive; it refuses a connection without its token at
+    once.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(seconds)
         channel = Channel(connection)

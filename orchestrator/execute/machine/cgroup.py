@@ -1,4 +1,6 @@
-"""How many cores a trial can have: those this process may run on, or fewer by its control group's quota."""
+"""Number of cores a trial can have: those available to this process, or fewer by its control group's
+quota.
+"""
 
 import math
 import os
@@ -46,7 +48,9 @@ def quotas_of(process: Path, root: Path) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """What a file says; nothing where there is none, as where a container has no group's own folder."""
+    """Return the text of a file; empty where it is absent, as in a container without its own control group
+    folder.
+    """
     try:
         return path.read_text()
     except OSError:

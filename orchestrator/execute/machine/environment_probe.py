@@ -1,4 +1,4 @@
-"""What a trainer's Python has, asked of its metadata: no framework is imported."""
+"""Probe of a trainer's Python through package metadata, without importing a framework."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def _ask(python: str, packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def _answer_of(command: list[str], variables: dict[str, str]) -> bytes:
-    """What a command says in time; whatever else it started is ended with it.
+    """Return a command's output, and end every process that it started when its time is over.
 
     It says less than a pipe holds: one that says more waits for a reader, and does not answer in time.
     """
@@ -85,7 +85,7 @@ def _answer_of(command: list[str], variables: dict[str, str]) -> bytes:
 
 
 def _wait_for_end(pid: int) -> None:
-    """Until a child has ended; it is not reaped. Raises TimeoutError."""
+    """Wait until a child has ended, without reaping it. Raises TimeoutError."""
     descriptor = os.pidfd_open(pid)
     try:
         if not select.select([descriptor], [], [], _PROBE_SECONDS)[0]:

@@ -1,4 +1,4 @@
-"""What this machine has: cores, and accelerators that a device file recognises. It only looks."""
+"""Inventory of this machine: cores, and accelerators that a device file recognises. Read-only."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ def gpus_of(answer: str) -> tuple[Gpu, ...]:
 
 
 def visible_of(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
-    """Those GPUs that the variable names, in its order, as CUDA reads it: -1 and all behind it name none.
+    """Return the GPUs that the variable names, in its order, as CUDA reads it: -1 ends the list.
 
     CUDA itself counts indices from the fastest GPU on, the driver from the first slot on: the same where all
     are alike. A UUID has one meaning.
@@ -81,7 +81,7 @@ def _gpu_of(line: str) -> Gpu:
 
 
 def _answer() -> str:
-    """What the driver says; nothing where there is none, or none that works."""
+    """Return the driver's answer; empty where there is no working driver."""
     if shutil.which(_QUERY[0]) is None:
         return ""
     try:
@@ -110,7 +110,7 @@ def local_node(devices: Sequence[Device]) -> Node:
 def recognised(
     devices: Sequence[Device], *, gpus: Sequence[Gpu], slice_type: str | None
 ) -> Mapping[str, Accelerators]:
-    """Which of the devices those accelerators are. Pure.
+    """Match the accelerators with the known devices. Pure.
 
     Args:
         slice_type: of the TPU slice that is this host; None where there is none.

@@ -40,7 +40,7 @@ def _owned(folder: Path) -> Iterator[None]:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    """Whether a process of this user has made it here, and has ended."""
+    """Return whether a process of this user made the folder on this host and has ended."""
     try:
         if folder.lstat().st_uid != os.getuid():
             return False

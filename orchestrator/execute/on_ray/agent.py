@@ -32,7 +32,8 @@ class RayHostAgent:
         self._actor: Any = kept.options(scheduling_strategy=here).remote()
 
     def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
-        """As `HostAgent.nursery`. An agent that does not answer is ended, and another one takes its place.
+        """Return the address of a trainer's fork server, as `HostAgent.fork_server`; replace an agent that
+        does not answer.
 
         Raises:
             TrialError: `environment` as there; `timeout`, `worker_lost` or `oom` by its agent's fate.
@@ -62,7 +63,7 @@ class RayHostAgent:
 
 @cache
 def this_process_agent() -> HostAgent:
-    """Of this process, with which it ends."""
+    """Return the agent of this process, which ends with it."""
     return HostAgent()
 
 
@@ -77,7 +78,7 @@ def _this_node() -> str:
 
 
 class _HostAgent:
-    """What runs in that process."""
+    """Ray actor that runs the agent of a host."""
 
     def __init__(self) -> None:
         self._agent = HostAgent()
@@ -90,5 +91,5 @@ class _HostAgent:
             return Failure(kind=error.kind, message=str(error))
 
     def close(self) -> None:
-        """As `HostAgent.close`."""
+        """Close the agent, as `HostAgent.close`."""
         self._agent.close()

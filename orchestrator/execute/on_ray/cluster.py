@@ -147,7 +147,7 @@ def _variable(name: str, value: str) -> Iterator[None]:
 
 
 def _modules(packages: Iterable[Path]) -> list[str]:
-    """Of package code and of users'. Nodes need not have seen it, and what they have seen may be older."""
+    """Return the modules of this package and of users; nodes may lack them or have older ones."""
     ours = [Path(str(each.__file__)).parent for each in (orchestrator, workloads)]
     return [str(package) for package in dict.fromkeys([*ours, *packages])]
 
@@ -172,7 +172,9 @@ def _join(address: str, runtime_env: Mapping[str, Any] | None) -> None:
 
 
 def _require_this_host_alone(address: str) -> None:
-    """Where no pools are declared, a trial's id names the processor of this host, so no other may run it."""
+    """Refuse a cluster of several hosts without declared pools: a trial's id names the CPU model of this
+    host.
+    """
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
     hosts = [str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]]
     here = socket.gethostname()
@@ -184,7 +186,7 @@ def _require_this_host_alone(address: str) -> None:
 
 
 def description() -> str:
-    """What the connected cluster has, in one line."""
+    """Describe the resources of the connected cluster in one line."""
     resources = ray.cluster_resources()  # type: ignore[no-untyped-call] # Ray has no type there
     known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU", "TPU") if name in resources]
     return "the cluster has " + (", ".join(known) or "nothing")

@@ -143,7 +143,8 @@ def _trainable(
     driver_files: DriverFiles | None,
     slices: Collection[str],
 ) -> Any:
-    """What Tune runs: the supervisor of one attempt, in an actor that holds the trial's first bundle.
+    """Build the function that Tune runs: an attempt's supervisor, in an actor that holds the trial's first
+    bundle.
 
     Args:
         driver_files: None where all trials run on the driver's host.

@@ -88,7 +88,9 @@ def _head_command(config: Path, port: int, dashboard_port: int, client_port: int
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What makes a head take its nodes from the fake provider, and keeps it from others of this host."""
+    """Return the environment that makes a head take nodes from the fake provider, isolated from other heads
+    of this host.
+    """
     return {
         **{name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"},
         "PYTHONPATH": os.pathsep.join([str(folder / "code"), *filter(None, [os.environ.get("PYTHONPATH")])]),
@@ -130,7 +132,7 @@ def _autoscaler_config(cluster: Cluster, *, gcs_address: str) -> dict[str, Any]:
 
 
 def _node_type(pool: Pool) -> dict[str, Any]:
-    """Its accelerators in Ray's words, and a core for each."""
+    """Return Ray's node type of a pool: its accelerators, and one core for each."""
     counted = {**resources_of(pool.device, pool.count), "CPU": pool.count}
     return {
         "resources": {**counted, "object_store_memory": _STORE_BYTES},

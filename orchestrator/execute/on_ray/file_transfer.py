@@ -49,7 +49,7 @@ class DriverFiles:
         self._mark.unlink(missing_ok=True)
 
     def is_seen(self) -> bool:
-        """Whether this host sees the sweep's folder, and so, it is taken, those of its workloads."""
+        """Return whether this host sees the sweep's folder, and therefore the folders of its workloads."""
         return self._mark.exists()
 
     def read_dataset(self, path: str) -> bytes:
@@ -73,14 +73,14 @@ class DriverFiles:
 
 
 class _DriverFilesActor:
-    """What runs on the driver's host."""
+    """Ray actor on the driver's host that serves its files."""
 
     def read_dataset(self, path: str) -> bytes:
-        """As `DriverFiles.parcel`."""
+        """Return a data set, as `DriverFiles.read_dataset`."""
         return packed(Path(path))
 
     def store_logs(self, folder: Path, logs: Mapping[str, bytes]) -> None:
-        """As `DriverFiles.keep_logs`."""
+        """Store a trial's logs, as `DriverFiles.store_logs`."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, log in logs.items():
             (folder / name).write_bytes(log)
@@ -123,7 +123,7 @@ def staged_inputs(
 
 
 def _data_here(path: str, driver_files: DriverFiles) -> str:
-    """Where the driver has it, or in this node's cache, where it stays for other trials."""
+    """Return the data set's path: the driver's, or a copy in this node's cache that later trials reuse."""
     if Path(path).exists():
         return path
     cache = default_cache()
@@ -137,7 +137,7 @@ def _data_here(path: str, driver_files: DriverFiles) -> str:
 
 
 def _origin_here(origin: Origin) -> Origin:
-    """Where Ray has put a user's package on this node."""
+    """Return the place where Ray put a user's package on this node."""
     if origin.folder is None:
         return origin
     found = find_spec(origin.top)

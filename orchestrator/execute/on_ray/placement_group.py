@@ -37,7 +37,9 @@ class _BundleNode:
 
 
 def placement_strategy(placement: Placement, *, is_slice: bool) -> Mapping[str, Any]:
-    """How Ray is to place the bundles: each on a node of its own; those of a slice on the nodes of one."""
+    """Return Ray's placement strategy: each bundle on its own node; bundles of a slice on the nodes of one
+    slice.
+    """
     if placement.num_hosts == 1:
         return {}
     if is_slice:
@@ -85,7 +87,7 @@ def hosts_of_group(
 
 
 def _on_this_node(attempt: Attempt) -> Attempt:
-    """By the labels of this node itself; the driver's own host has none of a pool."""
+    """Place an attempt by the labels of this node; the driver's own host has no pool label."""
     context = ray.get_runtime_context()
     labels = context.get_node_labels()
     if POOL_LABEL not in labels:
@@ -107,7 +109,9 @@ def _bundles_of(group: PlacementGroup) -> list[_BundleNode]:
 
 
 def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, float]]:
-    """What each host gives the trial. Ray counts GPUs and the chips of TPU slices under these names."""
+    """Return the resources that each host gives the trial, under Ray's names for GPUs and chips of TPU
+    slices.
+    """
     bundles: list[dict[str, float]] = []
     for host in range(placement.num_hosts):
         held: dict[str, float] = {"CPU": 0.0}
@@ -121,7 +125,7 @@ def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, fl
 
 
 def asked_in_words(placement: Placement, context: SweepContext) -> str:
-    """What a trial waits for: `8 CPU not free in pool cpu`."""
+    """Describe the resources that a trial waits for: `8 CPU not free in pool cpu`."""
     held = [
         ", ".join(f"{amount:g} {name}" for name, amount in bundle.items())
         for bundle in bundles_of(placement, context)

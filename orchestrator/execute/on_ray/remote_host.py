@@ -79,7 +79,7 @@ class RayHost:
 
     @contextmanager
     def opened(self) -> Iterator[HostSession]:
-        """As `Host.opened`."""
+        """Open a session on that host, as `Host.opened`."""
         with temporary_folder("orchestrator-") as folder:
             try:
                 host_session = self._opened_there()
@@ -93,12 +93,12 @@ class RayHost:
                 ray.kill(self._actor)
 
     def send(self, number: int, said: bytes) -> None:
-        """As `FarEnd.send`. To an end that is gone nothing is said."""
+        """Send to the other end, as `PeerTransport.send`; send nothing where it is gone."""
         with contextlib.suppress(ray.exceptions.RayError):
             self._actor.send.remote(number, said)
 
     def receive(self) -> Sequence[Chunk]:
-        """As `FarEnd.receive`."""
+        """Receive from the other end, as `PeerTransport.receive`."""
         try:
             pieces: Sequence[Chunk] = ray.get(self._actor.receive.remote())
         except ray.exceptions.RayError as error:
@@ -106,7 +106,7 @@ class RayHost:
         return pieces
 
     def take(self, folder: Path) -> tuple[str, ...]:
-        """As `Host.take`."""
+        """Take a checkpoint, as `Host.take`."""
         try:
             notes: tuple[str, ...] = ray.get(self._actor.take.remote(folder))
         except ray.exceptions.RayError as error:
@@ -114,11 +114,11 @@ class RayHost:
         return notes
 
     def is_leaving(self) -> bool:
-        """As `Host.is_leaving`."""
+        """Return whether the host is about to leave, as `Host.is_leaving`."""
         return is_draining(self._node_id)
 
     def num_oom_kills(self) -> int:
-        """As `Host.num_oom_kills`; 0 of a host that is gone."""
+        """Return the number of out-of-memory kills, as `Host.num_oom_kills`; 0 for a host that is gone."""
         with contextlib.suppress(ray.exceptions.RayError):
             return int(ray.get(self._actor.num_oom_kills.remote(), timeout=_ANSWER_SECONDS))
         return 0
@@ -166,14 +166,14 @@ def local_host(
 
 
 def is_draining(node_id: str) -> bool:
-    """Whether Ray was told that the node goes. False where its head does not answer."""
+    """Return whether Ray was told to drain the node; False where the head does not answer."""
     with contextlib.suppress(ray.exceptions.RayError, RuntimeError, OSError):
         return node_id in state.get_draining_nodes()
     return False
 
 
 class _RemoteHostActor:
-    """What runs there. Only one call at a time of each name waits or talks; the others are short."""
+    """Ray actor on another host of a trial. One call of each name may wait; the others return at once."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
@@ -195,20 +195,20 @@ class _RemoteHostActor:
 
     @ray.method(concurrency_group="send")
     def send(self, number: int, said: bytes) -> None:
-        """As `ForwarderPeer.send`."""
+        """Send, as `ForwarderPeer.send`."""
         self._exit.send(number, said)
 
     @ray.method(concurrency_group="receive")
     def receive(self) -> Sequence[Chunk]:
-        """As `ForwarderPeer.receive`."""
+        """Receive, as `ForwarderPeer.receive`."""
         return self._exit.receive()
 
     def take(self, folder: Path) -> tuple[str, ...]:
-        """As `LocalHost.take`."""
+        """Take a checkpoint, as `LocalHost.take`."""
         return self._host.take(folder)
 
     def num_oom_kills(self) -> int:
-        """As `LocalHost.num_oom_kills`."""
+        """Return the number of out-of-memory kills, as `LocalHost.num_oom_kills`."""
         return self._host.num_oom_kills()
 
     def close(self) -> None:

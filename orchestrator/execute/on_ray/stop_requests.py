@@ -18,7 +18,7 @@ def request_stop(attempt: Attempt) -> None:
 
 
 def stop_requested(attempt: Attempt) -> bool:
-    """Whether this driver has told it so. False where the head does not answer."""
+    """Return whether this driver requested the attempt to stop; False where the head does not answer."""
     with _head_may_be_gone():
         return bool(_internal_kv_exists(f"{_of_this_driver()}{_name(attempt)}"))
     return False
@@ -31,7 +31,7 @@ def clear_requests() -> None:
 
 
 def _of_this_driver() -> str:
-    """No other driver of the cluster has the same, and what runs for this one knows it."""
+    """Return a name that no other driver of the cluster has, and that this driver's trials know."""
     return f"orchestrator/{ray.get_runtime_context().get_job_id()}/"
 
 

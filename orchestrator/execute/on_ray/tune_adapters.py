@@ -1,4 +1,4 @@
-"""What Ray Tune is handed: the queue as a searcher, deadlines as a scheduler, and its callbacks."""
+"""Adapters for Ray Tune: the queue as a searcher, deadlines as a scheduler, and callbacks."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ class _QueueSearcher(Searcher):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is to be started."""
+        """True where nothing more is to be started."""
         return self._queue.is_stopped
 
     def hear_placed(self, trial_id: str) -> None:
@@ -115,7 +115,7 @@ class _QueueSearcher(Searcher):
         return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
 
     def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
-        """It never had its hardware; nor would others that wait for nodes of the same pools."""
+        """End an attempt that waited too long for its hardware, and others that wait for the same pools."""
         pools = attempt.placement.pools
         others = self._queue.withdraw(pools) if pools else ()
         failure = self._never_placed(attempt.placement)
@@ -133,7 +133,7 @@ class _QueueSearcher(Searcher):
         return Failure(kind="infeasible", message=message)
 
     def __getstate__(self) -> dict[str, object]:
-        """Nothing: Tune pickles its parts for a restore that never comes."""
+        """Return an empty state: Tune pickles its parts for a restore that is never used."""
         return {}
 
     def save(self, checkpoint_path: str) -> None:
@@ -144,7 +144,7 @@ class _QueueSearcher(Searcher):
 
 
 class SilentReporter(TrialProgressCallback):
-    """In the place of one that tells, at any verbosity, of a trial that was ended while it waited."""
+    """Progress reporter that prints nothing; Tune's own reports a trial that was ended while it waited."""
 
     def _print(self, msg: str) -> None: ...
 
@@ -156,7 +156,7 @@ class PlacementCallback(tune.Callback):
         self._tell = tell
 
     def on_trial_start(self, *_: Any, trial: Any = None, **__: Any) -> None:
-        """As Tune calls it."""
+        """Forward the start of a trial, called by Tune."""
         self._tell(trial.trial_id)
 
 

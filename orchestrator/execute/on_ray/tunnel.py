@@ -79,7 +79,7 @@ class SocketForwarder:
         selector.register(connection, selectors.EVENT_READ, number)
 
     def _send(self, number: int) -> bool:
-        """Whether more may follow."""
+        """Send one piece; return whether more may follow."""
         said = _read(self._connections[number])
         self._far.send(number, said)
         return bool(said)
@@ -111,7 +111,7 @@ class ForwarderPeer:
         self._selector.register(self._woken, selectors.EVENT_READ)
 
     def send(self, number: int, said: bytes) -> None:
-        """As `PeerTransport.send`."""
+        """Send, as `PeerTransport.send`."""
         with self._lock:
             if self._is_closed:
                 return
@@ -121,7 +121,7 @@ class ForwarderPeer:
         say(connection, said)
 
     def receive(self) -> Sequence[Chunk]:
-        """As `PeerTransport.receive`."""
+        """Receive, as `PeerTransport.receive`."""
         pieces = []
         for key, _ in self._selector.select():
             if key.fileobj is not self._woken:

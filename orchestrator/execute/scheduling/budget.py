@@ -1,4 +1,4 @@
-"""What the queue is told of money and time: which attempts may start, and which must leave."""
+"""Budget policy of the queue: decides which attempts may start and which must be stopped."""
 
 import time
 from collections.abc import Callable, Collection, Iterable
@@ -17,7 +17,9 @@ class BudgetPolicy(Protocol):
     """Tells the queue what there is money and time for."""
 
     def can_start(self, placement: Placement) -> bool:
-        """Whether an attempt may start beside what runs: all of them likely end within the caps."""
+        """Return whether an attempt may start: all running attempts and this one likely end within the
+        caps.
+        """
 
     def start(self, placement: Placement) -> None:
         """Take note of an attempt that runs from now on."""
@@ -39,17 +41,17 @@ class BudgetPolicy(Protocol):
 
 
 class _NoBudget:
-    """No caps."""
+    """Budget without caps."""
 
     def can_start(self, placement: Placement) -> bool:  # noqa: ARG002  # anything
         """Always."""
         return True
 
     def start(self, placement: Placement) -> None:
-        """Of no interest."""
+        """Ignore the start."""
 
     def drop(self, placement: Placement) -> None:
-        """Of no interest."""
+        """Ignore the drop."""
 
     def exclude(self, placement: Placement) -> None:
         """Never happens."""
@@ -59,11 +61,11 @@ class _NoBudget:
         return ()
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """As it is."""
+        """Return the record unchanged."""
         return record
 
     def end(self, record: TrialRecord) -> None:
-        """Of no interest."""
+        """Ignore the end."""
 
 
 NO_BUDGET = _NoBudget()
@@ -121,29 +123,31 @@ class BudgetTracker:
             self._book(record)
 
     def can_start(self, placement: Placement) -> bool:
-        """As `BudgetPolicy.affords`."""
+        """Return whether an attempt may start, as `BudgetPolicy.can_start`."""
         return self._cap_before(placement) is None
 
     def start(self, placement: Placement) -> None:
-        """As `BudgetPolicy.start`."""
+        """Count a start, as `BudgetPolicy.start`."""
         now, quote = self._clock(), self._quotes.of(placement)
         owed = self._idle.owed(placement, quote.rate, now=now)
         self._idle.take(placement, now=now)
         self._running[placement.trial_id] = _Running(quote=quote, since=now, owed=owed)
 
     def drop(self, placement: Placement) -> None:
-        """As `BudgetPolicy.drop`."""
+        """Forget a start, as `BudgetPolicy.drop`."""
         del self._running[placement.trial_id]
         self._stopped.pop(placement.trial_id, None)
 
     def exclude(self, placement: Placement) -> None:
-        """As `BudgetPolicy.leave_out`."""
+        """Leave a trial out, as `BudgetPolicy.exclude`."""
         cap = self._cap_before(placement)
         assert cap is not None, "it is left out for a cap"
         self._left_out.append((cap, self._quotes.of(placement)))
 
     def over_budget(self) -> Collection[str]:
-        """As `BudgetPolicy.leavers`. One that was told to leave does not come back."""
+        """Return trials over a cap, as `BudgetPolicy.over_budget`; an attempt that was stopped stays in the
+        list.
+        """
         now = self._clock()
         spent = {trial: each.spent(now) for trial, each in self._running.items()}
         whole = sum(spent.values(), self._spent + self._idle.spent)
@@ -155,7 +159,7 @@ class BudgetTracker:
         return self._stopped.keys()
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """As `BudgetPolicy.with_cause`: the workers know only that they were told to leave."""
+        """Add the cause, as `BudgetPolicy.with_cause`; workers know only that they were stopped."""
         cap, failure = self._stopped.get(record.trial_id), record.failure
         if cap is None or failure is None or failure.kind != "preempted":
             return record
@@ -163,7 +167,7 @@ class BudgetTracker:
         return replace(record, failure=told)
 
     def end(self, record: TrialRecord) -> None:
-        """As `BudgetPolicy.end`."""
+        """Count the end of an attempt, as `BudgetPolicy.end`."""
         self._running.pop(record.trial_id, None)
         cap = self._stopped.pop(record.trial_id, None)
         if cap is not None and record.failure is not None and record.failure.kind == "budget":
@@ -174,7 +178,7 @@ class BudgetTracker:
 
     @property
     def balance(self) -> BudgetStatus:
-        """What was spent, and what was left out for it."""
+        """Money and time spent, and trials left out."""
         return BudgetStatus(
             budget=self._budget,
             spent=self._spent + self._idle.spent,
@@ -185,7 +189,9 @@ class BudgetTracker:
         )
 
     def forecast(self, placements: Iterable[Placement]) -> BudgetStatus:
-        """What would become of trials that run one after the other, each at its likely cost."""
+        """Forecast the budget status after trials that run one after the other, each at its estimated
+        cost.
+        """
         quotes, left_out = [], []
         spent = self._spent + self._idle.spent
         for placement in placements:

@@ -18,7 +18,7 @@ def fits_now(
     inventory: Inventory,
     kept: Mapping[str, int],
 ) -> bool:
-    """Whether the trial can run beside the others.
+    """Return whether the trial fits beside the running ones.
 
     Args:
         kept: site -> nodes that it has and will need again: nobody else's trial makes them go, for to boot a
@@ -52,7 +52,7 @@ def nodes_of(name: str, placements: Iterable[Placement], *, inventory: Inventory
 
 
 def fits(placement: Placement, node: Node, *, pool: str | None) -> bool:
-    """Whether idle nodes like this one can hold what the trial has in the pool, or on this host."""
+    """Return whether idle nodes like this one can hold the trial's part in the pool, or on this host."""
     return all(_FreeNode.of(node).holds(load) for load in _loads_of(placement, pool))
 
 
@@ -76,12 +76,12 @@ def num_nodes(placements: Iterable[Placement], node: Node, *, pool: str | None) 
 
 
 def site_names(placement: Placement, inventory: Inventory) -> frozenset[str]:
-    """Of the sites where the trial runs."""
+    """Return the names of the node groups on which the trial runs."""
     return frozenset(placement.pools or (inventory.host.name,))
 
 
 def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[RankGroup]]:
-    """What each node of the pool gives the trial."""
+    """Yield the rank groups that each node of the pool hosts."""
     for _, parts in groupby(placement.parts, key=attrgetter("host")):
         load = [part for part in parts if part.pool == pool]
         if load:
@@ -90,7 +90,7 @@ def _loads_of(placement: Placement, pool: str | None) -> Iterator[Sequence[RankG
 
 @dataclass(slots=True, eq=False)
 class _FreeNode:
-    """What is left of a node."""
+    """Free resources of a node."""
 
     cpus: int
     devices: Counter[str]

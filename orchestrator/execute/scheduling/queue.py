@@ -1,4 +1,4 @@
-"""Which trial starts next, and which starts again: the one place that decides it, for every executor."""
+"""Queue that decides which trial starts next and which starts again, for every executor."""
 
 import time
 from collections import Counter, deque
@@ -75,12 +75,12 @@ class Queue:
 
     @property
     def is_drained(self) -> bool:
-        """Nothing waits, rests or runs."""
+        """True where no trial waits, rests or runs."""
         return not self._waiting and not self._resting and not self._running
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is to be started, and nothing again."""
+        """True where no trial is to be started or retried."""
         return self._wished() is not None
 
     def take(self) -> Attempt | None:
@@ -111,7 +111,9 @@ class Queue:
         return attempt
 
     def _leave_out(self) -> None:
-        """What does not fit into the budget never will: nothing runs that may end cheaper than thought."""
+        """Exclude waiting trials that exceed the budget while nothing runs that could end cheaper than
+        estimated.
+        """
         while over := [
             attempt.placement
             for attempt in self._waiting.first_of_each_demand()
@@ -122,7 +124,7 @@ class Queue:
                 self._purse.exclude(placement)
 
     def over_budget(self) -> tuple[Attempt, ...]:
-        """Those that run and must leave, for that is wished or the budget is spent."""
+        """Return running attempts that must stop, because of a request or the budget."""
         if self._wished() == "cancel":
             return tuple(self._running.values())
         leaving = self._purse.over_budget()
@@ -178,7 +180,7 @@ class Queue:
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:
-        """Those that wait for pools which bring no nodes together. They wait no longer.
+        """Withdraw attempts that wait for pools whose nodes never become available together.
 
         A pool that brings none holds up all that have a part there; of several it is not known which does.
         """
@@ -220,14 +222,14 @@ class _Waiting:
             del self._lines[_demand(placement)]
 
     def remove_all(self, pools: frozenset[str]) -> tuple[Attempt, ...]:
-        """That have a part in each of the pools."""
+        """Remove all attempts that have a part in every one of the pools."""
         having = [each for each, line in self._lines.items() if pools <= {*line[0][1].placement.pools}]
         removed = [numbered for item in having for numbered in self._lines.pop(item)]
         return tuple(attempt for _, attempt in sorted(removed, key=itemgetter(0)))
 
 
 def _demand(placement: Placement) -> tuple[object, ...]:
-    """What decides whether there is room for a trial."""
+    """Return the key of trials with equal resource demands."""
     return (
         placement.pool,
         placement.provenance,

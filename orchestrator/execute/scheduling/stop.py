@@ -1,4 +1,4 @@
-"""What stops a sweep before it is through: another terminal, Ctrl-C, SIGTERM."""
+"""Stop requests for a sweep: another terminal, Ctrl-C, SIGTERM."""
 
 import contextlib
 import signal
@@ -24,7 +24,7 @@ _SAID = {
 
 
 def never_stop() -> StopRequest | None:
-    """Nobody wishes anything."""
+    """Return no stop request."""
     return None
 
 
@@ -40,7 +40,8 @@ def request(folder: Path, halt: StopRequest) -> None:
 
 
 class StopSignals:
-    """What is wished of the sweep that this process drives.
+    """Stop requests for the sweep that this process runs: signals, or `pause` and `cancel` from another
+    terminal.
 
     Args:
         folder: the sweep's, where other terminals leave their wish.

@@ -1,4 +1,4 @@
-"""Where the checkpoints of a sweep's trials are kept: a folder, or whatever else fsspec has a name for."""
+"""Checkpoint store of a sweep's trials: a folder, or any file system that fsspec knows."""
 
 import logging
 import os
@@ -106,7 +106,7 @@ class CheckpointStore:
             self.discard_if_final(record)
 
     def _names(self, trial_id: str) -> list[str]:
-        """Of a trial's checkpoints, the oldest first: names begin with the step."""
+        """List a trial's checkpoints, oldest first; names begin with the step."""
         folder = f"{self._root}/{trial_id}"
         return [name for name in self._names_in(folder) if self._files.exists(f"{folder}/{name}/{META}")]
 
@@ -148,7 +148,7 @@ def require_place(url: str) -> None:
 
 
 def _require_folder(folder: Path) -> None:
-    """Of a folder that is not there, the one that it would be made in counts."""
+    """Check the folder, or the parent folder in which it would be created."""
     there = next(parent for parent in (folder, *folder.parents) if _is_there(parent))
     if not there.is_dir():
         raise ValueError(f"{str(there)!r} is no folder")
@@ -160,7 +160,7 @@ def _require_folder(folder: Path) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Also a link that leads nowhere is."""
+    """Return whether a path exists, including a dangling link."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -194,7 +194,8 @@ class TrialCheckpoints:
 
 @contextmanager
 def shelf_of(placement: Placement, checkpointing: Checkpointing | None) -> Iterator[TrialCheckpoints]:
-    """With the checkpoints that earlier attempts left, in a folder of this host. A rehearsal has none.
+    """Open a trial's checkpoints in a folder of this host, with those of earlier attempts. A rehearsal has
+    none.
 
     Raises:
         TrialError: `environment`, when they cannot be read: to begin anew would pay for them twice.

@@ -20,7 +20,7 @@ from orchestrator.train.trainer import CheckpointOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSession:
-    """What a host has ready for the workers of a trial that run there.
+    """Sockets and devices that a host holds ready for a trial's workers.
 
     Attributes:
         addresses: `ip:port`, one for each of them.
@@ -56,7 +56,7 @@ class Host(Protocol):
         """Keep a checkpoint that one of its workers has made: why it could not be kept, in lines."""
 
     def is_leaving(self) -> bool:
-        """Whether it is known to be about to go, as a spot machine that is wanted back."""
+        """Return whether the host is known to leave soon, such as a preempted spot machine."""
 
     def num_oom_kills(self) -> int:
         """Processes beside the workers, and workers, that its kernel has killed for memory so far."""
@@ -94,7 +94,7 @@ class LocalHost:
 
     @contextmanager
     def opened(self) -> Iterator[HostSession]:
-        """As `Host.opened`."""
+        """Open a session, as `Host.opened`."""
         placement, context = self._placement, self._mission
         info = trainer_info(placement.trial.trainer)
         fork_server = self._nursery_of(
@@ -115,13 +115,13 @@ class LocalHost:
             )
 
     def take(self, folder: Path) -> tuple[str, ...]:
-        """As `Host.take`."""
+        """Take a checkpoint, as `Host.take`."""
         return self._shelf.take(folder)
 
     def is_leaving(self) -> bool:
-        """As `Host.is_leaving`."""
+        """Return whether the host is about to leave, as `Host.is_leaving`."""
         return self._is_leaving()
 
     def num_oom_kills(self) -> int:
-        """As `Host.num_oom_kills`."""
+        """Return the number of out-of-memory kills, as `Host.num_oom_kills`."""
         return num_oom_kills()

@@ -14,7 +14,7 @@ _MOST = 256  # looks that are kept of one trial
 
 
 def host_use(gpus: Callable[[], tuple[GpuUse, ...]], *, proc: Path = Path("/proc")) -> HostUsage:
-    """What Linux and the driver say now. `proc/stat` counts as `proc(5)` says it does."""
+    """Read the current counters of Linux and the GPU driver. `proc/stat` is defined in `proc(5)`."""
     user, nice, system, idle, iowait, *others = _ticks(proc / "stat")
     busy = user + nice + system + sum(others[:3])  # interrupts and stolen time; guests are in `user`
     per_second = os.sysconf("SC_CLK_TCK")
@@ -44,7 +44,7 @@ def _loads_of(load: nvml.GpuLoad) -> tuple[GpuUse, ...]:
 
 
 class HostUsageSampler:
-    """What was seen so far, and when to look again on the monotonic clock.
+    """Samples taken so far, and the monotonic time of the next one.
 
     A long trial is looked at less and less often: when too many looks are kept, every second one is dropped.
     """

@@ -1,4 +1,4 @@
-"""What the workers of one trial say, until it is clear how it ended. Pure: no socket and no clock."""
+"""State machine that turns worker messages into the outcome of a trial. Pure: no socket, no clock."""
 
 import signal
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class TrialMonitor:
 
     @property
     def is_told(self) -> bool:
-        """Nothing more is to be heard: complete, or failed with every rank gone, or out of patience."""
+        """True where no further message is expected: complete, failed with every rank gone, or timed out."""
         return (
             self.is_complete or self._is_timed_out or (self._has_failed and len(self._gone) == self.num_ranks)
         )
@@ -136,7 +136,7 @@ class TrialMonitor:
 
 
 def _failure_in(message: Message) -> TrialError:
-    """What a worker says of its end; code of a user's may have written that."""
+    """Return the error that a worker reports at its end; a user's code may have written the message."""
     kind, told = message.get("kind"), message.get("message")
     known: FailureKind = kind if kind in FAILURE_KINDS else "error"
     return TrialError(known, str(told))

@@ -83,7 +83,7 @@ def record_of(
 
 
 def _result_of(story: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
-    """What all ranks say together, and what the devices asked for could do at most if these are what ran."""
+    """Build the result from the reports of all ranks, with the peaks of the devices that ran."""
     result = result_of(story.reports, launch_seconds=story.launch_seconds)
     result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *story.notes))
     trial, known = placement.trial, context.devices
@@ -185,7 +185,7 @@ def _take_turn(
 
 
 def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSession]) -> list[WorkerJob]:
-    """What each rank is told."""
+    """Build the job of every rank."""
     addresses = tuple(address for host_session in hosts for address in host_session.addresses)
     given = [0] * len(hosts)  # accelerators of each host, to the ranks before
     jobs: list[WorkerJob] = []
@@ -237,7 +237,9 @@ def _job_of(
 
 
 def _counters_of(rank_context: RankContext, placement: Placement) -> tuple[EnergyCounter, ...]:
-    """Of energy: the first rank of a host reads, and the first of those with accelerators like its own."""
+    """Return the energy counters of a rank: the first rank of a host reads, and the first with its kind of
+    accelerator.
+    """
     hosts = [group.host for group in placement.of_ranks]
     return (
         *(("host",) if rank_context.rank == hosts.index(rank_context.host) else ()),

@@ -27,7 +27,7 @@ ARRAYS = "arrays.npz"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingProgress:
-    """How far a training had come.
+    """Progress of a training at a checkpoint.
 
     Attributes:
         step: optimizer steps taken: the index of the next one, and so the place in data and noise.
@@ -48,7 +48,7 @@ class TrainingProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meta:
-    """What the arrays are of.
+    """Metadata of a checkpoint's arrays.
 
     Attributes:
         trial_id: of the trial, number of workers included: a checkpoint is no other trial's.
@@ -100,7 +100,7 @@ def write(
 
 
 def meta_of(folder: Path) -> Meta:
-    """What a checkpoint is of, once both of its files are found to be what was written.
+    """Read the metadata of a checkpoint after checking the hashes of both of its files.
 
     Raises:
         RecordError: a file is missing, cut off or changed.

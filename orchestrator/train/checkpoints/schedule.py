@@ -1,4 +1,4 @@
-"""Has a training leave checkpoints: one now and then, and a last one when a process is told to leave."""
+"""Write checkpoints periodically, and a final one when the process receives SIGTERM."""
 
 from collections.abc import Callable
 

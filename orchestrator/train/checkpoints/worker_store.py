@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class WorkerCheckpointer:
-    """Of one rank.
+    """Checkpoints of one rank.
 
     Args:
         packages: the framework's, with their versions.
@@ -56,7 +56,9 @@ class WorkerCheckpointer:
 
     @contextlib.contextmanager
     def keeper(self, trainer: Trainer, *, last_step: int) -> Iterator[CheckpointScheduler | None]:
-        """Who has them made, if the trial makes any; within it a notice to leave is heeded."""
+        """Open the checkpoint scheduler, if the trial makes checkpoints; SIGTERM is handled while it is
+        open.
+        """
         checkpoint_options = self._job.checkpoint_options
         if checkpoint_options is None:
             yield None

@@ -1,4 +1,4 @@
-"""How fast a worker's processor multiplies matrices: what utilisation is of where no peak is published."""
+"""Matrix multiplication benchmark of a worker's CPU: reference of utilisation where no peak is published."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,8 @@ _PRODUCTS = 8  # about a second on two cores
 
 
 def is_wanted(job: WorkerJob) -> bool:
-    """Whether a worker is to calibrate: asked to, on a CPU, for an accelerator's peak is published.
+    """Return whether a worker calibrates: requested, and on a CPU, because peaks of accelerators are
+    published.
 
     Not where devices are not alike: the ranks would wait for the slowest, or for one that does not calibrate.
     """

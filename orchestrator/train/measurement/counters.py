@@ -68,7 +68,7 @@ class GpuEnergy(_Gpus):
         self.joules()
 
     def joules(self) -> float:
-        """Of all of them together since the driver was loaded. Raises NvmlError."""
+        """Return the energy of all GPUs together since the driver was loaded. Raises NvmlError."""
         return sum(self._joules_of(handle) for handle in self._handles)
 
     def _joules_of(self, handle: ctypes.c_void_p) -> float:
@@ -78,10 +78,10 @@ class GpuEnergy(_Gpus):
 
 
 class GpuLoad(_Gpus):
-    """How busy they are, and how full."""
+    """Load and memory use of GPUs."""
 
     def now(self) -> tuple[GpuUse, ...]:
-        """Of each of them. Raises NvmlError."""
+        """Return the current use of each GPU. Raises NvmlError."""
         return tuple(self._use_of(handle) for handle in self._handles)
 
     def _use_of(self, handle: ctypes.c_void_p) -> GpuUse:
@@ -110,7 +110,7 @@ class HostEnergy:
         self._microjoules = 0
 
     def joules(self) -> float:
-        """Of all of them since this was made, if no counter began again twice between two calls.
+        """Return the energy since this object was made; exact if no counter wraps twice between two calls.
 
         Raises OSError.
         """
@@ -141,7 +141,7 @@ Meter = Callable[[], Joules]
 
 
 def no_meter() -> Joules:
-    """Of a rank that leaves it to another one of its host."""
+    """Return no counters, for a rank that leaves them to another rank of its host."""
     return {}
 
 
@@ -165,7 +165,7 @@ def meter_of(
 
 
 def used_between(before: Joules, after: Joules) -> Joules:
-    """Of what was counted at both times."""
+    """Return the energy between two readings of counters that have both."""
     return {name: after[name] - before[name] for name in before if name in after}
 
 

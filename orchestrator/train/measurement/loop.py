@@ -33,7 +33,7 @@ _MAX_LOSS_READINGS = 50  # after the timed part: each one makes the device idle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopTimes:
-    """What one rank measured; the fields are those of `core.result.TrainResult`."""
+    """Times that one rank measured; the fields are those of `core.result.TrainResult`."""
 
     first_step_seconds: float
     warmup_steps: int
@@ -203,12 +203,12 @@ class _Loop:
 
     @property
     def resumed_seconds(self) -> float:
-        """Of the training that an earlier attempt did."""
+        """Seconds of training done by an earlier attempt."""
         return self.resumed.progress.training_seconds if self.resumed else 0.0
 
     @property
     def checkpoint_seconds(self) -> float:
-        """For all about checkpoints so far, which no training time contains."""
+        """Seconds spent on checkpoints so far; no training time contains them."""
         return self.restore_seconds + (self.keeper.seconds if self.keeper else 0.0)
 
     @property
@@ -244,7 +244,7 @@ class _Loop:
             self._look(target_evaluator)
 
     def is_over(self) -> bool:
-        """Whether there was a target and it is reached."""
+        """True where there was a target and it is reached."""
         return self.target_evaluator is not None and self.target_evaluator.is_over
 
     def next_stop(self, last: int) -> int:

@@ -43,7 +43,7 @@ class TargetEvaluator:
 
     @property
     def curve(self) -> tuple[Evaluation, ...]:
-        """What was found so far, as this rank saw it."""
+        """Evaluations of this rank so far."""
         return tuple(self._curve)
 
     def next_look(self) -> int:

@@ -135,7 +135,7 @@ class ForkServer:
         return pid
 
     def _become_worker(self, request: Message, connection: socket.socket, *, nursery_pid: int) -> None:
-        """In the forked child: leave everything of the nursery behind, train, and never return."""
+        """Clean up the forked child, run the training, and exit; never returns."""
         code = 1
         try:
             os.setsid()

@@ -32,7 +32,7 @@ class GracefulShutdown:
         self._is_told = False
 
     def is_told(self) -> bool:
-        """Whether the notice has come."""
+        """Return whether the notice has arrived."""
         return self._is_told
 
     def __enter__(self) -> "GracefulShutdown":

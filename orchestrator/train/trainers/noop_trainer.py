@@ -47,7 +47,7 @@ class NoopTrainer:
         """All phases are alike."""
 
     def rebalance(self) -> None:
-        """Nothing is shared out."""
+        """Do nothing, because no work is shared."""
 
     def step(self, index: int) -> None:
         """Count the step, or fail in it."""
@@ -57,7 +57,7 @@ class NoopTrainer:
         self.samples += self._batches.global_batch_size // self._job.world_size
 
     def synchronize(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing, because no work is pending."""
 
     def losses(self) -> Mapping[str, float]:
         """One over the steps taken, so that it moves."""
@@ -68,11 +68,11 @@ class NoopTrainer:
         """There are no gradients."""
 
     def compile_count(self) -> int | None:
-        """Nothing is compiled."""
+        """Return None, because nothing is compiled."""
         return None
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # nothing is looked at
-        """Nothing was learnt."""
+        """Return no quality, because nothing was learnt."""
         return {}
 
     def device_facts(self) -> DeviceFacts:
@@ -85,10 +85,10 @@ class NoopTrainer:
         )
 
     def matmul_benchmark(self, size: int) -> None:
-        """Nothing is computed."""
+        """Return None, because nothing is computed."""
 
     def state(self) -> Mapping[str, Any]:
-        """No parameters."""
+        """Return no parameters."""
         return {}
 
     def checkpoint(self) -> Mapping[str, Any]:
@@ -100,7 +100,7 @@ class NoopTrainer:
         self._taken = int(arrays["taken"])
 
     def close(self) -> None:
-        """No process group."""
+        """Do nothing, because there is no process group."""
 
     def _strike(self) -> None:
         if self._fault == "raise":

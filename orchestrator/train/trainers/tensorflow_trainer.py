@@ -115,7 +115,7 @@ class TensorFlowTrainer:
         """The optimizer adds the gradients up within the traced step."""
 
     def compile_count(self) -> int | None:
-        """How often a step has been traced: counted in the step, for a function made again starts at 0."""
+        """Return how often a step was traced; counted within the step, because a new function starts at 0."""
         return self._num_traces
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
@@ -124,7 +124,7 @@ class TensorFlowTrainer:
         return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
-        """Where this process keeps its copies of the weights, and the dtype of the step's first product."""
+        """Return the device of this process's weights and the dtype of the step's first product."""
         specs = [tf.DeviceSpec.from_string(device) for device in self._devices]
         kind = _KINDS[specs[0].device_type]
         return DeviceFacts(
@@ -137,7 +137,7 @@ class TensorFlowTrainer:
         )
 
     def matmul_benchmark(self, size: int) -> Callable[[], Any]:
-        """In the compute dtype of the Keras policy, traced as a step is."""
+        """Build the product in the compute dtype of the Keras policy, traced as a step is."""
         dtype = keras.mixed_precision.dtype_policy().compute_dtype
         with tf.device(self._devices[0]):
             left, right = (tf.cast(tf.random.uniform((size, size)), dtype) for _ in range(2))
@@ -148,7 +148,7 @@ class TensorFlowTrainer:
         return self._networks.state()
 
     def checkpoint(self) -> Mapping[str, Any]:
-        """Of each variable the copy of the first replica of this process: all are alike."""
+        """Return each variable's copy of this process's first replica; all copies are equal."""
         variables = variables_of(self._networks, self._optimizers)
         return {name: np.array(each.value.numpy()) for name, each in variables}
 
@@ -251,6 +251,6 @@ def _driver_name(kind: DeviceKind) -> str:
 
 
 def _peak_memory_bytes(specs: list[Any]) -> int:
-    """Of the device of this process that needed most."""
+    """Return the peak memory of this process's device that needed most."""
     names = {f"{spec.device_type}:{spec.device_index}" for spec in specs}
     return max(int(tf.config.experimental.get_memory_info(name)["peak"]) for name in names)

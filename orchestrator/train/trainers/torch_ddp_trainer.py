@@ -143,12 +143,12 @@ class TorchDdpTrainer:
         return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
-        """Where the last losses lie, and in which dtype the first product of a step was."""
+        """Return the device of the last losses and the dtype of the step's first product."""
         device = next(iter(self._losses.values())).device
         return facts_of(device, str(self._first_product.dtype), fused_recurrent=self._fused_recurrent())
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
-        """In the dtype that autocast gives to products."""
+        """Build the product in the dtype that autocast chooses."""
         return matmul_benchmark(size, PRECISIONS[self._job.precision], self._device)
 
     def state(self) -> Mapping[str, Any]:
@@ -162,7 +162,7 @@ class TorchDdpTrainer:
         return arrays_of(self._networks, self._optimizers) | draws | scaler
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """In place, for the replica and its reducer hold these very parameters."""
+        """Restore in place, because the replica and its reducer hold these parameters."""
         put_back(arrays, self._networks, self._optimizers)
         set_drawing_states(under("draws.", arrays), self._device)
         scaler = self._scaler.state_dict()

@@ -1,4 +1,4 @@
-"""What every trainer on `torch.distributed` sets up in its process: device, rounding, group, tensors."""
+"""Set-up of a process that all trainers on `torch.distributed` share: device, rounding, group, tensors."""
 
 import ctypes
 import socket
@@ -94,7 +94,7 @@ def autocast_of(precision: Precision, device: torch.device) -> torch.autocast:
 
 
 def facts_of(device: torch.device, dtype: str, *, fused_recurrent: bool | None = None) -> DeviceFacts:
-    """Of a process that drove this device, and whose products were seen to have this dtype."""
+    """Return the facts of a process that drove this device and whose products had this dtype."""
     kind = _KINDS[device.type]
     return DeviceFacts(
         kind=kind,
@@ -108,7 +108,7 @@ def facts_of(device: torch.device, dtype: str, *, fused_recurrent: bool | None =
 
 
 def matmul_benchmark(size: int, precision: Precision, device: torch.device) -> Callable[[], Tensor]:
-    """As `Trainer.product_of`, in the dtype that autocast gives to products."""
+    """Build the product, as `Trainer.matmul_benchmark`, in the dtype that autocast chooses."""
     left, right = torch.rand(2, size, size, device=device).to(getattr(torch, precision.compute_dtype))
     return lambda: left @ right
 

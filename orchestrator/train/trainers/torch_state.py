@@ -56,6 +56,6 @@ def _names_in(networks: Networks) -> dict[Tensor, str]:
 
 
 def _slot_like(parameter: Tensor, array: npt.NDArray[Any]) -> Tensor:
-    """On the parameter's device and in its memory format; a count of steps stays on the host."""
+    """Put an optimizer slot on the parameter's device and memory format; a step counter stays on the host."""
     value = torch.from_numpy(array)
     return torch.empty_like(parameter, requires_grad=False).copy_(value) if value.ndim else value

@@ -46,7 +46,7 @@ def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
 
 
 def mean_over_hosts(values: Tensor) -> Tensor:
-    """Of a tensor in host memory."""
+    """Average a tensor in host memory over the hosts."""
     total = values.clone()
     dist.all_reduce(total)
     return total / dist.get_world_size()
@@ -130,7 +130,9 @@ class TorchXlaTrainer:
         return dict(zip(self._losses, losses.tolist(), strict=True))
 
     def without_exchange(self) -> AbstractContextManager[None] | None:
-        """Of CPU hosts; elsewhere the compiler adds the gradients up within the step's program."""
+        """Leave out the exchange on CPU hosts; elsewhere the compiler sums gradients within the step's
+        program.
+        """
         return self._apart() if self._is_grouped else None
 
     def compile_count(self) -> int | None:
@@ -156,7 +158,7 @@ class TorchXlaTrainer:
         )
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
-        """In the dtype that autocast gives to products; each device of the mesh has rows of its own."""
+        """Build the product in the dtype that autocast chooses; each device of the mesh has its own rows."""
         dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
         left, right = torch.rand(2, size, size).to(dtype)
         rows, whole = self._split(left), right.to(self._device)
@@ -250,7 +252,7 @@ def _num_devices_of(batch: Tensor) -> int:
 
 
 def _kind() -> DeviceKind:
-    """Of the first device that PJRT's client holds: `CPU:0`."""
+    """Return the kind of the first device of PJRT's client: `CPU:0`."""
     name = str(runtime.global_runtime_device_attributes()[0]["name"])
     return _KINDS[name.partition(":")[0]]
 

@@ -25,7 +25,7 @@ from workloads.with_torch.training import Losses, Networks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProbe:
-    """What a rank's probe of a training took.
+    """Duration of a rank's probe of a training step.
 
     Attributes:
         samples: that went forward and backward in one take.
@@ -68,7 +68,7 @@ def probe_of(
 
 
 def _losses_of(workload: WorkloadSpec, device: torch.device) -> Losses:
-    """Of networks that wait for no other rank."""
+    """Return the losses of networks without synchronisation between ranks."""
     networks = Networks(workload, 0)
     networks.to(device)
     for module in networks.modules():
@@ -132,7 +132,7 @@ class UnequalDdpTrainer(TorchDdpTrainer):
         return {**super().checkpoint(), _SAMPLES: np.array(self._of_all_ranks(self.samples))}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Likewise, whatever the shares were."""
+        """Restore in place, whatever the shares were."""
         super().restore(arrays)
         self.samples = int(arrays[_SAMPLES][self._job.rank])
 

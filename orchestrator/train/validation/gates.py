@@ -216,7 +216,7 @@ def _moved_weights(case: _Case) -> str | None:
 
 
 def _idle_device(case: _Case) -> str | None:
-    """Whether the device worked on after the clock of several blocks had stopped.
+    """Explain that the device worked on after the clock of several blocks had stopped; None if it did not.
 
     Straight after a block the losses are read twice. The first reading ends when the device has finished, the
     second one shows what reading costs. Of several ranks, the last one at a reading waits for no other.

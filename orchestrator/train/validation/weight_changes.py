@@ -1,4 +1,4 @@
-"""Which phases of a training left the weights as they were. Pure."""
+"""Weight changes: phases of a training that left the weights unchanged. Pure."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence

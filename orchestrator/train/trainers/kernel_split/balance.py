@@ -29,7 +29,7 @@ Speeds = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepProfile:
-    """At steps of one division: means over them.
+    """Mean profile of steps with one division of kernels.
 
     Attributes:
         steps: how many.
@@ -44,7 +44,7 @@ class StepProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceState:
-    """What looks have found so far; every rank has the same.
+    """Rebalancing state from the profiles so far, equal on every rank.
 
     Attributes:
         probed: what each rank was calibrated to.
@@ -99,7 +99,9 @@ class RebalanceState:
 def _paces_of(
     look: StepProfile, parts: Parts, probed: Speeds, known: Sequence[float] | None
 ) -> tuple[float, ...]:
-    """Of each rank in all that it convolved, over its calibration; where it held nothing, as it was known."""
+    """Return each rank's speed over its calibration in all its convolutions; the earlier value where it held
+    nothing.
+    """
     seen = {}
     for rank, layers in enumerate(zip(*look.convolving_seconds, strict=True)):
         took = math.fsum(layers)
@@ -113,7 +115,9 @@ def _paces_of(
 def _speeds_of(
     look: StepProfile, held: Sequence[KernelRange], seconds: Sequence[float], expected: list[float]
 ) -> list[float]:
-    """Of each rank in a layer: as expected, unless all that hold some of it were seen for long enough."""
+    """Return the speed of each rank in a layer: as expected, unless all its holders were profiled long
+    enough.
+    """
     is_long = all(
         look.steps * took >= _LEAST_CONVOLVING_SECONDS
         for part, took in zip(held, seconds, strict=True)
@@ -128,7 +132,9 @@ def _speeds_of(
 
 
 def _gain_of(proposed: Parts, parts: Parts, look: StepProfile, speeds: Speeds) -> float:
-    """Of a step, if each layer takes as long as its slowest rank, and a kernel as long as it was seen to."""
+    """Return the gain of a step if each layer takes as long as its slowest rank, at the profiled time per
+    kernel.
+    """
     saved = math.fsum(
         max(seconds) - max(map(_seconds_with, new, held, seconds, fast))
         for new, held, seconds, fast in zip(proposed, parts, look.convolving_seconds, speeds, strict=True)

@@ -1,4 +1,4 @@
-"""What the ranks of a split network find out of each other in their set-up."""
+"""Set-up measurements among the ranks of a split network: speeds and links."""
 
 import math
 from collections import defaultdict
@@ -22,7 +22,7 @@ _FEW_KERNELS = 32  # with fewer a processor that could do more at once is not bu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """Of a probe."""
+    """Size of a probe."""
 
     samples: int
     kernels: int
@@ -30,7 +30,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedProbe:
-    """What a rank's probe of one convolution took.
+    """Duration of a rank's probe of one convolution.
 
     Attributes:
         dtype: that it was in.
@@ -44,7 +44,8 @@ class SpeedProbe:
 
 
 def size_of(flops: float, *, batch: int, kernels: int, groups: int) -> Size:
-    """Of a take: fewer samples only where few kernels of all of them are too many; groups are not cut.
+    """Return the size of a timed call; fewer samples only where few kernels are too many; groups are never
+    cut.
 
     Args:
         flops: of one kernel and sample.
@@ -56,7 +57,9 @@ def size_of(flops: float, *, batch: int, kernels: int, groups: int) -> Size:
 
 
 def map_flops(place: ConvLayer) -> float:
-    """Of one kernel and sample in a step, forward and backward; nothing asks for gradients of samples."""
+    """Return the FLOPs of one kernel and sample in a step, forward and backward, without gradients of
+    samples.
+    """
     passes = 2 if place.reads_samples else 3
     height, width = maps_of(place)[1:]
     return passes * 2 * height * width * place.whole.weight[0].numel()
@@ -155,7 +158,7 @@ def largest_message(places: Sequence[ConvLayer], *, batch: int, world_size: int)
 def link_of_rank(
     rank: int, wire: RankChannel, large: LinkMessage, *, synchronize: Callable[[], None]
 ) -> KernelLink | None:
-    """To the master, of one rank after the other; None on the master itself.
+    """Measure the link of every rank to rank 0, one rank after the other; None on rank 0 itself.
 
     Args:
         large: what is sent to learn the bandwidth.

@@ -23,14 +23,14 @@ Arriving = list[tuple[KernelRange, Callable[[], Tensor]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which gradients a pass will be asked for."""
+    """Gradients that a pass will need."""
 
     inputs: bool
     weights: bool
 
     @property
     def any(self) -> bool:
-        """Whether a backward pass may follow."""
+        """True where a backward pass may follow."""
         return self.inputs or self.weights
 
 
@@ -107,7 +107,7 @@ class SplitConvolution(nn.Module):
         return inputs
 
     def weight_gradients(self, features: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Of this rank's kernels and, if it has one, bias."""
+        """Compute the gradients of this rank's kernels and, if present, bias."""
         if not self.part.kernels:
             return torch.zeros_like(self.weight), None if self.bias is None else torch.zeros_like(self.bias)
         has_bias = self.bias is not None
@@ -166,7 +166,7 @@ class SplitConvolution(nn.Module):
         return height, width
 
     def _gradients(self, features: Tensor, gradient: Tensor, mask: tuple[bool, bool, bool]) -> Any:
-        """Of input, kernels and bias, those of the mask: what autograd itself calls."""
+        """Compute the masked gradients of input, kernels and bias, by the function that autograd calls."""
         with self._convolving:
             return torch.ops.aten.convolution_backward(
                 gradient,

@@ -30,12 +30,12 @@ class LinkMessage:
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """As torch has it."""
+        """Shape in torch's order."""
         return self.samples, self.channels, self.height, self.width
 
     @property
     def bytes(self) -> int:
-        """That travel."""
+        """Bytes that travel."""
         return _VALUE_BYTES * self.samples * self.channels * self.height * self.width
 
 
@@ -65,7 +65,7 @@ def echo(wire: RankChannel, rank: int, large: LinkMessage) -> None:
 
 
 def link_of(*, small_seconds: float, large_seconds: float, more_bytes: int) -> KernelLink:
-    """Of two messages one way. Of the large one at least half is not latency, whatever the small one met."""
+    """Fit a link from one-way times of two messages; at least half of the large one's time is transfer."""
     transfer = max(large_seconds - small_seconds, large_seconds / 2)
     return KernelLink(bytes_per_second=more_bytes / transfer, latency_seconds=small_seconds)
 
@@ -73,7 +73,7 @@ def link_of(*, small_seconds: float, large_seconds: float, more_bytes: int) -> K
 def _one_way_seconds(
     wire: RankChannel, message: LinkMessage, synchronize: Callable[[], None]
 ) -> Iterator[float]:
-    """Of one round trip after the other, for as long as takes go on; the first one opens the way."""
+    """Yield one-way seconds of repeated round trips while calls go on; the first one opens the connection."""
     maps = _zeros(message, wire)
     begin, trips = time.perf_counter(), 0
     while trips < 2 or time.perf_counter() - begin < LEAST_SECONDS:
@@ -96,5 +96,5 @@ def _zeros(message: LinkMessage, wire: RankChannel) -> Tensor:
 
 
 def _flag(wire: RankChannel, *, is_on: bool) -> Tensor:
-    """Whether another message follows."""
+    """Exchange whether another message follows."""
     return torch.tensor([is_on], dtype=torch.int64, device=wire.device)

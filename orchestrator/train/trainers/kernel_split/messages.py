@@ -19,7 +19,7 @@ _DTYPES = (torch.float32, torch.bfloat16, torch.float64)
 
 
 class Op(IntEnum):
-    """What the master asks for."""
+    """Operation that rank 0 requests."""
 
     FORWARD = 0
     BACKWARD = 1
@@ -28,7 +28,7 @@ class Op(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvRequest:
-    """What the master asks of a rank; all of it travels as integers.
+    """Request of rank 0 to another rank, sent as integers.
 
     Attributes:
         layer: number of the convolution.

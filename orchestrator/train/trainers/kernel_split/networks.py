@@ -40,7 +40,7 @@ class ConvLayer:
 
     @property
     def name(self) -> str:
-        """As records call it, and as its weights begin."""
+        """Name of the layer in records, and prefix of its weights."""
         return f"{self.network}.{self.node}"
 
     @property
@@ -58,7 +58,7 @@ class _Axis:
 
     @property
     def parts(self) -> Sequence[KernelRange]:
-        """Of each rank."""
+        """Kernel range of each rank."""
         return self.layer.parts
 
 
@@ -129,11 +129,11 @@ class SplitNetworks:
                 module.has_whole_batch = True
 
     def parameters(self) -> set[nn.Parameter]:
-        """Of this rank's parts of the convolutions."""
+        """Return this rank's parameters of the split convolutions."""
         return {parameter for layer in self.layers for parameter in layer.parameters()}
 
     def gathered(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-        """On the master, arrays of all kernels; on another rank, what this one holds of them.
+        """Gather the arrays of all kernels on rank 0; return this rank's part on the others.
 
         To be called on every rank, with arrays of the same names as far as they are shared out.
         """
@@ -152,7 +152,7 @@ class SplitNetworks:
         return {**arrays, **{name: np.concatenate(each, shared[name].axis) for name, each in whole.items()}}
 
     def cut(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
-        """What this rank holds of whole arrays; those that are not shared out stay as they are."""
+        """Cut this rank's part out of whole arrays; arrays that are not split stay whole."""
         held = dict(arrays)
         for name, axis in self._shared(arrays):
             kernels = axis.parts[self._rank].kernels
@@ -160,7 +160,7 @@ class SplitNetworks:
         return held
 
     def _shared(self, arrays: Arrays) -> Iterator[tuple[str, _Axis]]:
-        """Those of kernels by their names, weights and slots; no slot that counts."""
+        """Yield the split arrays by name: weights and optimizer slots without step counters."""
         for name in sorted(arrays):
             of = name.rpartition(".")[0] if name.startswith("slot.") else name.removeprefix("weight.")
             if of in self._axes and arrays[name].ndim:
@@ -175,7 +175,7 @@ class SplitNetworks:
 
 
 def _axes_of(place: ConvLayer, layer: SplitConvolution, weights: Weights) -> dict[str, _Axis]:
-    """Of its weights by canonical name, and of what an optimizer keeps of each."""
+    """Return the split axis of the layer's weights by canonical name, and of their optimizer slots."""
     canonical = {
         f"{place.name}.{name}": weight.axes.index(0) if weight.axes else 0 for name, weight in weights.items()
     }

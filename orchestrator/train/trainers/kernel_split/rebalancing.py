@@ -91,7 +91,7 @@ def _send(
 def _assembled(
     tensor: Tensor, hauls: Sequence[KernelTransfer], *, offset: int, rank: int, wire: RankChannel
 ) -> Tensor:
-    """From what this rank keeps and what it is sent; in memory as it was."""
+    """Assemble a tensor from the kernels that this rank keeps and receives, in its former memory layout."""
     pieces = [
         _run(tensor, haul, offset)
         if haul.source == rank
@@ -108,7 +108,7 @@ def _run(tensor: Tensor, haul: KernelTransfer, offset: int) -> Tensor:
 
 
 class Rebalancing:
-    """To be used on every rank in step with the others.
+    """Rebalancing of kernels, called on every rank at the same steps.
 
     Args:
         probed: the speeds of the calibration.
@@ -156,7 +156,7 @@ class Rebalancing:
             self.moves.append(KernelMove(step=taken, before=before, after=self._held()))
 
     def _look_at(self, steps: int) -> StepProfile:
-        """What all ranks saw in so many steps, or in those that are remembered."""
+        """Profile that many steps, or all remembered ones, over all ranks."""
         seen = self._watch.last(steps)
         means = [fmean(each) for each in zip(*((step.whole, *step.convolving) for step in seen), strict=True)]
         (master, *_), *layers = of_all_ranks(means, self._wire)

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelRange:
-    """What one rank holds of a convolution.
+    """Kernel range of a convolution that one rank holds.
 
     Attributes:
         kernels: a run of its output channels; empty: the rank has no share in it.

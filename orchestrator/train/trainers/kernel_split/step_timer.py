@@ -1,4 +1,4 @@
-"""What the steps of one rank of a split network are taken up by; how long they take, the loop says."""
+"""Timers of one rank's steps in a split network; the training loop times the whole step."""
 
 import math
 import time
@@ -35,14 +35,14 @@ class DeviceTimer:
         self._spans.append((self._begin, self._now()))
 
     def lap(self) -> Spans:
-        """What was added since the last lap."""
+        """Return the spans added since the previous lap."""
         spans, self._spans = self._spans, []
         return spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSeconds:
-    """Of a step, from its batch on.
+    """Seconds of one step, from its batch on.
 
     Attributes:
         away: that the master was about split convolutions and what they exchange; nothing on another rank.
@@ -89,7 +89,7 @@ class StepTimer:
         self.num_steps = 0
 
     def last(self, count: int) -> list[StepSeconds]:
-        """Of the last `count` steps, or of all that are remembered. The device must be idle."""
+        """Return the last `count` steps, or all remembered ones. The device must be idle."""
         laps = list(self._laps)[-count:]
         return [
             StepSeconds(whole=whole, away=away, convolving=tuple(convolving))
@@ -97,7 +97,9 @@ class StepTimer:
         ]
 
     def rest_seconds(self) -> float | None:
-        """Of the master's median step, all but convolutions and what they exchange. None before a step."""
+        """Return the seconds of rank 0's median step outside convolutions and their exchange; None before a
+        step.
+        """
         rests = [seconds.whole - seconds.away for seconds in self.last(KEPT_STEPS)]
         return median(rests) if rests else None
 

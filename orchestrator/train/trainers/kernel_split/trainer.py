@@ -110,7 +110,7 @@ class KernelSplitTrainer:
         ]
 
     def rebalance(self) -> None:
-        """Where it was asked for: see `kernel_balance`."""
+        """Rebalance kernels where the trial requests it: see `rebalancing`."""
         if self._job.trial.trainer_options.get("rebalance") == "on":
             self._rebalancing.look(self._optimizers, taken=self._taken)
 
@@ -145,7 +145,7 @@ class KernelSplitTrainer:
         return
 
     def compile_count(self) -> None:
-        """Nothing is compiled."""
+        """Return None, because nothing is compiled."""
         return
 
     def evaluate(self, limit: int | None) -> Mapping[str, float]:
@@ -154,7 +154,7 @@ class KernelSplitTrainer:
         return quality_of(self._predict, self._workload.quality, self._batches, limit=limit, chunk=chunk)
 
     def device_facts(self) -> DeviceFacts:
-        """In which dtype this rank convolved last, were it but in the calibration; what it holds, its link.
+        """Return the dtype of this rank's last convolution, its kernels and its link.
 
         The rest is that of the real steps: a network without its convolutions would be another one in memory.
         """
@@ -170,11 +170,11 @@ class KernelSplitTrainer:
         )
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
-        """In the dtype that autocast gives to products."""
+        """Build the product in the dtype that autocast chooses."""
         return matmul_benchmark(size, PRECISIONS[self._job.precision], self._device)
 
     def state(self) -> Mapping[str, Any]:
-        """Of all kernels on the master; each other rank gives what it holds."""
+        """Return the state of all kernels on rank 0, and this rank's part on the others."""
         return self._split.gathered(self._networks.state())
 
     def checkpoint(self) -> Mapping[str, Any]:
