@@ -1,4 +1,4 @@
-"""How soon `predict advise` finds the best of published settings, before all of them are measured.
+"""How soon `predict advise` finds the best published setting without measuring all of them.
 
     python benchmarks/advise.py $ORCHESTRATOR_DATA/profet [--json]
 
@@ -104,7 +104,7 @@ class End:
 
     @property
     def is_good(self) -> bool:
-        """Whether the choice keeps to the limit and lies within 5% of the best."""
+        """True where the choice respects the limit and lies within 5% of the best."""
         return self.regret <= TOLERANCE
 
 

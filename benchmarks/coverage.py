@@ -1,4 +1,4 @@
-"""How often the interval of a ratio holds the true one, and how often equal sides are called different.
+"""Coverage of a ratio's interval, and the rate of false differences between equal sides.
 
     python benchmarks/coverage.py [--cases 20000]
 

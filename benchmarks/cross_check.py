@@ -45,7 +45,7 @@ class Check:
 
     @property
     def ratios(self) -> list[float]:
-        """Of the rates of the median blocks of each pair: above 1 where we are faster than the script."""
+        """Ratio of the rates of each pair's median blocks: above 1 where we are faster than the script."""
         return [median(pair.bare) / median(pair.ours) for pair in self.pairs]
 
     @property
@@ -55,12 +55,12 @@ class Check:
 
     @property
     def is_within(self) -> bool:
-        """Whether that is as near to 1 as it should be."""
+        """True where the ratio is as near to 1 as required."""
         return abs(self.ratio.median - 1) <= TOLERANCE
 
     @property
     def verdict(self) -> str:
-        """With the words that keep a lucky median apart from a certain one."""
+        """Verdict that distinguishes a lucky median from a certain one."""
         if not self.is_within:
             return f"not within {TOLERANCE:.0%}"
         is_certain = max(1 - self.ratio.low, self.ratio.high - 1) <= TOLERANCE
@@ -90,7 +90,7 @@ def check_of(trainer: str, protocol: Protocol, *, num_pairs: int, batch_size: in
 
 
 def table_of(checks: Sequence[Check]) -> str:
-    """As `docs/log.md` has it."""
+    """Return the table in the form of the documentation."""
     lines = [
         "| trainer | ours, samples/s | script | ours / script, each pair | median [interval] | verdict |",
         "|---|---|---|---|---|---|",

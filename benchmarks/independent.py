@@ -33,13 +33,13 @@ SCRIPTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """How many steps are timed, and how often, on either side."""
+    """Number of timed steps and repetitions on either side."""
 
     blocks: int
     steps_per_block: int
 
     def overrides(self) -> tuple[str, ...]:
-        """For our side: no more blocks where the interval is tight, and no steps after them."""
+        """Return the overrides of our side: fixed blocks, and no steps after them."""
         return (
             f"measure.warmup_steps={_WARMUP_STEPS}",
             f"measure.max_warmup_steps={_WARMUP_STEPS}",
@@ -50,7 +50,7 @@ class Protocol:
         )
 
     def words(self) -> tuple[str, ...]:
-        """For a script, which takes as many blocks as it is asked for."""
+        """Return the arguments of a script, which takes as many blocks as requested."""
         return (f"--warmup-steps={_WARMUP_STEPS}", f"--steps-per-block={self.steps_per_block}")
 
 

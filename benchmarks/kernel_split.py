@@ -1,4 +1,4 @@
-"""What splitting convolutions over unequal workers gains, measured and predicted.
+"""Gain of splitting convolutions over heterogeneous workers, measured and predicted.
 
     python benchmarks/kernel_split.py [--kernels 50:500 500:1500] [--batch 16] [--steps 5]
                                       [--seconds 3] [--mbit-per-second 1000 100] [--json]
@@ -83,7 +83,7 @@ class Network:
         self._alone_seconds = self._predicted_alone = self._rest = 0.0
 
     def outcomes(self) -> Iterator[Outcome]:
-        """Without a change in mid-run, and with one."""
+        """Yield the outcomes without and with a change during the run."""
         yield self._alone()
         yield self._outcome("even", replace(self._plain, shares="even"))[0]
         found, result = self._outcome("measured", self._plain)
@@ -106,7 +106,7 @@ class Network:
         yield self._outcome(REBALANCED, replace(later, rebalance="on"))[0]
 
     def outcomes_at(self, mbit_per_second: int) -> Iterator[Outcome]:
-        """Of an even split and of one that was calibrated."""
+        """Yield the outcomes of an even and of a calibrated split."""
         for shares in ("even", "measured"):
             case = replace(self._plain, shares=shares, mbit_per_second=mbit_per_second)
             yield self._outcome(f"{shares}, {mbit_per_second} Mbit/s", case)[0]
@@ -155,14 +155,16 @@ class Network:
 
 
 def recovered(outcomes: Sequence[Outcome]) -> float | None:
-    """Of what shares calibrated to the slow worker gain over those that stay; None: they gain nothing."""
+    """Return the recovered part of the gain of calibrated shares over constant ones; None where there is no
+    gain.
+    """
     seconds = {outcome.way: outcome.step_seconds for outcome in outcomes}
     to_gain = seconds[STAYS] - seconds[IDEAL]
     return (seconds[STAYS] - seconds[REBALANCED]) / to_gain if to_gain > 0 else None
 
 
 def _seconds_to_the_first_block(result: TrainResult) -> float:
-    """Of a worker's life."""
+    """Return the seconds of a worker's life before its first block."""
     return result.setup_seconds + result.first_step_seconds + result.warmup_seconds
 
 
@@ -195,7 +197,7 @@ def row_of(found: Outcome) -> str:
 
 
 def conclusion_of(outcomes: Sequence[Outcome]) -> str:
-    """What re-balancing came to."""
+    """Summarise the effect of rebalancing."""
     share = recovered(outcomes)
     said = "the slow worker cost nothing" if share is None else f"re-balancing recovered {share:.0%}"
     return f"{outcomes[0].kernels}: {said}"

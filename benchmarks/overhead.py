@@ -1,4 +1,4 @@
-"""What the orchestrator itself costs: the same trials inline and on Ray, and how soon workers train.
+"""Overhead of the orchestrator: equal trials inline and on Ray, and the time until workers train.
 
     python benchmarks/overhead.py [--pairs 5] [--noops 30]
 

@@ -1,4 +1,4 @@
-"""How well a few measurements of one's own calibrate a device that was never seen, on published measurements.
+"""Calibration of an unseen device by a few own measurements, tested on published measurements.
 
     python benchmarks/own_measurements.py $ORCHESTRATOR_DATA/profet [--draws 50]
 
@@ -27,7 +27,7 @@ _SEED = 0
 def errors(
     logs: Mapping[str, Floats], prior: ErrorPrior, *, count: int, draws: int
 ) -> Iterator[tuple[Floats, float]]:
-    """Of one device: errors of logarithms of a network, and half the width of their interval, for each draw.
+    """Yield the log errors of a network on one device, and half the width of their interval, for each draw.
 
     Args:
         logs: network -> what is left of it when device and network are held out.
@@ -43,7 +43,7 @@ def errors(
 
 
 def row(by_device: Mapping[str, Mapping[str, Floats]], prior: ErrorPrior, *, count: int, draws: int) -> str:
-    """Of one number of measurements."""
+    """Return the table row of one number of measurements."""
     found = {name: list(errors(logs, prior, count=count, draws=draws)) for name, logs in by_device.items()}
     inside = {
         name: float(np.mean(np.concatenate([np.abs(error) <= half for error, half in each])))

@@ -16,7 +16,7 @@ Fault = Literal["none", "error", "garbage", "lost"]
 
 @dataclass
 class Proxy:
-    """What becomes of requests.
+    """Handling of requests by the proxy.
 
     Attributes:
         url: where it is asked.

@@ -1,4 +1,4 @@
-"""Whether predictions of the published latencies are as good as `docs/prediction.md` says.
+"""Check that predictions of the published latencies are as good as the documentation says.
 
     python benchmarks/published_level.py $ORCHESTRATOR_DATA/profet
 
@@ -20,7 +20,7 @@ BY_MODEL, BY_FAMILY = "leave_one_model_out", "leave_one_family_out"
 
 
 def shortfalls(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[str]:
-    """What is not as it should be, in lines."""
+    """Return the shortfalls, one line each."""
     ours, theirs = found["orchestrator"], found["profet"]
     level, own = theirs[BY_MODEL]["mape_percent"], ours[BY_MODEL]["mape_percent"]
     coverage = ours[BY_MODEL]["coverage_90"]

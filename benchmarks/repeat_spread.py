@@ -1,4 +1,4 @@
-"""Whether repeats forked from one nursery spread less than repeats in new interpreters.
+"""Spread of repeats forked from one fork server against that of new interpreters.
 
     python benchmarks/repeat_spread.py [--trainers torch_ddp tensorflow torch_xla] [--repeats 20]
 
@@ -62,7 +62,7 @@ class Ratio:
 
     @property
     def verdict(self) -> str:
-        """On the spawned ones."""
+        """Verdict on spawned repeats."""
         if self.low > 1:
             return "spawned is wider"
         return "spawned is narrower" if self.high < 1 else "no difference shown"

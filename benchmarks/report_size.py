@@ -1,4 +1,4 @@
-"""How long a report of many records takes, and how much memory.
+"""Time and memory of a report of many records.
 
     python benchmarks/report_size.py [--records 10000]
 

@@ -1,4 +1,4 @@
-"""After a kill at 8 of 20, what does the same command execute? Ours, hydra-ray-launcher, and Ray Tune.
+"""Trials that the same command executes after a kill at 8 of 20: ours, hydra-ray-launcher, and Ray Tune.
 
 Each runs twenty jobs; its driver gets SIGKILL when eight have finished, and it is run again: ours and Hydra's
 by the same command, Tune by `Tuner.restore`, which is another call. Peers get an environment of their own.
@@ -73,7 +73,7 @@ tuner.fit()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """What a second command did.
+    """Result of a second command.
 
     Attributes:
         finished_before: jobs that had finished when it began.
@@ -181,7 +181,7 @@ def _wait_until(holds: Callable[[], bool], driver: "subprocess.Popen[bytes]") ->
 
 
 def _peers_python(folder: Path) -> str:
-    """Of an environment with the peers, made now: a minute or two."""
+    """Create an environment with the peers, which takes a minute or two, and return its Python."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", *_PEERS], check=True)

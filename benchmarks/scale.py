@@ -1,4 +1,4 @@
-"""What a sweep over many pools costs its driver: seconds and memory against the number of trials.
+"""Driver time and memory of a sweep over many pools against the number of trials.
 
     python benchmarks/scale.py [--trials 60 120 240 500] [--pools 20] [--nodes 6]
 

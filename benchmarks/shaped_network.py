@@ -16,7 +16,7 @@ def shaped(command: Sequence[str], *, mbit_per_second: int) -> list[str]:
 
 
 def reason_against() -> str | None:
-    """Why that cannot be had here, in a line; None: it can."""
+    """Explain in one line why a shaped network is unavailable here; None where it is available."""
     try:
         tried = subprocess.run(
             shaped(["true"], mbit_per_second=1000), capture_output=True, text=True, check=False

@@ -27,7 +27,7 @@ _PERIOD_SECONDS = 20e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """How a network is trained.
+    """Configuration of a training.
 
     Attributes:
         kernels: of its two layers, as in 50:500.

@@ -1,4 +1,4 @@
-"""What a tracking server costs a sweep: untracked, with a server on this host, and with one that is far away.
+"""Cost of tracking a sweep: untracked, with a server on this host, and with a distant one.
 
     python benchmarks/tracking.py [--rounds 3] [--delay-seconds 0.3]
 

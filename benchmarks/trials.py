@@ -23,16 +23,16 @@ class Unwatched:
     """Watches without a word: a screen would be part of what is measured."""
 
     def started(self, attempt: Attempt) -> None:
-        """Nothing."""
+        """Ignore the start."""
 
     def placed(self, attempt: Attempt) -> None:
-        """Nothing."""
+        """Ignore the placement."""
 
     def ended(self, record: TrialRecord) -> None:
-        """Nothing."""
+        """Ignore the end."""
 
     def withdrawn(self, attempt: Attempt) -> None:
-        """Nothing."""
+        """Ignore the withdrawal."""
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def run_in_order(
 
 
 def mission_of(settings: Settings, preflight: PreflightState) -> SweepContext:
-    """What the trials of such a sweep are told."""
+    """Build the context of the sweep's trials."""
     return SweepContext(
         sweep=settings.sweep.name,
         folder=settings.outputs / settings.sweep.name,
@@ -111,5 +111,5 @@ def count(word: str, *, least: int = 1) -> int:
 
 
 def _tell(line: str) -> None:
-    """Beside the figures, which go to standard output."""
+    """Print a line to standard error, apart from the figures on standard output."""
     print(line, file=sys.stderr)

@@ -35,14 +35,14 @@ class Blocks:
 
 
 class _Turns:
-    """Who may go on: our trial waits for its turn, and says so."""
+    """Turn-taking: our trial waits for its turn and announces it."""
 
     def __init__(self) -> None:
         self._turn = threading.Semaphore(0)
         self._waits = threading.Event()
 
     def wait_for_turn(self) -> None:
-        """Called by the trial."""
+        """Wait for the turn; called by the trial."""
         self._waits.set()
         self._turn.acquire()
 
@@ -54,7 +54,7 @@ class _Turns:
         self._waits.wait()
 
     def end(self) -> None:
-        """It waits no more."""
+        """End the waiting."""
         self._waits.set()
 
 
@@ -66,7 +66,7 @@ class _Gate(ForwarderPeer):
         self._turns = turns
 
     def send(self, number: int, said: bytes) -> None:
-        """As `FarEnd.send`, when it is our turn."""
+        """Send at our turn, as `PeerTransport.send`."""
         if _GO_ON in said:
             self._turns.wait_for_turn()
         super().send(number, said)
@@ -81,7 +81,7 @@ class _GatedHost(LocalHost):
 
     @contextmanager
     def opened(self) -> Iterator[HostSession]:
-        """As `Host.opened`."""
+        """Open a session, as `Host.opened`."""
         with super().opened() as host_session, temporary_folder("orchestrator-") as folder:
             gate = _Gate(host_session.fork_server.path, self._turns)
             way = folder / "nursery"

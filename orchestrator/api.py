@@ -60,7 +60,7 @@ _MOST_ROWS = 100  # that are shown of one table; data frames have all
 
 
 class Planned:
-    """What would become of every point of a sweep.
+    """Plan of a sweep, shown in a notebook.
 
     Attributes:
         plan: placements, cached and skipped points, as values.
@@ -95,7 +95,7 @@ class Planned:
 
 
 class Report:
-    """What the records of a sweep answer; `docs/results.md` names the columns of its data frames.
+    """Findings of a sweep, shown in a notebook; `docs/results.md` names the columns of its data frames.
 
     Attributes:
         outcome: all of it, as values.
@@ -199,7 +199,7 @@ def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
 
 @contextmanager
 def _asked(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
-    """What is asked for, and where to say plain lines: a live table or a colour is garbage in a notebook."""
+    """Yield the requested settings and a plain console: live tables and colours are garbage in a notebook."""
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
     with verbs.parsed_arguments(words) as overrides:
         for word in overrides:

@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _escape_what_has_no_encoding() -> None:
-    """No text ends a command, whatever encoding the terminal has."""
+    """Let no text end a command, whatever encoding the terminal has."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -269,7 +269,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """What a verb does, and the flags that it knows."""
+    """Action of a verb, and the flags that it accepts."""
 
     act: Callable[[Settings, frozenset[str]], int]
     flags: frozenset[str] = frozenset()

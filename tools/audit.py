@@ -1,4 +1,4 @@
-"""Known vulnerabilities of pinned versions: `make audit`, which `make check` contains.
+"""Audit of pinned versions for known vulnerabilities: `make audit`, part of `make check`.
 
     python tools/audit.py [FILE] [what else pip-audit takes]
 

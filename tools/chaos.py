@@ -39,7 +39,7 @@ _GONE_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a sweep is struck, how, and under which executor."""
+    """Moment, signal and executor of a strike."""
 
     strike: str
     target: str
@@ -55,7 +55,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """What a strike cost that it must not. Every number is to be 0."""
+    """Damage by a strike. Every number must be 0."""
 
     not_struck: int = 0
     lost: int = 0
@@ -163,7 +163,7 @@ def damage_at(point: Point, folder: Path) -> Damage:
 
 
 def _run(words: Sequence[str], folder: Path, variables: dict[str, str]) -> int:
-    """To its end, in a process group of its own."""
+    """Run a command to its end, in its own process group."""
     log = folder / "log"
     with log.open("ab") as told:
         return subprocess.run(
@@ -192,12 +192,12 @@ def _was_struck(folder: Path) -> bool:
 
 
 def _acknowledged(folder: Path) -> int:
-    """How many trials were told to be measured by now."""
+    """Return the number of trials reported as measured so far."""
     return sum(line.startswith("measured ") for line in (folder / "log").read_text().splitlines())
 
 
 def _whole_records_in(folder: Path) -> list[dict[str, object]]:
-    """Those of a ledger whose last line may be torn."""
+    """Return the whole records of a ledger whose last line may be torn."""
     ledger = folder / "outputs" / "smoke" / "records.jsonl"
     lines = ledger.read_bytes().split(b"\n")[:-1] if ledger.exists() else []
     return [json.loads(line) for line in lines]

@@ -24,7 +24,9 @@ def driver() -> list[int]:
 
 
 def driver_without_its_ledger() -> list[int]:
-    """What must never happen: to show that it is noticed."""
+    """Return the drivers that run without their ledger: forbidden, and made here to show that it is
+    noticed.
+    """
     Path("outputs/smoke/records.jsonl").unlink()
     return driver()
 

@@ -38,7 +38,7 @@ def executed(notebook: Any, folder: Path) -> Any:
 
 
 def paths_in(outputs: list[Any]) -> list[str]:
-    """What looks like an absolute path in what cells gave."""
+    """Return the absolute paths in the outputs of cells."""
     return _PATH.findall("\n".join(_texts_of(outputs)))
 
 

@@ -56,7 +56,7 @@ def read(file: Path, overrides: Sequence[str], *, working_directory: Path) -> Re
 
 
 def what_ray_finds(rendered: Rendered) -> tuple[Finding, ...]:
-    """What the validators of Ray's launcher refuse in a file for it; they stop at the first thing.
+    """Return the findings of Ray's own launcher validators, which stop at the first fault.
 
     Raises:
         ConfigError: Ray or Google's client library, which its check needs, is not installed.

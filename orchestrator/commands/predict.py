@@ -120,7 +120,7 @@ def _split(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> 
 
 
 def _confidence_of(told: Sequence[str]) -> float:
-    """Of words `confidence=0.9`, the last one."""
+    """Return the value of the last `confidence=0.9` argument."""
     if not told:
         return CONFIDENCE
     text = told[-1].removeprefix(_CONFIDENCE)

@@ -1,4 +1,4 @@
-"""What each verb does, for the command line and for notebooks: words -> values; a person sees it go on."""
+"""Commands on sweeps, for the command line and for notebooks: overrides -> values, with progress shown."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ _MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPreview:
-    """What would be run, at what price, within which budget, what is downloaded first, and what is known.
+    """Plan with prices, budget, downloads, and recommendations so far.
 
     Attributes:
         recommendations: what records of all sweeps answer by now; empty as long as nothing was measured.
@@ -73,7 +73,7 @@ def parsed_arguments(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def settings_of(overrides: Sequence[str]) -> Settings:
-    """What a command asks for in this working directory. Raises ConfigError."""
+    """Load the settings that a command requests in this working directory. Raises ConfigError."""
     return load(overrides, working_directory=Path.cwd())
 
 

@@ -152,7 +152,9 @@ class Composer:
         return nodes
 
     def _compose(self, name: str, overrides: list[str]) -> tuple[DictConfig, Mapping[str, str | None]]:
-        """As `hydra.compose` does, and the option of every group, but without Hydra's own settings."""
+        """Compose as `hydra.compose` does, with the option of every group, but without Hydra's own
+        settings.
+        """
         with hydra_1_3(), one_line_errors():
             defaults = create_defaults_list(
                 self._files,
@@ -176,6 +178,6 @@ class Composer:
 
 
 def _shipped() -> Path:
-    """In a wheel the folder inside the package, otherwise the repository's."""
+    """Return the configuration folder: inside the package in a wheel, otherwise the repository's."""
     package = Path(orchestrator.__path__[0]).resolve()
     return package / "conf" if (package / "conf").is_dir() else package.parent / "conf"

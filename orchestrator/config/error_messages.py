@@ -1,4 +1,4 @@
-"""What Hydra, OmegaConf and the YAML reader say in many lines, said in one."""
+"""Errors of Hydra, OmegaConf and the YAML reader, shortened to one line."""
 
 import dataclasses
 import re

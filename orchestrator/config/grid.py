@@ -85,7 +85,7 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
 def _completed(
     said: Mapping[str, Any], base: Mapping[str, Any], *, cures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """With the base's value of every other key.
+    """Fill every missing key with the base's value.
 
     Args:
         cures: key that the sweep says -> the word that takes it out.
@@ -123,7 +123,7 @@ def _check_devices(devices: Any) -> None:
 
 
 def _refuse_too_many(axes: Mapping[str, Sized], *, num_included: int) -> None:
-    """Before any combination is made: a product of axes is quickly typed."""
+    """Refuse too many combinations before any is made; a large product of axes is quickly typed."""
     count = _size(axes) + num_included
     if count > MOST_TRIALS:
         sizes = " x ".join(f"{len(values):,} {axis}" for axis, values in axes.items() if len(values) > 1)
@@ -155,7 +155,7 @@ def _entries(entries: Any, *, where: str) -> Iterator[dict[str, Any]]:
 
 
 def _baseline(entry: Any) -> dict[str, Any]:
-    """What every setting is compared with; empty where the sweep names nothing."""
+    """Return the setting that every other one is compared with; empty where the sweep names none."""
     baseline = _checked(entry or {}, where="sweep.baseline")
     for key, value in baseline.items():
         if isinstance(value, tuple) and (key != DEVICES or any(isinstance(each, tuple) for each in value)):

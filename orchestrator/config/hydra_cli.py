@@ -27,7 +27,7 @@ _WORDS = (
 
 
 def is_hydra_flag(argv: Sequence[str]) -> bool:
-    """Whether a command line has one of Hydra's own words."""
+    """Return whether a command line has one of Hydra's own flags."""
     return any(word.partition("=")[0] in _WORDS for word in argv)
 
 

@@ -94,7 +94,7 @@ def _folder(base: DictConfig, working_directory: Path) -> Path | None:
 def _checkpointing(
     plain: Mapping[str, Any], sweep_folder: Path, working_directory: Path
 ) -> Checkpointing | None:
-    """Where several sweeps share a place, each has a folder of its own in it."""
+    """Build the checkpoint settings; sweeps that share a place get a folder each."""
     if plain["every_seconds"] is None:
         return None
     place = plain["path"]

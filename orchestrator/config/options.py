@@ -1,4 +1,4 @@
-"""Which options, knobs and keys the combinations of a sweep use, each checked to exist."""
+"""Options, workload options and keys that the combinations of a sweep use, each checked to exist."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -142,13 +142,13 @@ class PointMaker:
 
 
 def _knobs_of(group: str, config: DictConfig, knobs: Iterable[str]) -> tuple[str, ...]:
-    """Those of the knobs that this option has."""
+    """Return the workload options that this workload has."""
     pairs = ((knob, knob.partition(".")) for knob in knobs)
     return tuple(knob for knob, (of_group, _, key) in pairs if of_group == group and knows(config, key))
 
 
 def _identity(point: Point) -> object:
-    """What two points have in common when they are the same, whatever their labels say."""
+    """Return the identity of a point, without its labels."""
     return (
         point.workload,
         frozenset(point.workload_options.items()),
@@ -171,7 +171,7 @@ def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> Named:
 
 
 def _settings_of(plain: Mapping[str, Any]) -> TrainerSettings:
-    """How a trainer's workers are started, which is no part of a trial."""
+    """Return how a trainer's workers are started; this is no part of a trial."""
     return TrainerSettings(**{key: plain[key] for key in _START})
 
 
@@ -194,7 +194,7 @@ def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
 
 
 def _figures_of(plain: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What a device's file says in numbers, where it says it."""
+    """Yield the numbers of a device's file with their keys."""
     for key in ("memory_bytes_per_second", "link_bytes_per_second", "tdp_watts"):
         if plain[key] is not None:
             yield key, plain[key]

@@ -1,4 +1,4 @@
-"""What a command line asks for: which sweep, which values of its points, which settings. Pure."""
+"""Request of a command line: sweep, values of its points, settings. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields

@@ -1,4 +1,4 @@
-"""What may be written in a configuration: one mutable schema class per config group, and the defaults."""
+"""Configuration schema: one mutable class per config group, and the defaults."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def _one_of(default: str, choices: Any) -> Any:
 
 @dataclass
 class FilesConf:
-    """Where a report takes its records from, and whether its figures are images too."""
+    """Source of a report's records, and whether its figures are also written as images."""
 
     source: str = _one_of("ledger", ReportSource)
     images: bool = False
@@ -118,7 +118,7 @@ class TrainerConf(NamedConf):
 
 @dataclass
 class DataConf:
-    """Where data sets come from; `auto` takes the real files, or where they cannot be had the stand-in."""
+    """Source of data sets; `auto` uses real files, or the stand-in where they are missing."""
 
     source: str = _one_of(MISSING, SOURCES)
 
@@ -143,7 +143,7 @@ class SweepConf:
 
 @dataclass
 class ExecutorConf:
-    """Where trials run, and the deadlines of `core/settings.py`."""
+    """Executor of trials, and the deadlines of `core/settings.py`."""
 
     name: str = _one_of(MISSING, ExecutorName)
     resources_seconds: float = 600
@@ -196,7 +196,7 @@ class RetryConf:
 
 @dataclass
 class CheckpointConf:
-    """How trials leave checkpoints, and where: null is the sweep's folder.
+    """Checkpoint schedule and place; null is the sweep's folder.
 
     A sweep of seconds makes none, for none is due before `every_seconds`; null makes none at all.
     """

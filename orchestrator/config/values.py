@@ -21,7 +21,7 @@ _SWITCH = {"False": "off", "True": "on"}
 
 
 def knows(config: DictConfig, key: str) -> bool:
-    """Whether the configuration has a place for that dotted key, with a value in it or without."""
+    """Return whether the configuration has that dotted key, with or without a value."""
     top, _, rest = key.partition(".")
     if top not in list(config):  # the config itself says no for a key whose value is missing
         return False
@@ -127,7 +127,7 @@ def _require_64_bits(key: str, value: Any) -> None:
 
 
 def _shortened(value: int) -> str:
-    """Its digits, or the first of many; in hexadecimal where Python writes no decimal ones."""
+    """Return a number's digits, shortened; in hexadecimal where Python refuses decimal digits."""
     try:
         digits = str(value)
     except ValueError:

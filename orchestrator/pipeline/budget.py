@@ -18,7 +18,7 @@ Ask = Callable[[str], bool]
 def budget_tracker_of(
     settings: Settings, ledgers: Mapping[str, Sequence[TrialRecord]], price_book: PriceBook
 ) -> BudgetTracker | None:
-    """What this sweep has spent so far; records of every sweep tell what trials likely cost.
+    """Build the tracker from the sweep's spending; records of every sweep give the estimates.
 
     None where nothing is capped and nothing is known to be rented: then nobody needs to know.
     """
@@ -35,7 +35,7 @@ def budget_tracker_of(
 
 
 def remarks_on(budget_tracker: BudgetTracker | None) -> tuple[str, ...]:
-    """What to tell after a run: nothing where nothing is capped."""
+    """Return the remarks after a run; none without caps."""
     if budget_tracker is None or not budget_tracker.balance.budget.is_capped:
         return ()
     return (spent_line(budget_tracker.balance),)

@@ -1,4 +1,6 @@
-"""What a command's settings name: ledger, journal, checkpoints, tracker, executor, prices."""
+"""Factories of the ledger, journal, checkpoint store, tracker, executor and price book that the settings
+select.
+"""
 
 import importlib
 from pathlib import Path
@@ -28,7 +30,7 @@ def ledger_of(settings: Settings) -> Ledger:
 
 
 def journal_of(settings: Settings) -> Journal:
-    """What the trials of a sweep have come to."""
+    """Open the journal of the sweep's trials."""
     return Journal(settings.outputs / settings.sweep.name / JOURNAL_NAME)
 
 
@@ -56,12 +58,12 @@ def require_places(settings: Settings) -> str | None:
 
 
 def checkpoints_of(settings: Settings) -> CheckpointStore | None:
-    """Where its trials leave checkpoints, if they do."""
+    """Open the checkpoint store, if the sweep makes checkpoints."""
     return CheckpointStore(settings.checkpointing.url) if settings.checkpointing else None
 
 
 def executor_of(settings: Settings, inventory: Inventory) -> Executor:
-    """What runs its trials."""
+    """Build the executor of the sweep."""
     if settings.executor == "inline":
         return InlineExecutor(inventory)
     ray_tune = import_optional(
@@ -74,7 +76,7 @@ def executor_of(settings: Settings, inventory: Inventory) -> Executor:
 
 
 def tracker_of(settings: Settings) -> Tracker:
-    """What mirrors its records, at once."""
+    """Build the tracker that copies records to the server."""
     if settings.tracking_uri is None:
         return NoTracker()
     mlflow_store = import_optional(
@@ -103,7 +105,7 @@ def import_optional(module: str, asked: str, *, instead: str) -> Any:
 
 
 def price_book_of(settings: Settings, *, today: str) -> PriceBook:
-    """What the command's trials are priced by."""
+    """Build the price book of the command's trials."""
     pools = settings.cluster.pools if settings.cluster else ()
     return PriceBook(
         devices=settings.sweep.devices,

@@ -81,7 +81,7 @@ def answers_so_far(
 
 
 def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus | None:
-    """What a plan's trials would likely cost within the budget; None where neither is of interest."""
+    """Estimate the budget status of a plan's trials; None without a budget or an estimate."""
     price_book = price_book_of(settings, today=preflight.today)
     budget_tracker = budget_tracker_of(settings, preflight.ledgers, price_book)
     return budget_tracker.forecast(order_of(settings, todo, price_book)) if budget_tracker else None

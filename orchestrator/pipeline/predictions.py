@@ -53,7 +53,7 @@ _COMMAND = "python -m orchestrator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PredictionInputs:
-    """What the predictions of one command stand on.
+    """Inputs of one command's predictions.
 
     Attributes:
         alike, records_alike: own measurements, and the records that stand of them, by what
@@ -71,13 +71,13 @@ class _PredictionInputs:
 
     @property
     def points(self) -> Iterable[Point]:
-        """Of the sweep, each hardware once, of each source of data."""
+        """Points of the sweep, once per hardware and data source."""
         return {
             (self.identity(point), point.data_source): point for point in self.settings.sweep.points
         }.values()
 
     def corrected_by(self, own: Iterable[StepMeasurement]) -> Correction:
-        """What others measured, corrected by these."""
+        """Correct the published estimates by own measurements."""
         return corrector_of(bases_of(self.settings.sweep.devices, self.models), own, self.models.prior)
 
     def repeats_of(self, point: Point) -> tuple[StepMeasurement, ...]:
@@ -98,20 +98,20 @@ class _PredictionInputs:
             return None
 
     def price_of(self, point: Point) -> Price | Unpriced:
-        """Where its device is."""
+        """Return the price of the point where its device is."""
         num_hosts = hosts_of(point, self.find_slots(point))
         return self.price_book.price_where_it_is(point.device.name, point.num_workers, num_hosts=num_hosts)
 
     def find_slots(self, point: Point) -> tuple[Slot, ...]:
-        """Where its workers would be."""
+        """Find the slots of the point's workers."""
         return find_slots(point, trainer_info(point.trainer), inventory=self.inventory)
 
     def host_cpu_of(self, point: Point) -> str | None:
-        """Of the hosts whose processors would compute."""
+        """Return the CPU models of the hosts whose CPUs would compute."""
         return host_cpu_of(point, self.find_slots(point), inventory=self.inventory)
 
     def identity(self, point: Point) -> Hashable:
-        """What a prediction depends on beside the data: not on the trainer."""
+        """Return the key of equal predictions, which do not depend on the trainer."""
         slots = self.find_slots(point)
         return (
             point.workload,
@@ -210,7 +210,7 @@ def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOu
 
 
 def _is_possible(point: Point) -> bool:
-    """Whether the point's trainer can train it on that device at that precision."""
+    """Return whether the point's trainer can train it on that device at that precision."""
     return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
 
 

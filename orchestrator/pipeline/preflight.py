@@ -1,4 +1,4 @@
-"""What a command finds before it decides anything."""
+"""State collected before planning: devices, environments, data sets and existing records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from workloads.registry import origin_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightState:
-    """What a command found.
+    """State collected before planning.
 
     Attributes:
         data: (data set, source asked for) -> what it is here.
@@ -75,7 +75,7 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
 
 
 def origins_of(settings: Settings) -> dict[str, Origin]:
-    """Where each workload of the sweep is imported from."""
+    """Return the import location of each workload of the sweep."""
     return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
 
 
@@ -98,7 +98,9 @@ def inventory_of(settings: Settings) -> Inventory:
 
 
 def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
-    """As it is here. On the nodes of a real cluster it is what their image has, in the Python of its Ray."""
+    """Probe the trainer's environment on this host; on a real cluster, the nodes' image with its Ray's Python
+    counts.
+    """
     if settings.cluster is not None and not settings.is_fake:
         return TrainerEnvironment(python=OWN_PYTHON, versions={}, missing=None)
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)

@@ -35,7 +35,7 @@ _Write = Callable[[Path], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepReport:
-    """What a command did: every record of the sweep since, what they answer, and the files that tell it.
+    """Result of a command: every record of the sweep, the findings, and the report files.
 
     Attributes:
         report: the page.
@@ -53,12 +53,12 @@ class SweepReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every trial of the plan has a result."""
+        """True where every trial of the plan has a result."""
         return not self.findings.failed and not self.findings.num_missing
 
     @property
     def has_page(self) -> bool:
-        """Whether the page could be written."""
+        """True where the page could be written."""
         return self.report in self.files
 
 
@@ -99,7 +99,7 @@ def files_in(folder: Path) -> tuple[Path, ...]:
 
 
 def _writers(findings: Findings, plan: Plan) -> Mapping[str, _Write]:
-    """What writes each file, by its name."""
+    """Return the writer of each file by its name."""
     texts = {
         PAGE_NAME: render(sweep=plan.sweep, findings=findings),
         MARKDOWN_NAME: markdown_of(plan.sweep, findings),

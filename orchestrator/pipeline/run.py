@@ -46,23 +46,23 @@ class JournalingCallback:
         self._journal = journal
 
     def started(self, attempt: Attempt) -> None:
-        """As `TrialCallback.started`: the attempt counts from here on."""
+        """Journal the start, then forward it; the attempt counts from here on."""
         self._journal.note("starting", [_key_of(attempt)])
         self._watcher.started(attempt)
 
     def placed(self, attempt: Attempt) -> None:
-        """As `TrialCallback.placed`."""
+        """Journal the placement, then forward it."""
         self._journal.note("running", [_key_of(attempt)])
         self._watcher.placed(attempt)
 
     def ended(self, record: TrialRecord) -> None:
-        """As `TrialCallback.ended`."""
+        """Journal the end, then forward it."""
         stage: TrialState = "failed" if record.failure else "finished"
         self._journal.note(stage, [(record.trial_id, record.attempt)])
         self._watcher.ended(record)
 
     def withdrawn(self, attempt: Attempt) -> None:
-        """As `TrialCallback.withdrawn`."""
+        """Journal the withdrawal, then forward it."""
         self._journal.note("withdrawn", [_key_of(attempt)])
         self._watcher.withdrawn(attempt)
 
@@ -80,7 +80,7 @@ Watch = Callable[[Plan], AbstractContextManager[TrialCallback]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How far a sweep has come.
+    """Progress of a sweep.
 
     Attributes:
         plan: what is still to run, and what is done.
@@ -150,7 +150,7 @@ def run_sweep(
 
 
 def status_of(settings: Settings, preflight: PreflightState) -> Status:
-    """How far the sweep has come."""
+    """Return the progress of the sweep."""
     ledger = ledger_of(settings)
     return Status(
         plan=plan_sweep(settings, preflight),

@@ -28,7 +28,7 @@ _CALIBRATES = "some of these points, which calibrates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitProspect:
-    """What is predicted of a point.
+    """Prediction for one point.
 
     Attributes:
         speed_up: over one worker.
@@ -52,7 +52,7 @@ class SplitProspect:
 
     @property
     def verdict(self) -> str:
-        """Whether splitting is worth it; likely, where no brackets tell how far that may be off."""
+        """Verdict on splitting; "likely" where no interval bounds the error."""
         likely = "" if self.speed_up.low < self.speed_up.high else "likely "
         if self.speed_up.low > 1:
             return f"{likely}pays"
@@ -161,7 +161,7 @@ def place_words(device: str, host: str | None) -> str:
 def _predicted(
     work: SplitConfig, family: PlatformResults, done: SplitMeasurement | None
 ) -> SplitProspect | Refusal:
-    """Without its own trials, or if nothing else tells of it with them."""
+    """Predict without the point's own trials; with them where nothing else calibrates it."""
     without = done.model if done else None
     model = without if isinstance(without, SplitModel) else family.model(work)
     if isinstance(model, Refusal):
@@ -179,7 +179,9 @@ def _predicted(
 
 
 def _pays_from(work: SplitConfig, family: PlatformResults) -> Iterator[str]:
-    """Of more kernels, larger batches and more workers, each by itself, the first that is faster than one."""
+    """Yield the first larger number of kernels, batch and workers, varied one at a time, that beats one
+    worker.
+    """
     kernels = kernels_in(family.machine.workload, work.options)
     more_kernels = [tuple(factor * kernel for kernel in kernels) for factor in _TIMES_KERNELS if kernels]
     larger = [factor * work.batch for factor in _TIMES_BATCH]

@@ -1,4 +1,4 @@
-"""What splitting would bring, as a plain table, a sentence, and for programs."""
+"""Predicted gain of splitting: a plain table, a sentence, and values for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -47,7 +47,7 @@ def split_outlook_table(outlooks: Sequence[SplitOutlook]) -> Table:
 
 
 def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
-    """In how many points it pays, where most, and what would change that."""
+    """Summarise in how many points splitting pays, where most, and which change would help."""
     known = list(_known(outlooks))
     best, prospect = max(known, key=lambda each: each[1].speed_up.median)
     at_best = f"{_where(best)}, {best.setting}: {ratio(prospect.speed_up)}"
@@ -63,7 +63,7 @@ def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
 
 
 def plain_of(outlooks: Sequence[SplitOutlook]) -> list[dict[str, Any]]:
-    """For programs."""
+    """Return plain values for programs."""
     return [
         {**codec.to_plain(outlook), "provenance": "predicted", "verdict": _verdict(outlook)}
         for outlook in outlooks

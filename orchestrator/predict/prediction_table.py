@@ -39,7 +39,7 @@ _NOTE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """Of one point.
+    """Prediction for one point.
 
     Attributes:
         roofline: None: its workload takes no input of that size.
@@ -119,7 +119,7 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _usd(step: Estimate, price: Price | Unpriced, *, batch: int) -> str:
-    """Of a million samples."""
+    """Return the dollars of a million samples."""
     if isinstance(price, Unpriced):
         return UNKNOWN
     usd = _spread(step, factor=price.usd_per_hour / 3600 * _SAMPLES / batch)

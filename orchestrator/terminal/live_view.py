@@ -1,4 +1,4 @@
-"""What a person sees of a sweep while it runs: a live table in a terminal, plain lines elsewhere."""
+"""Live view of a running sweep: a table in a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -34,14 +34,14 @@ class PlainProgress:
         self._name_of = namer(placement.trial for placement in placements)
 
     def started(self, attempt: Attempt) -> None:
-        """Nothing is said yet."""
+        """Show nothing yet."""
         self._progress.start(attempt)
 
     def placed(self, attempt: Attempt) -> None:
-        """Nothing is said yet."""
+        """Show nothing yet."""
 
     def withdrawn(self, attempt: Attempt) -> None:
-        """It waits again."""
+        """Show that the attempt waits again."""
         self._progress.withdraw(attempt)
 
     def ended(self, record: TrialRecord) -> None:
@@ -129,7 +129,7 @@ def watching(console: Console, placements: Sequence[Placement], *, ledger: str) 
 
 
 def _told(record: TrialRecord) -> str:
-    """What an attempt gave: its rate, its cause of failure, or what stood in for what."""
+    """Describe an attempt's outcome: its rate, its cause of failure, or its substitutes."""
     if record.failure is not None:
         return f"{record.failure.kind}: {record.failure.message}"
     if record.provenance == "rehearsed":
@@ -140,7 +140,7 @@ def _told(record: TrialRecord) -> str:
 
 
 def _told_of_checkpoints(record: TrialRecord) -> str:
-    """Where it went on from, and what became of checkpoints that are of no use."""
+    """Describe the checkpoint that an attempt resumed from, and unusable ones."""
     result = record.result
     assert result is not None, "it was measured"
     resumed = [f"resumed from step {result.resumed_from_step:,}"] if result.resumed_from_step else []

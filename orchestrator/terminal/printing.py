@@ -79,7 +79,7 @@ def print_plan(
 
 
 def totals_of(plan: Plan) -> str:
-    """How many trials would run, and what becomes of the other points."""
+    """Summarise the trials that would run and the decisions on the other points."""
     kinds = Counter(placement.provenance for placement in plan.placements)
     num_stale = sum(cached.stale is not None for cached in plan.cached)
     stale = f" ({num_stale:,} stale)" if num_stale else ""

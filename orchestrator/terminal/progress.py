@@ -1,4 +1,4 @@
-"""How far a sweep has come, and how long it still takes. Pure."""
+"""Progress of a sweep and its remaining time. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -45,7 +45,7 @@ class Progress:
         return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{left}"
 
     def seconds_left(self) -> float | None:
-        """As the function of that name."""
+        """Remaining seconds, from the function of that name."""
         return seconds_left(self._left.values(), self._took)
 
 
@@ -56,7 +56,7 @@ def left_in_words(left: Iterable[Placement], took: Iterable[tuple[Placement, flo
 
 
 def seconds_left(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> float | None:
-    """What is left, one after the other, at the mean seconds of what has ended; None before that.
+    """Estimate the remaining seconds at the mean duration of finished trials; None before the first.
 
     A trial takes as long as those of its trainer, and where none has ended as long as any.
     """

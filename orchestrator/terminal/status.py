@@ -1,4 +1,4 @@
-"""How far a sweep has come that another process may be running."""
+"""Progress of a sweep that another process may be running."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ def print_status(
     *,
     holder: str | None,
 ) -> None:
-    """Who runs it, what is under way, and what is left.
+    """Print the driver, the running trials and the remaining ones.
 
     Args:
         plan: from the records as they are now.

@@ -71,6 +71,6 @@ def _become_null(descriptor: int) -> None:
 
 
 def _text_of(raw: io.FileIO, *, like: TextIO | None) -> io.TextIOWrapper:
-    """As Python opens a standard stream; by lines, for whoever follows a run through a pipe."""
+    """Open a text stream as Python does for standard streams, buffered by line for readers of a pipe."""
     encoding, errors = (like.encoding, like.errors) if like else ("utf-8", None)
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding=encoding, errors=errors, line_buffering=True)

@@ -61,7 +61,7 @@ def _least_widths(table: Table, *, longest_word: int) -> list[int]:
 
 
 def _columns(table: Table) -> Iterator[tuple[bool, tuple[str, ...]]]:
-    """Whether it holds numbers, and its texts from the header down, of each column."""
+    """Yield per column whether it holds numbers, and its texts from the header down."""
     for column, *cells in zip(table.columns, *table.rows, strict=True):
         yield column.is_number, (column.header, *cells)
 

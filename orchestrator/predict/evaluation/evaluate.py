@@ -51,7 +51,7 @@ class MethodScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictorEvaluation:
-    """Of one table.
+    """Evaluation of every predictor on one latency table.
 
     Attributes:
         models: of the table, by family.

@@ -18,7 +18,7 @@ SPLITS = (BY_MODEL, BY_FAMILY)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """What is tested, and by whom.
+    """Rows to test, and the predictors fitted without them.
 
     Attributes:
         tested: models whose rows are predicted.
@@ -50,7 +50,7 @@ def members_of(pair: Pair) -> Mapping[str, frozenset[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldOut:
-    """What one method predicts for all rows of one pair under one split."""
+    """Predictions of one method for all rows of one pair under one split."""
 
     method: str
     split: str
@@ -59,7 +59,7 @@ class HeldOut:
 
 
 def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
-    """Of the method, and of its members, under every split that the pair has folds of."""
+    """Predict held-out rows by the method and its members, under every split for which the pair has folds."""
     folds = folds_of(pair)
     sets = sorted({fold.held_out for each in folds.values() for fold in each}, key=sorted)
     fitted: Mapping[frozenset[str], Predictor] = dict(
@@ -95,7 +95,7 @@ def _joined(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:
 
 
 def with_intervals(found: HeldOut) -> HeldOut:
-    """For a method without intervals of its own: of each model's rows, by the errors on all other models.
+    """Add intervals to a method without its own: for each model's rows, from the errors on all other models.
 
     The predictors that made those errors had this model in training, so the intervals are a little narrow.
     """

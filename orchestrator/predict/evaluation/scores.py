@@ -34,13 +34,15 @@ def mean_over_models(values: Floats, models: NDArray[np.str_]) -> Spread:
 
 
 def difference_over_models(one: Floats, other: Floats, models: Sequence[str] | NDArray[np.str_]) -> Spread:
-    """Of the means of two methods on the same rows, each draw with the same models for both."""
+    """Return the difference between the means of two methods on the same rows; each bootstrap draw uses the
+    same models.
+    """
     return mean_over_models(one - other, np.asarray(models))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Of one method under one split. Errors are |predicted / measured - 1|, over the rows of all pairs.
+    """Score of one method under one split. Errors are |predicted / measured - 1|, over the rows of all pairs.
 
     Attributes:
         n: predictions, each of one repeat of one workload from one anchor for one target.
@@ -85,7 +87,7 @@ class ScoredRows:
 
 
 def rows_of(found: Sequence[HeldOut]) -> ScoredRows:
-    """Of predictions that have intervals."""
+    """Collect the rows of predictions that have intervals."""
     parts = [(out.predicted, out.pair) for out in found]
     measured = np.concatenate([pair.target_seconds for _, pair in parts])
     predicted = np.concatenate([each.step_seconds for each, _ in parts])
@@ -108,7 +110,7 @@ def _in_range(predicted: PredictedSteps) -> NDArray[np.bool_]:
 
 
 def score_of(rows: ScoredRows) -> Score:
-    """Of all rows, those that the method calls out of its range among them."""
+    """Score all rows, including those that the method marks as out of its range."""
     covered = coverage_by_family(rows)
     worst = min(covered, key=covered.__getitem__)
     return Score(
@@ -146,7 +148,7 @@ class RankAccuracy:
 
 
 def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | None) -> RankAccuracy | None:
-    """Of one method under one split, all pairs.
+    """Score how often one method names the right device under one split, over all pairs.
 
     Args:
         usd_per_hour: device -> price, to find the cheapest; None: to find the fastest.

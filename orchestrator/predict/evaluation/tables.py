@@ -47,7 +47,7 @@ def tables_of(found: PredictorEvaluation) -> tuple[Table, ...]:
 
 
 def sentences_of(found: PredictorEvaluation) -> tuple[str, ...]:
-    """How our method stands to the published one."""
+    """Compare our method with the published one in sentences."""
     return tuple(
         f"{split}: mean error of orchestrator less that of profet: {_points(difference)} points, "
         "95% over models"

@@ -23,7 +23,7 @@ _MICROSECOND = 1e-6
 
 
 def is_published(columns: list[str]) -> bool:
-    """Whether a file with such columns is meant to be in that layout."""
+    """Return whether a file with these columns is in that layout."""
     return "instance_name" in columns
 
 

@@ -20,7 +20,7 @@ _UNDECLARED_APART = 50.0  # 10 in the published data, all of them GPUs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LatencyFile:
-    """What one file gives; op times by the index of its rows."""
+    """Content of one file; op times by the index of its rows."""
 
     rows: pd.DataFrame
     op_seconds: pd.DataFrame

@@ -15,7 +15,7 @@ _OP_PREFIXES = {"device": DEVICE_OP, "host": HOST_OP}
 
 
 def is_documented(columns: Sequence[str]) -> bool:
-    """Whether a file with such columns is meant to be in the schema."""
+    """Return whether a file with these columns is in the schema."""
     return "device" in columns
 
 
@@ -118,7 +118,7 @@ def _optional(table: pd.DataFrame, name: str, *, file: str) -> pd.Series:
 
 
 def _op_seconds(table: pd.DataFrame, ops: dict[str, tuple[str, float]], *, file: str) -> pd.DataFrame:
-    """Of one step, for the rows that have any; an op that a profiled row leaves empty took no time."""
+    """Return op seconds of one step for profiled rows; an op that such a row leaves empty took no time."""
     if not ops:
         return pd.DataFrame(index=table.index[:0])
     if "profiled_steps" not in table:

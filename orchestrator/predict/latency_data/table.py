@@ -34,7 +34,7 @@ class LatencyTable:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """In alphabetical order."""
+        """Devices in alphabetical order."""
         return tuple(sorted(self.rows["device"].unique()))
 
     @property
@@ -43,7 +43,7 @@ class LatencyTable:
         return tuple(sorted(self.rows.loc[self.op_seconds.index, "device"].unique()))
 
     def usd_per_hour(self, device: str) -> float | None:
-        """What an hour of it costs; None: unknown."""
+        """Return the device's dollars per hour; None where it is unknown."""
         known = self.rows.loc[self.rows["device"] == device, "usd_per_hour"].dropna()
         return float(known.iloc[0]) if len(known) else None
 

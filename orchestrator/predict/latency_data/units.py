@@ -1,4 +1,4 @@
-"""Whether latencies can be in the unit that they are said to be in; a wrong unit is an error and no outlier.
+"""Plausibility checks of latency units; a wrong unit is an error, not an outlier.
 
 Units differ by a factor of 1000. Each check compares what should be about equal, with limits that no right
 measurement is known to reach and no wrong unit passes.

@@ -100,7 +100,7 @@ class Members:
 
 
 def fit_members(training: Pair) -> Members:
-    """Of one row a workload."""
+    """Fit the members to one row per workload."""
     features = features_of(training.profiles)
     ratios = np.log(training.target_seconds / training.profiles.step_seconds)
     composition = fit_composition(training)
@@ -141,7 +141,7 @@ class Blend:
     farthest: float
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
-        """By `orchestrator`, with intervals, and by its three members alone."""
+        """Predict with the ensemble `orchestrator`, with intervals, and with each of its three members."""
         log_ratios, deviation = self.members.log_ratios(profiles)
         center = profiles.step_seconds * np.exp(log_ratios.mean(axis=1))
         factor = np.exp(self.quantile * _scale(log_ratios, deviation))
@@ -175,7 +175,7 @@ def fit_blend(trainings: Sequence[Pair]) -> Sequence[Blend]:
 def _blend(
     models: frozenset[str], parts: Mapping[str, Pair], fitted: Callable[[frozenset[str]], Members]
 ) -> Blend:
-    """Of a single model, which cannot be held out, nothing is known: its range is empty."""
+    """Blend the members; the range of a single model, which cannot be held out, is empty."""
     if len(models) < 2:
         return Blend(members=fitted(models), quantile=np.inf, farthest=-np.inf)
     tests = [(parts[model], fitted(models - {model})) for model in sorted(models)]

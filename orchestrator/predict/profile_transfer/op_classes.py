@@ -28,7 +28,7 @@ OP_CLASSES = tuple(dict.fromkeys((*(name for name, _ in _RULES), _OTHERS)))
 
 
 def class_of(op: str) -> str:
-    """Of a device op's name without `Device_`; what no rule knows is elementwise."""
+    """Return the class of a device op's name without `Device_`; unknown ops are elementwise."""
     return next((name for name, has in _RULES if re.search(has, op, re.IGNORECASE)), _OTHERS)
 
 

@@ -109,7 +109,7 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
 
 
 def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], Profiles]:
-    """What was profiled on a device: [row] model and sizes in words, and the profiles."""
+    """Return a device's profiled rows: [row] model and sizes as text, and the profiles."""
     profiled = table.rows.loc[table.op_seconds.index]
     here = profiled[profiled["device"] == device]
     words = tuple(_in_words(*each) for each in here[list(WORKLOAD)].to_numpy())
@@ -160,7 +160,7 @@ def joined(parts: Sequence[Pair]) -> Pair:
 
 
 def some_repeats(pair: Pair, *, most: int) -> Pair:
-    """At most so many repeats of each workload, those that come first."""
+    """Keep at most that many repeats of each workload, in their order."""
     order = np.argsort(pair.workloads, kind="stable")
     _, first = np.unique(pair.workloads[order], return_index=True)
     places = np.arange(len(order)) - np.repeat(first, np.diff(np.append(first, len(order))))

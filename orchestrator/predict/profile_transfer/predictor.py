@@ -1,4 +1,4 @@
-"""What every method of prediction is: training pairs in, a predictor for each of them out."""
+"""Contract of a prediction method: training pairs in, a predictor for each pair out."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Predictor(Protocol):
     """Fitted to one pair."""
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
-        """By the method's name, and by the names of its members where it has any."""
+        """Predict under the method's name, and under the names of its members, where it has any."""
         ...
 
 
@@ -48,7 +48,7 @@ class Ratio:
     factor: float
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
-        """By its one name."""
+        """Predict under its only name."""
         return {RATIO: PredictedSteps(step_seconds=self.factor * profiles.step_seconds)}
 
 
@@ -59,7 +59,7 @@ class LogQuadratic:
     coefficients: Floats
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
-        """By its one name."""
+        """Predict under its only name."""
         logs = np.polyval(self.coefficients, np.log(profiles.step_seconds))
         return {LOG_QUADRATIC: PredictedSteps(step_seconds=np.exp(logs))}
 

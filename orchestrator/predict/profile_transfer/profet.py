@@ -114,7 +114,7 @@ class Profet:
     network: ProfetNetwork
 
     def predict(self, profiles: Profiles) -> Mapping[str, PredictedSteps]:
-        """By `profet`, and by its three members alone."""
+        """Predict with `profet` and with each of its three members."""
         features = _features(self.clusters, profiles)
         members = {
             "profet_linear": np.polyval(self.line, profiles.step_seconds),

@@ -32,7 +32,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scaler:
-    """Of one device and axis.
+    """Scaler of one device and axis.
 
     Attributes:
         coefficients: of the scaled latency by the size over the largest, highest power first.

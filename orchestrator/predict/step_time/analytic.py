@@ -38,7 +38,7 @@ class Analytic:
     source: str
 
     def beyond(self, demand: StepCost) -> Refusal | None:
-        """Why nothing is known of a step so small or large; None: those that were fitted are like it."""
+        """Explain why steps this small or large are unknown; None where fitted steps resemble it."""
         for name in COUNTS:
             asked = getattr(demand, name)
             if not self.least[name] / _BEYOND <= asked <= self.most[name] * _BEYOND:

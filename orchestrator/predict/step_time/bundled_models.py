@@ -1,4 +1,4 @@
-"""What travels with the repository: fitted models and condensed profiles, as text files."""
+"""Bundled models: fitted models and condensed profiles, as text files of the package."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _PROFILES = "default_profiles.csv"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultModels:
-    """What is known of GPUs without a profile.
+    """Fitted knowledge about GPUs without a profile.
 
     Attributes:
         notice: whose measurements these are, and their licence.
@@ -45,13 +45,15 @@ class DefaultModels:
 
 
 def default_models() -> DefaultModels:
-    """Those of the repository."""
+    """Read the bundled models."""
     text = files("orchestrator.predict.step_time").joinpath("data", _FILE).read_text(encoding="utf-8")
     return codec.from_json(DefaultModels, text)
 
 
 def default_profiles() -> LatencyTable:
-    """Of the published networks on K80, M60, T4 and V100, condensed; the licence lies beside them."""
+    """Read the condensed profiles of published networks on K80, M60, T4 and V100; their licence lies next to
+    them.
+    """
     return read_latencies(Path(str(files("orchestrator.predict.step_time").joinpath("data", _PROFILES))))
 
 

@@ -1,4 +1,4 @@
-"""How far steps lie from their sum of parts: before anything of one's own was measured, and after. Pure.
+"""Error model of log(measured / sum of parts), before and after own measurements. Pure.
 
 log(measured / sum of parts) is what a device and its software do to every workload, of deviation d, plus
 what is left of each workload, of deviation w, both normal. After n workloads with mean r, the next one has
@@ -33,7 +33,7 @@ class ErrorPrior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRatioPosterior:
-    """What measurements say of the logarithm of the next one over its sum of parts.
+    """Posterior of the logarithm of the next measurement over its sum of parts.
 
     Attributes:
         of_mean, of_one: deviations of the mean itself, and of one measurement from it.
@@ -45,12 +45,12 @@ class LogRatioPosterior:
 
     @property
     def deviation(self) -> float:
-        """Of the next one from the mean."""
+        """Standard deviation of the next measurement from the mean."""
         return math.hypot(self.of_mean, self.of_one)
 
 
 def learned_from(logs: Sequence[float], *, device: float, workload: float, freedom: int) -> LogRatioPosterior:
-    """From one value a workload, at least one.
+    """Fit the posterior to one value per workload, at least one.
 
     Args:
         device, workload: deviations; the first is infinite where nothing is known of such devices.

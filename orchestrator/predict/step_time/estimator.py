@@ -103,7 +103,8 @@ Estimator = Callable[[TrialSpec], Estimate | Refusal]
 
 
 def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
-    """What others measured; what trainers share is worked out once, for large networks take milliseconds.
+    """Build a cached estimate from published data; trainers share it, because large networks take
+    milliseconds.
 
     Args:
         devices: by name, with those of all trials that will be asked about.
@@ -154,7 +155,9 @@ def estimator_of(basis_of_trial: BasisOf, own: Sequence[StepMeasurement], prior:
 def leave_one_workload_out_estimator(
     basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior
 ) -> Estimator:
-    """Of each trial, as if there were no own records of its workload; those of others stay in the fit."""
+    """Build an estimator that leaves out the trial's own workload; records of other workloads stay in the
+    fit.
+    """
     known = tuple(own)
 
     @cache
@@ -169,7 +172,7 @@ def leave_one_workload_out_estimator(
 
 
 def measured_step(own: Sequence[StepMeasurement], prior: ErrorPrior) -> Estimate:
-    """Of repeats of one step, at least one."""
+    """Estimate a step from its own repeats, at least one."""
     found = repeated(own, prior)
     return around(
         math.exp(found.mean),

@@ -29,7 +29,7 @@ _FEWEST = 2  # to hold one out
 
 
 def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) -> DefaultModels:
-    """Of a table with the published networks on the published devices.
+    """Fit the default models to a table of the published networks on the published devices.
 
     Args:
         devices: those in conf/device, by name.

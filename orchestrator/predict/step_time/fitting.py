@@ -95,7 +95,7 @@ _LEAST, _MOST = 0.01, 0.999  # of a correlation of which a logarithm is taken
 
 
 def errors_by_device(measured: Sequence[PublishedLatency]) -> Errors:
-    """By fits to the other networks on that device alone."""
+    """Return the errors of each device, from fits to the other networks on that device alone."""
     found: list[tuple[PublishedLatency, float]] = []
     for device in sorted({latency.device for latency in measured}):
         own = [latency for latency in measured if latency.device == device]
@@ -145,7 +145,7 @@ def _doublings(along: dict[float, list[float]]) -> float:
 
 
 def fit_prior(measured: Sequence[PublishedLatency], *, repeat: float) -> ErrorPrior:
-    """Of at least two models on at least two devices.
+    """Fit the prior to at least two models on at least two devices.
 
     Args:
         repeat: deviation of the logarithms of repeats.

@@ -88,7 +88,7 @@ def of_source(
 
 
 def repeated(own: Sequence[StepMeasurement], prior: ErrorPrior) -> LogRatioPosterior:
-    """What repeats of one step, at least one, say of the logarithm of its seconds."""
+    """Return the posterior of log seconds from repeats of one step, at least one."""
     logs = [measurement.log_seconds for measurement in own]
     return learned_from(logs, device=math.inf, workload=prior.repeat, freedom=prior.freedom)
 
@@ -105,7 +105,7 @@ def _own(record: TrialRecord) -> Iterator[StepMeasurement]:
 
 
 def is_current(trial: TrialSpec) -> bool:
-    """Its workload is still there, with that version."""
+    """Return whether the trial's workload still exists in that version."""
     try:
         return workload(trial.workload, trial.workload_options).version == trial.workload_version
     except ValueError:

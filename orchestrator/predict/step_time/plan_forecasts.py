@@ -37,7 +37,8 @@ def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tupl
 
 
 def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator) -> Mapping[str, Estimate]:
-    """Of every point of the plan with a measurement, by the trial_id of its first repeat; none is a refusal.
+    """Predict every measured point of the plan afterwards, by the trial_id of its first repeat; refusals are
+    left out.
 
     Args:
         estimate: knows nothing of the workloads of these records.
@@ -53,7 +54,7 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
 
 
 def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> TrackRecord:
-    """Of every step that was measured, once.
+    """Count how many intervals held, once per measured step.
 
     Args:
         estimate: knows nothing of the workload that it is asked about.

@@ -37,7 +37,7 @@ class StepQuery:
 
     @property
     def is_image_classifier(self) -> bool:
-        """Whether its layers are like those of the networks that were measured."""
+        """True where its layers resemble those of the measured networks."""
         protocol = self.spec.phases[-1].protocol
         if not isinstance(protocol, Supervised):
             return False
@@ -46,7 +46,7 @@ class StepQuery:
 
     @property
     def demand(self) -> StepCost:
-        """What it asks of its devices."""
+        """Cost of the step on all devices."""
         return step_cost_of(
             self.spec,
             global_batch_size=self.global_batch_size,
@@ -55,7 +55,7 @@ class StepQuery:
 
     @property
     def demand_of_each(self) -> StepCost:
-        """What it asks of each replica."""
+        """Cost of the step on one replica."""
         whole = self.demand
         return replace(
             whole, flops=whole.flops / self.replicas, value_bytes=whole.value_bytes / self.replicas
@@ -63,18 +63,18 @@ class StepQuery:
 
     @property
     def replicas(self) -> int:
-        """Of all workers together."""
+        """Number of replicas of all workers together."""
         return self.num_workers * self.device.replicas
 
     @property
     def roofline(self) -> Roofline:
-        """Its bound."""
+        """Roofline bound of the step."""
         return roofline_of(self.demand, self.device, precision=self.precision, count=self.num_workers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedEstimate:
-    """What is known of a step before own measurements are looked at.
+    """Estimate of a step before own measurements.
 
     Attributes:
         step: its time, or why others tell nothing of it.
@@ -94,7 +94,7 @@ class PublishedEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PublishedData:
-    """What others tell of a step.
+    """Published data about a step.
 
     Attributes:
         model: whose coefficients its sum of parts has.
@@ -111,7 +111,7 @@ class _PublishedData:
 
 
 def published_estimate_of(asked: StepQuery, models: DefaultModels) -> PublishedEstimate:
-    """Of any step: as fitted, else as rates of few networks tell, else a sum of parts and no estimate."""
+    """Estimate any step: by a fit, else by rates of a few networks, else refuse and give the sum of parts."""
     known = _known(asked, models)
     beyond = known.model.beyond(asked.demand_of_each) if asked.is_image_classifier else None
     parts = None if beyond else sum_of_parts(asked, known.model)
@@ -133,7 +133,7 @@ def published_estimate_of(asked: StepQuery, models: DefaultModels) -> PublishedE
 
 
 def sum_of_parts(asked: StepQuery, model: Analytic) -> float | None:
-    """With the exchange of the gradients on top; None where a peak is unknown."""
+    """Return the roofline plus the exchange of gradients; None where a peak is unknown."""
     peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
     exchange = asked.roofline.exchange_seconds
     if peaks is None or exchange is None:
@@ -147,7 +147,7 @@ def sum_of_parts(asked: StepQuery, model: Analytic) -> float | None:
 
 
 def _known(asked: StepQuery, models: DefaultModels) -> _PublishedData:
-    """Of a fit, else of rates, else of nothing alike."""
+    """Return published data: of a fit, else of rates, else none."""
     prior = models.prior
     unlike = _why_unlike(asked, models)
     if unlike is None:
@@ -170,7 +170,7 @@ def _known(asked: StepQuery, models: DefaultModels) -> _PublishedData:
 
 
 def _why_unlike(asked: StepQuery, models: DefaultModels) -> str | None:
-    """Why the fits say nothing about such a step; None: they may."""
+    """Explain why the fits do not apply to the step; None where they may."""
     if asked.device.kind == "cpu":
         return "no CPU was measured"
     if not asked.is_image_classifier:
@@ -183,7 +183,7 @@ def _why_unlike(asked: StepQuery, models: DefaultModels) -> str | None:
 
 
 def _unlike(asked: StepQuery, reason: str, seconds: float | None) -> Refusal:
-    """With what to measure: where there is no sum of parts to correct, the very step."""
+    """Refuse with the measurement to make; without a sum of parts to correct, that is the step itself."""
     if seconds is None:
         return Refusal(reason=reason, to_measure="this point")
     network = "an image classifier" if asked.is_image_classifier else "this workload"
@@ -192,7 +192,7 @@ def _unlike(asked: StepQuery, reason: str, seconds: float | None) -> Refusal:
 
 
 def _rated(asked: StepQuery, models: DefaultModels) -> Rated | None:
-    """What published rates tell of such steps; None: there are none.
+    """Return the published rates that apply to the step; None where there are none.
 
     Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
     """

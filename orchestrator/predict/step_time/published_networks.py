@@ -39,7 +39,7 @@ _VALUE_BYTES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedDevice:
-    """What an instance of the published data holds.
+    """Devices of an instance in the published data.
 
     Attributes:
         name: of its file in conf/device; None where there is none.
@@ -94,7 +94,7 @@ def measured_zoo(table: LatencyTable) -> Iterator[PublishedLatency]:
 
 
 def repeat_deviation(table: LatencyTable) -> float:
-    """Of the logarithms of repeats of one workload on one device.
+    """Return the standard deviation of log seconds between repeats of one workload on one device.
 
     Raises:
         ConfigError: nothing was repeated.

@@ -90,7 +90,7 @@ Their ResNet-50 has the stride of a block in its 3x3 convolution (v1.5), ours in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedStep:
-    """What a step of a published rate took over the sum of parts of any GPU.
+    """Time of a published step over the sum of parts of any GPU.
 
     Attributes:
         log: of that ratio.
@@ -106,7 +106,7 @@ class PublishedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rated:
-    """What published rates tell of the logarithm of any step there over its sum of parts."""
+    """Posterior of log seconds over the sum of parts, from published rates."""
 
     learned: LogRatioPosterior
     source: str
@@ -115,7 +115,8 @@ class Rated:
 def rated_of(
     known: Iterable[PublishedStep], *, device: str, between_devices: float, workload: float
 ) -> Rated | None:
-    """Of that device, else of all others; each workload counts once. None: there are none.
+    """Return the rates of that device, else of all others; each workload counts once. None where there are
+    none.
 
     Args:
         known: of one kind, in precisions that are alike.

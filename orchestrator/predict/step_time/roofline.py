@@ -17,7 +17,7 @@ _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCost:
-    """Of one step, all replicas together.
+    """Cost of one step, all replicas together: operations and bytes.
 
     Attributes:
         flops: multiply-accumulates count as two; a clever algorithm (Winograd, FFT) needs fewer.
@@ -75,7 +75,7 @@ class Roofline:
 
 
 def roofline_of(demand: StepCost, device: Device, *, precision: str, count: int) -> Roofline:
-    """Of `count` such devices that share a global batch; of a host's own processor nothing is published."""
+    """Return the roofline of `count` devices that share a global batch; host CPUs have no published peak."""
     peaks = peaks_of(device, precision, count=count)
     replicas = count * device.replicas
     traffic = demand.value_bytes + demand.weight_bytes * replicas
