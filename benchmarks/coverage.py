@@ -74,7 +74,7 @@ def sweeps_with_a_winner(num_settings: int, *, size: int, cases: int) -> tuple[f
         settings = sorted(
             (np.log(sample(steady, size, rng)).tolist() for _ in range(num_settings)), key=lambda s: -fmean(s)
         )
-        fastest, *others = [[math.exp(each) for each in side] for side in settings]
+        fastest, *others = [[math.exp(log) for log in side] for side in settings]
         won = [ratio_of(fastest, other).low > 1 for other in others]
         counts = [counts[0] + won[0], counts[1] + any(won)]
     return counts[0] / cases, counts[1] / cases

@@ -188,7 +188,7 @@ def row_of(found: Outcome) -> str:
     """A line of the table."""
     shares = ", ".join(":".join(map(str, share)) for share in found.shares) or "-"
     moved = ", ".join(map(str, found.moved_after)) or "-"
-    predicted, most = (f"{each:.2f}" if each else "-" for each in (found.predicted, found.bound))
+    predicted, most = (f"{seconds:.2f}" if seconds else "-" for seconds in (found.predicted, found.bound))
     convolutions = f"{found.convolution_seconds:.3g}" if found.convolution_seconds else "-"
     return (
         f"| {found.kernels} | {found.way} | {shares} | {moved} | {found.step_seconds:.3g} "
@@ -238,9 +238,9 @@ def main(words: Sequence[str]) -> None:
     for kernels in asked.kernels:
         network = Network(kernels, batch=asked.batch, steps=asked.steps, seconds=asked.seconds)
         found = []
-        for each in network.outcomes():
-            found.append(each)
-            print(write(each), flush=True)
+        for outcome in network.outcomes():
+            found.append(outcome)
+            print(write(outcome), flush=True)
         for rate in () if reason else asked.mbit_per_second:
             for outcome in network.outcomes_at(rate):
                 print(write(outcome), flush=True)

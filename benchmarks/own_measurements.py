@@ -37,7 +37,7 @@ def errors(
         others = [log for log in logs if log != model]
         for _ in range(draws):
             chosen = random.choice(len(others), size=count, replace=False)
-            own = [float(random.choice(logs[others[each]])) for each in chosen]
+            own = [float(random.choice(logs[others[index]])) for index in chosen]
             found = learned_from(own, device=prior.device, workload=prior.workload, freedom=prior.freedom)
             yield asked - found.mean, prior.quantile * found.deviation
 
@@ -46,10 +46,10 @@ def row(by_device: Mapping[str, Mapping[str, Floats]], prior: ErrorPrior, *, cou
     """Return the table row of one number of measurements."""
     found = {name: list(errors(logs, prior, count=count, draws=draws)) for name, logs in by_device.items()}
     inside = {
-        name: float(np.mean(np.concatenate([np.abs(error) <= half for error, half in each])))
-        for name, each in found.items()
+        name: float(np.mean(np.concatenate([np.abs(error) <= half for error, half in pairs])))
+        for name, pairs in found.items()
     }
-    every = [pair for each in found.values() for pair in each]
+    every = [pair for pairs in found.values() for pair in pairs]
     relative = np.abs(np.expm1(-np.concatenate([error for error, _ in every])))
     worst = min(inside, key=lambda name: inside[name])
     factor = float(np.exp(np.median([half for _, half in every])))

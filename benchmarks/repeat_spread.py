@@ -79,7 +79,7 @@ def ratio_of(forked: Way, spawned: Way) -> Ratio:
 def interleaved(placements: Sequence[Placement]) -> list[Placement]:
     """Every second repeat forked, the others spawned, the order within pairs alternating."""
     methods: tuple[StartMethod, ...] = ("fork", "spawn", "spawn", "fork")
-    return [replace(each, start_method=methods[index % 4]) for index, each in enumerate(placements)]
+    return [replace(placement, start_method=methods[index % 4]) for index, placement in enumerate(placements)]
 
 
 def ways_of(trainer: str, *, repeats: int) -> tuple[Way, Way]:
@@ -95,8 +95,8 @@ def ways_of(trainer: str, *, repeats: int) -> tuple[Way, Way]:
 def _way_of(records: Sequence[TrialRecord], method: StartMethod) -> Way:
     chosen = [record for record in records if record.placement.start_method == method]
     return Way(
-        rates=tuple(steps_per_second(each) * each.spec.global_batch_size for each in chosen),
-        num_noisy=sum(noise_of(each) != "" for each in chosen),
+        rates=tuple(steps_per_second(record) * record.spec.global_batch_size for record in chosen),
+        num_noisy=sum(noise_of(record) != "" for record in chosen),
     )
 
 

@@ -28,7 +28,7 @@ _REPEATS = 5
 def specs(count: int) -> Iterator[TrialSpec]:
     """Five repeats of devices, precisions, batches and workers, with as many numbers of steps as it takes."""
     axes = (("cpu", "t4"), ("fp32", "bf16"), (64, 128, 256, 512), (1, 2), ("torch_ddp", "tensorflow"))
-    settings = ((steps, each) for steps in itertools.count(300) for each in itertools.product(*axes))
+    settings = ((steps, values) for steps in itertools.count(300) for values in itertools.product(*axes))
     every = (
         TrialSpec(
             workload="mnist_cnn",
@@ -114,14 +114,16 @@ def record_of(spec: TrialSpec, number: int) -> TrialRecord:
 def plan_of(count: int) -> Plan:
     """A plan that finds all of them in the ledger; the baseline is the CPU in fp32."""
     every = list(specs(count))
-    names = {id(each): trial_id(each) for each in every}
-    base = [each for each in every if (each.device, each.precision, each.repeat) == ("cpu", "fp32", 0)]
+    names = {id(trial): trial_id(trial) for trial in every}
+    base = [trial for trial in every if (trial.device, trial.precision, trial.repeat) == ("cpu", "fp32", 0)]
     return Plan(
         sweep="many",
         placements=(),
-        cached=tuple(Cached(trial=each, trial_id=names[id(each)], provenance="measured") for each in every),
+        cached=tuple(
+            Cached(trial=trial, trial_id=names[id(trial)], provenance="measured") for trial in every
+        ),
         skipped=(),
-        baseline=Baseline(keys=("device", "precision"), points=tuple(names[id(each)] for each in base)),
+        baseline=Baseline(keys=("device", "precision"), points=tuple(names[id(trial)] for trial in base)),
         aims={"mnist_cnn": Aim(metric="accuracy", higher_is_better=True)},
     )
 
@@ -145,8 +147,8 @@ def main() -> None:
         print(f"{count:,} records, {len(outcome.findings.measured):,} settings: {written - start:.1f} s")
         print(f"  reading the ledger {read - start:.1f} s, the report {written - read:.1f} s")
         print(f"  peak memory {peak / 1e9:.2f} GB")
-        for each in outcome.files:
-            print(f"  {each.name} {each.stat().st_size / 1e6:.1f} MB")
+        for file in outcome.files:
+            print(f"  {file.name} {file.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

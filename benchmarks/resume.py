@@ -142,7 +142,7 @@ def theirs(tool: str, python: str, folder: Path) -> Resumed:
         words: tuple[str, ...] = ()
         if tool == "hydra-ray-launcher":
             own = ("address=local", "include_dashboard=false", f"_temp_dir={ray_folder}")
-            settings = (f"+hydra.launcher.ray.init.{each}" for each in own)
+            settings = (f"+hydra.launcher.ray.init.{option}" for option in own)
             words = ("-m", f"+x=range(0,{_JOBS})", "hydra/launcher=ray", *settings)
         variables = {
             "DONE": str(log),
@@ -202,13 +202,13 @@ def main() -> None:
             place.mkdir()
             found.append(ours(place) if tool == "orchestrator" else theirs(tool, python, place))
     if asked.json:
-        print(json.dumps([asdict(each) for each in found]))
+        print(json.dumps([asdict(result) for result in found]))
         return
     print(f"{'tool':<26}finished before  executed again  of those finished before  finished in the end")
-    for each in found:
+    for result in found:
         print(
-            f"{each.tool:<26}{each.finished_before:>15}  {each.executed:>14}  {each.executed_twice:>24}  "
-            f"{each.finished:>19}"
+            f"{result.tool:<26}{result.finished_before:>15}  {result.executed:>14}  {result.executed_twice:>24}  "
+            f"{result.finished:>19}"
         )
 
 

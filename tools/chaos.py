@@ -147,10 +147,10 @@ def damage_at(point: Point, folder: Path) -> Damage:
     code = _run(command(*words), folder, variables)
     leaked += _left_alive(family)
     after = records_in(folder)
-    done = Counter(each["trial_id"] for each in after if each["result"])
-    ended = Counter((each["trial_id"], each["attempt"]) for each in after)
-    finished = {each["trial_id"] for each in before if each["result"]}
-    again = {each["trial_id"] for each in after[len(before) :]}
+    done = Counter(record["trial_id"] for record in after if record["result"])
+    ended = Counter((record["trial_id"], record["attempt"]) for record in after)
+    finished = {record["trial_id"] for record in before if record["result"]}
+    again = {record["trial_id"] for record in after[len(before) :]}
     return Damage(
         not_struck=int(not _was_struck(folder)),
         lost=_TRIALS - len(done) + max(0, acknowledged - len(finished)),
@@ -242,4 +242,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--executor", choices=("inline", "ray", "both"), default="both")
     chosen = parser.parse_args().executor
-    sys.exit(1 if run([each for each in EVERY if chosen in (each.executor, "both")]) else 0)
+    sys.exit(1 if run([point for point in EVERY if chosen in (point.executor, "both")]) else 0)

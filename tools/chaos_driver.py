@@ -24,9 +24,7 @@ def driver() -> list[int]:
 
 
 def driver_without_its_ledger() -> list[int]:
-    """Return the drivers that run without their ledger: forbidden, and made here to show that it is
-    noticed.
-    """
+    """Delete the ledger and return the driver: forbidden damage, made to show that it is noticed."""
     Path("outputs/smoke/records.jsonl").unlink()
     return driver()
 
@@ -43,7 +41,7 @@ def fork_server() -> list[int]:
 def worker() -> list[int]:
     """The newest process that a nursery has forked."""
     found = _nurseries()
-    forked = [each for each in found if each.ppid() in {one.pid for one in found}]
+    forked = [process for process in found if process.ppid() in {one.pid for one in found}]
     return [max(forked, key=lambda each: each.create_time()).pid] if forked else []
 
 

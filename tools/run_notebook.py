@@ -46,7 +46,7 @@ def _texts_of(output: Any) -> list[str]:
     if isinstance(output, str):
         return [output]
     inner = output.values() if isinstance(output, dict) else output if isinstance(output, list) else ()
-    return [text for each in inner for text in _texts_of(each)]
+    return [text for value in inner for text in _texts_of(value)]
 
 
 def _joined(outputs: list[Any]) -> list[Any]:

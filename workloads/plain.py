@@ -54,12 +54,12 @@ T = TypeVar("T")
 def to_plain(value: object, *, path: str) -> Any:
     """Mappings, lists and scalars. Raises ValueError naming what is of none of our kinds."""
     if isinstance(value, Mapping):
-        return {_name(key, path=path): to_plain(each, path=f"{path}.{key}") for key, each in value.items()}
+        return {_name(key, path=path): to_plain(item, path=f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [to_plain(each, path=f"{path}[{index}]") for index, each in enumerate(value)]
+        return [to_plain(item, path=f"{path}[{index}]") for index, item in enumerate(value)]
     for name in (base.__name__ for base in type(value).__mro__ if _KINDS.get(base.__name__) is base):
         told = {field_.name: getattr(value, field_.name) for field_ in dataclasses.fields(_KINDS[name])}
-        return {"is": name, **{key: to_plain(each, path=f"{path}.{key}") for key, each in told.items()}}
+        return {"is": name, **{key: to_plain(item, path=f"{path}.{key}") for key, item in told.items()}}
     return _scalar(value, path=path)
 
 
@@ -97,7 +97,7 @@ def _made(hint: Any, plain: Any, *, path: str) -> Any:
         return _tuple(parts, plain, path=path)
     if origin is not None and issubclass(origin, Mapping):
         _checked(isinstance(plain, dict), plain, "a mapping", path=path)
-        return {name: _made(parts[1], each, path=f"{path}.{name}") for name, each in plain.items()}
+        return {name: _made(parts[1], item, path=f"{path}.{name}") for name, item in plain.items()}
     is_kind = type(plain) is hint or (hint is float and type(plain) is int)
     _checked(is_kind, plain, hint.__name__, path=path)
     return float(plain) if hint is float else plain
@@ -118,10 +118,10 @@ def _part(kinds: tuple[Any, ...], plain: Any, *, path: str) -> Any:
     kind = _KINDS.get(str(plain.get("is"))) if isinstance(plain, dict) else None
     _checked(kind in kinds, plain, names, path=path)
     hints = _hints(kind)
-    told = {name: each for name, each in plain.items() if name != "is"}
+    told = {name: item for name, item in plain.items() if name != "is"}
     _checked(told.keys() == hints.keys(), sorted(told), f"the fields of {names}", path=path)
     assert kind is not None
-    return kind(**{name: _made(hints[name], each, path=f"{path}.{name}") for name, each in told.items()})
+    return kind(**{name: _made(hints[name], item, path=f"{path}.{name}") for name, item in told.items()})
 
 
 @cache
@@ -134,7 +134,7 @@ def _tuple(parts: tuple[Any, ...], plain: Any, *, path: str) -> tuple[Any, ...]:
     each_of = parts[:1] * len(plain) if parts[1:] == (Ellipsis,) else parts
     _checked(len(each_of) == len(plain), plain, f"{len(each_of)} values", path=path)
     pairs = enumerate(zip(each_of, plain, strict=True))
-    return tuple(_made(part, each, path=f"{path}[{index}]") for index, (part, each) in pairs)
+    return tuple(_made(part, item, path=f"{path}[{index}]") for index, (part, item) in pairs)
 
 
 def _checked(holds: bool, plain: Any, expected: str, *, path: str) -> Any:

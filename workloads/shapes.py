@@ -141,7 +141,10 @@ def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:
         case Conv2d():
             sizes = zip(first[:2], pair(layer.kernel), pair(layer.padding), strict=True)
             _require(first, axes=3)
-            return (*(_slid(size, each, pad, layer.stride) for size, each, pad in sizes), layer.filters)
+            return (
+                *(_slid(size, stride_size, pad, layer.stride) for size, stride_size, pad in sizes),
+                layer.filters,
+            )
         case DepthwiseConv2d():
             _require(first, axes=3)
             return (*(_slid(size, layer.kernel, layer.padding, layer.stride) for size in first[:2]), first[2])

@@ -96,9 +96,9 @@ class Findings:
 def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective = FASTEST) -> Findings:
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
-    trials = dict.fromkeys(each.trial_id for each in plan.asked)
+    trials = dict.fromkeys(trial.trial_id for trial in plan.asked)
     asked = {trial: place for place, trial in enumerate(trials)}
-    found = tuple(standing[each] for each in asked if each in standing)
+    found = tuple(standing[trial_id] for trial_id in asked if trial_id in standing)
     wanted = sorted(  # ledger and tracking server have them in other orders
         (record for record in records if record.trial_id in asked), key=lambda each: asked[each.trial_id]
     )
@@ -120,11 +120,11 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
         compared=comparisons_of(measured),
         predicted=predicted,
         hindsights=hindsights_of(measured, plan.hindcasts),
-        rehearsed=tuple(each for each in found if each.provenance == "rehearsed"),
-        failed=tuple(each for each in found if each.failure is not None),
-        attempts=tuple(each for of_trial in attempts.values() for each in of_trial),
+        rehearsed=tuple(record for record in found if record.provenance == "rehearsed"),
+        failed=tuple(record for record in found if record.failure is not None),
+        attempts=tuple(record for of_trial in attempts.values() for record in of_trial),
         costs=costs_by_setting(attempts.values()),
-        num_measured=sum(each.num_repeats for each in measured),
+        num_measured=sum(measurement.num_repeats for measurement in measured),
         num_missing=len(asked) - len(found),
         num_others=len(standing.keys() - asked.keys()),
     )
@@ -140,7 +140,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         ranked_table(findings.recommendations),
         next_table(findings.recommendations),
         measured_table(findings.measured),
-        compared_table([each for group in findings.compared for each in group]),
+        compared_table([comparison for group in findings.compared for comparison in group]),
         baseline_table(findings.against),
         matrix_table(findings.matrices),
         scaling_table(findings.scaling),

@@ -61,10 +61,10 @@ def share(value: float, *, decimals: int = 0) -> Number:
 
 def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Number:
     """`median [low, high]` with the decimals of the median; the median alone if there is no spread."""
-    median, low, high = (each * factor for each in (value.median, value.low, value.high))
+    median, low, high = (end * factor for end in (value.median, value.low, value.high))
     if not math.isfinite(median) or low == high:
         return number(median)
-    shown = [_with_decimals(each, _decimals_of(median, digits)) for each in (median, low, high)]
+    shown = [_with_decimals(end, _decimals_of(median, digits)) for end in (median, low, high)]
     return Number(f"{shown[0]} [{shown[1]}, {shown[2]}]", median)
 
 

@@ -95,7 +95,7 @@ def _advise(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) ->
     rest = [word for word in overrides if word not in told]
     found = advised(rest, confidence=_confidence_of(told), working_directory=Path.cwd())
     if as_json:
-        sys.stdout.write(json.dumps([plain_of(each) for each in found], indent=1) + "\n")
+        sys.stdout.write(json.dumps([plain_of(row) for row in found], indent=1) + "\n")
         return 0
     for table in tables_of(found):
         show(table)

@@ -83,7 +83,7 @@ def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[
 def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: str) -> Cluster:
     """Convert a pools file. Raises ConfigError for values that no cluster can have."""
     file = f"conf/pools/{option}.yaml"
-    pools = tuple(_pool_of(name, each, devices, file=file) for name, each in plain.pop("nodes").items())
+    pools = tuple(_pool_of(name, node, devices, file=file) for name, node in plain.pop("nodes").items())
     head = _device(plain.pop("head"), devices, key="pools.head")
     return Cluster(name=option, pools=pools, head=head, **plain)
 

@@ -80,7 +80,7 @@ def config_folders(working_directory: Path) -> tuple[Path, ...]:
     with one_line_errors():
         beside_workloads = [folder / "conf" for folder in search_path()]
     every = (working_directory.resolve() / "conf", *beside_workloads, _shipped())
-    return tuple(dict.fromkeys(each for each in every if each.is_dir()))
+    return tuple(dict.fromkeys(folder for folder in every if folder.is_dir()))
 
 
 def config_loader(working_directory: Path) -> ConfigLoaderImpl:
@@ -120,7 +120,7 @@ class Composer:
         """Names of a group's config files, its schemas left out."""
         if group not in self._options:
             found = self._loader.repository.get_group_options(group, ObjectType.CONFIG)
-            self._options[group] = tuple(each for each in found if not each.endswith("schema"))
+            self._options[group] = tuple(name for name in found if not name.endswith("schema"))
         return self._options[group]
 
     def check(self, group: str, option: object) -> str:

@@ -121,7 +121,7 @@ def shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (list, tuple)):
-        return f"[{','.join(shown(each) for each in value)}]"
+        return f"[{','.join(shown(item) for item in value)}]"
     return repr(value)[:80]
 
 

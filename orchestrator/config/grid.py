@@ -36,13 +36,13 @@ class Grid:
                 list where a name belongs.
         """
         of_axes = ((key, value) for key, values in self.axes.items() for value in values)
-        included = (item for each in self.include for item in each.items())
+        included = (item for entry in self.include for item in entry.items())
         for key, value in chain(of_axes, included):
             check_option(key, value)
         found = expand(self.axes, exclude=self.exclude, include=self.include)
-        for each in found:
-            if DEVICES in each:
-                _check_devices(each[DEVICES])
+        for combination in found:
+            if DEVICES in combination:
+                _check_devices(combination[DEVICES])
         if self.baseline and not any(matches(combination, self.baseline) for combination in found):
             raise ConfigError(_no_baseline(self.baseline, found))
         return found
@@ -158,7 +158,7 @@ def _baseline(entry: Any) -> dict[str, Any]:
     """Return the setting that every other one is compared with; empty where the sweep names none."""
     baseline = _checked(entry or {}, where="sweep.baseline")
     for key, value in baseline.items():
-        if isinstance(value, tuple) and (key != DEVICES or any(isinstance(each, tuple) for each in value)):
+        if isinstance(value, tuple) and (key != DEVICES or any(isinstance(item, tuple) for item in value)):
             raise ConfigError(f"sweep.baseline: {key}={shown(value)} must be one value")
     return baseline
 

@@ -84,4 +84,4 @@ def _options_of(group: str, combinations: Iterable[Combination]) -> tuple[Any, .
 
 
 def _flat(value: Any) -> tuple[Any, ...]:
-    return tuple(one for each in value for one in _flat(each)) if isinstance(value, tuple) else (value,)
+    return tuple(one for item in value for one in _flat(item)) if isinstance(value, tuple) else (value,)

@@ -94,7 +94,7 @@ def _values(parsed: Override, options: OptionsOf) -> tuple[Any, ...]:
     if isinstance(value, Glob):
         return tuple(value.filter(list(options(parsed.key_or_group))))
     if parsed.is_sweep_override():
-        values = tuple(_frozen(each) for each in islice(parsed.sweep_iterator(), MOST_TRIALS + 1))
+        values = tuple(_frozen(value) for value in islice(parsed.sweep_iterator(), MOST_TRIALS + 1))
         if len(values) > MOST_TRIALS:
             raise ConfigError(
                 f"{parsed.input_line!r} gives {parsed.key_or_group} more than {MOST_TRIALS:,} values; "
@@ -107,7 +107,7 @@ def _values(parsed: Override, options: OptionsOf) -> tuple[Any, ...]:
 def _frozen(value: Any) -> Any:
     if isinstance(value, QuotedString):
         return value.text
-    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _hint(text: str) -> str:

@@ -56,7 +56,7 @@ def classify_overrides(words: Iterable[ParsedOverride]) -> Request:
 
 def check_axis(key: str, value: Any, *, where: str) -> None:
     """Raises ConfigError unless points have such a key and it may have such a value."""
-    if any(isinstance(each, dict) for each in (value if isinstance(value, (list, tuple)) else [value])):
+    if any(isinstance(item, dict) for item in (value if isinstance(value, (list, tuple)) else [value])):
         raise ConfigError(f"{where}: {key}={value!r} must be a value or a list of values")
     if not _is_of_a_point(key):
         known = (*POINT_GROUPS, *POINT_KEYS, DEVICES, *(f"{group}.KEY" for group in KNOB_GROUPS))

@@ -79,7 +79,7 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
         ConfigError: a missing value, an interpolation that leads nowhere, a value that is no choice, or a
             whole number of more than 64 bits.
     """
-    plain = {str(key): frozen(each) for key, each in resolved(config, file=file).items()}
+    plain = {str(key): frozen(item) for key, item in resolved(config, file=file).items()}
     for key, value in plain.items():
         _require_64_bits(f"{group}.{key}", value)
     kind: Any = OmegaConf.get_type(config)
@@ -104,12 +104,12 @@ def defaults_of(config: DictConfig) -> dict[str, Any]:
     """The defaults of a typed configuration's schema."""
     defaults = OmegaConf.to_container(OmegaConf.structured(OmegaConf.get_type(config)))
     assert isinstance(defaults, dict)
-    return {str(key): frozen(each) for key, each in defaults.items()}
+    return {str(key): frozen(item) for key, item in defaults.items()}
 
 
 def frozen(value: Any) -> Any:
     """Tuples for lists, at any depth."""
-    return tuple(frozen(each) for each in value) if isinstance(value, list) else value
+    return tuple(frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _require_64_bits(key: str, value: Any) -> None:
@@ -144,5 +144,5 @@ def _references(plain: Any) -> Iterator[str]:
     if isinstance(plain, str):
         yield from _REFERENCE.findall(plain)
     elif isinstance(plain, (dict, list)):
-        for each in plain.values() if isinstance(plain, dict) else plain:
-            yield from _references(each)
+        for item in plain.values() if isinstance(plain, dict) else plain:
+            yield from _references(item)

@@ -51,9 +51,9 @@ def to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field_.name: to_plain(getattr(value, field_.name)) for field_ in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): to_plain(each) for key, each in value.items()}
+        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [to_plain(each) for each in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value
@@ -83,7 +83,7 @@ def _dataclass_of(kind: Any, plain: Any, *, path: str) -> Any:
     missing = sorted(_required_of(kind) - set(plain))
     if missing:
         raise RecordError(f"{path}: field {missing[0]!r} is missing")
-    return kind(**{name: _typed(hints[name], each, path=f"{path}.{name}") for name, each in plain.items()})
+    return kind(**{name: _typed(hints[name], item, path=f"{path}.{name}") for name, item in plain.items()})
 
 
 @cache
@@ -119,14 +119,14 @@ def _tuple_of(kinds: tuple[Any, ...], plain: Any, *, path: str) -> tuple[Any, ..
         kinds = (kinds[0],) * len(plain)
     _checked(len(kinds) == len(plain), f"list of {len(kinds)}", plain, path=path)
     return tuple(
-        _typed(kind, each, path=f"{path}[{i}]")
-        for i, (kind, each) in enumerate(zip(kinds, plain, strict=True))
+        _typed(kind, item, path=f"{path}[{i}]")
+        for i, (kind, item) in enumerate(zip(kinds, plain, strict=True))
     )
 
 
 def _mapping_of(kind: Any, plain: Any, *, path: str) -> dict[str, Any]:
     _checked(isinstance(plain, dict), "object", plain, path=path)
-    return {name: _typed(kind, each, path=f"{path}.{name}") for name, each in plain.items()}
+    return {name: _typed(kind, item, path=f"{path}.{name}") for name, item in plain.items()}
 
 
 def _scalar_of(kind: Any, plain: Any, *, path: str) -> Any:

@@ -85,7 +85,7 @@ class Node:
     @property
     def counts(self) -> Mapping[str, int]:
         """Number of each device that it holds."""
-        return {name: len(each.ids) for name, each in self.devices.items()}
+        return {name: len(accelerators.ids) for name, accelerators in self.devices.items()}
 
     @property
     def holdings(self) -> str:

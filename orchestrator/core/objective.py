@@ -58,7 +58,7 @@ class Objective:
             if not 0 <= getattr(self, name) < math.inf:
                 raise ConfigError(f"report.{name}={getattr(self, name)} must not be negative, and finite")
         if not any(getattr(self, name) for name in weights):
-            raise ConfigError(f"{', '.join(f'report.{each}' for each in weights)} are all 0; one must not be")
+            raise ConfigError(f"{', '.join(f'report.{name}' for name in weights)} are all 0; one must not be")
 
 
 FASTEST = Objective()

@@ -216,7 +216,7 @@ class Plan:
     def absent(self) -> tuple[TrialSpec, ...]:
         """Trials whose device is not at hand, one for all repeats of a point."""
         return (
-            *(each.trial for each in self.asked if each.provenance == "rehearsed"),
+            *(trial.trial for trial in self.asked if trial.provenance == "rehearsed"),
             *(
                 skipped_point.trial
                 for skipped_point in self.skipped

@@ -156,10 +156,10 @@ class Cluster:
 
     def _check_launcher(self) -> None:
         """Check the settings that Ray's launcher requires or cannot serve."""
-        for each in self.pools:
-            if each.hosts > 1:
+        for pool in self.pools:
+            if pool.hosts > 1:
                 raise ConfigError(
-                    f"pool {each.name}: a slice of {each.hosts} hosts is nothing that Ray's launcher scales; "
+                    f"pool {pool.name}: a slice of {pool.hosts} hosts is nothing that Ray's launcher scales; "
                     f"pools=gke can have it"
                 )
         booted = {"cpu", *(pool.device.kind for pool in self.pools)} - {"tpu"}

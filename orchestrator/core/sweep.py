@@ -103,7 +103,7 @@ class Point:
 
     def _indivisible(self) -> str:
         below = self.global_batch_size // self.replicas * self.replicas
-        nearest = " or ".join(str(each) for each in (below, below + self.replicas) if each)
+        nearest = " or ".join(str(multiple) for multiple in (below, below + self.replicas) if multiple)
         return f"{self._batch_and_replicas('does not divide over')}; {nearest} would"
 
     def _batch_and_replicas(self, verb: str) -> str:
@@ -149,4 +149,6 @@ class Sweep:
     @property
     def devices(self) -> dict[str, Device]:
         """The devices that its points ask for, by name."""
-        return {each.name: each for point in self.points for each in (point.device, *point.other_devices)}
+        return {
+            device.name: device for point in self.points for device in (point.device, *point.other_devices)
+        }

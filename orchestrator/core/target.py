@@ -47,11 +47,13 @@ class TargetRun:
     @property
     def reached(self) -> Evaluation | None:
         """The first evaluation that was good enough."""
-        return next((each for each in self.curve if self.target.is_reached_by(each.quality)), None)
+        return next(
+            (evaluation for evaluation in self.curve if self.target.is_reached_by(evaluation.quality)), None
+        )
 
     @property
     def best_quality(self) -> float | None:
         """The best that was found; None where no evaluation gave a number."""
-        known = [each.quality for each in self.curve if each.quality == each.quality]
+        known = [evaluation.quality for evaluation in self.curve if evaluation.quality == evaluation.quality]
         best = max if self.target.higher_is_better else min
         return best(known, default=None)

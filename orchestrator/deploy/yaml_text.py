@@ -47,7 +47,7 @@ def from_yaml(text: str, *, name: str) -> list[Any]:
         ConfigError: no YAML, or a key that stands twice.
     """
     try:
-        return [each for each in yaml.load_all(text, Loader=_YamlLoader) if each is not None]
+        return [document for document in yaml.load_all(text, Loader=_YamlLoader) if document is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""

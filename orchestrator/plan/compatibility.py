@@ -23,7 +23,7 @@ def reason_against(point: Point, trainer: TrainerInfo) -> str | None:
 def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     """Yield the result of every rule; a rule may rely on those before it."""
     yield _takes_unequal_devices(point, trainer)
-    devices = {each.name: each for each in (point.device, *point.other_devices)}
+    devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
     yield from (rule(point, trainer) for rule in _RULES)
 
@@ -42,7 +42,7 @@ def _trainer_knows_the_kind(_point: Point, device: Device, trainer: TrainerInfo)
     if kind in trainer.precisions:
         return None
     why = trainer.refusals.get(kind, f"has no path to a {kind.upper()}")
-    return f"{trainer.name} {why}; it trains on: {', '.join(each.upper() for each in trainer.precisions)}"
+    return f"{trainer.name} {why}; it trains on: {', '.join(label.upper() for label in trainer.precisions)}"
 
 
 def _trainer_knows_the_generation(_point: Point, device: Device, trainer: TrainerInfo) -> str | None:
@@ -138,7 +138,7 @@ def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
 def _possible(device: Device, trainer: TrainerInfo) -> str:
     settable = trainer.precisions[device.kind]
     native = (*device.native_precisions, "tpu_default")
-    return f"choose one of: {', '.join(each for each in settable if each in native)}"
+    return f"choose one of: {', '.join(label for label in settable if label in native)}"
 
 
 _DEVICE_RULES: tuple[DeviceRule, ...] = (

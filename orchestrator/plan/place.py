@@ -134,7 +134,7 @@ def _unequal(asked: PlacementRequest) -> Placement:
     parts = parts_of(asked.slots, asked.trial.process_model)
     precision = point.precision if is_measured else _REHEARSED_PRECISION.get(point.precision, point.precision)
     crowds = (
-        _crowd(sum(each.num_processes for each in held), sum(each.cpus for each in held))
+        _crowd(sum(group.num_processes for group in held), sum(group.cpus for group in held))
         for host in range(asked.trial.num_hosts)
         if (held := [part for part in parts if part.host == host])
     )
@@ -207,7 +207,7 @@ def _rehearsed(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
 
 def _stand_ins(asked: PlacementRequest, *, replicas: int, num_processes: int) -> tuple[str, ...]:
     """Return the substitutes of a missing device's parts; a CPU rehearses another CPU without any."""
-    kinds = {each.kind for each in (asked.point.device, *asked.point.other_devices)}
+    kinds = {device.kind for device in (asked.point.device, *asked.point.other_devices)}
     if "cpu" in kinds:
         return ()
     return asked.trainer.rehearsed_with(

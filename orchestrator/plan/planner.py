@@ -158,7 +158,7 @@ def _decide(point: Point, repeats: int, *, known: _PlanInputs) -> Iterator[Point
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
     elif unanswered[0].is_measured:
-        yield from (_placed(each, known=known) for each in unanswered)
+        yield from (_placed(request, known=known) for request in unanswered)
     else:  # one outcome for all repeats of a point whose device is not here, or a fake one
         first = unanswered[0]
         yield _rehearsed_before(first, known=known) or _placed(first, known=known)

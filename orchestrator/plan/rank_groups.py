@@ -65,7 +65,7 @@ def _cores_of(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
     Where none computes on the processor, together as many as the accelerators are of those of the host.
     """
     node = slots[0].node_group.node
-    computing = [count for each, count in zip(slots, processes, strict=True) if each.device.kind == "cpu"]
+    computing = [count for slot, count in zip(slots, processes, strict=True) if slot.device.kind == "cpu"]
     if computing:
         driving = min(sum(processes) - sum(computing), max(0, node.cpus - len(computing)))
     else:

@@ -60,7 +60,7 @@ def host_cpu_of(point: Point, slots: Sequence[Slot], *, inventory: Inventory) ->
         for slot in slots
         if slot.device.kind == "cpu"
     ]
-    if not slots and any(each.kind == "cpu" for each in (point.device, *point.other_devices)):
+    if not slots and any(device.kind == "cpu" for device in (point.device, *point.other_devices)):
         nodes = [inventory.host]
     return HOST_SEPARATOR.join(dict.fromkeys(node.host_cpu for node in nodes)) or None
 
@@ -88,7 +88,7 @@ def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
     if kind := _kept_together(point, trainer, inventory):
         return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
     found = _over_pools(point, trainer, inventory=_without_slices(inventory))
-    nodes = 0 if isinstance(found, str) else sum(each.num_hosts for each in found)
+    nodes = 0 if isinstance(found, str) else sum(slot.num_hosts for slot in found)
     if nodes > inventory.max_nodes:
         return f"{point.device_label} needs {nodes} nodes, and the cluster has {inventory.max_nodes} at most"
     return found
@@ -142,7 +142,7 @@ def _without_nodes(inventory: Inventory, slots: Iterable[Slot]) -> Inventory:
 
 def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
     """Describe which devices the pools lack together, although each pool has some."""
-    pools = [each for _, each in _holding(device, 1, trainer, inventory=inventory)]
+    pools = [node_group for _, node_group in _holding(device, 1, trainer, inventory=inventory)]
     known = ", ".join(f"{pool.node.name} {pool.max_nodes}" for pool in pools)
     return f"more nodes with {device.name} than its pools have: {known} at most"
 
@@ -162,7 +162,9 @@ def _runs(devices: Iterable[Device]) -> list[tuple[Device, int]]:
 def _without_slices(inventory: Inventory) -> Inventory:
     """A slice of several hosts is taken whole, by workers that are alike."""
     single = {
-        name: each for name, each in inventory.node_groups.items() if not each.pool or each.pool.hosts == 1
+        name: node_group
+        for name, node_group in inventory.node_groups.items()
+        if not node_group.pool or node_group.pool.hosts == 1
     }
     return replace(inventory, node_groups=single)
 
@@ -194,7 +196,7 @@ def _holding(
         (_hosts_on(node_group, device, count, trainer, num_hosts=num_hosts), node_group)
         for node_group in inventory.node_groups.values()
     )
-    return [(hosts, each) for hosts, each in counts if hosts]
+    return [(hosts, node_group) for hosts, node_group in counts if hosts]
 
 
 def _hosts_on(

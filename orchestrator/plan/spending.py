@@ -141,4 +141,4 @@ def _node_rates(placement: Placement, price: object) -> tuple[CostRate, ...]:
     """Return the cost rate of each of its nodes."""
     if not isinstance(price, Price):
         return (CostRate(nodes=1, price=None),) * len(placement.parts)
-    return tuple(CostRate(nodes=1, price=each) for each in node_prices_of(placement, price))
+    return tuple(CostRate(nodes=1, price=node_price) for node_price in node_prices_of(placement, price))

@@ -190,15 +190,15 @@ def _pays_from(work: SplitConfig, family: PlatformResults) -> Iterator[str]:
             (f"kernels {colons(kernels_of_layers)}", with_kernels(work, kernels_of_layers))
             for kernels_of_layers in more_kernels
         ],
-        [(f"batch {each:,}", replace(work, batch=each)) for each in larger],
+        [(f"batch {batch:,}", replace(work, batch=batch)) for batch in larger],
         [
             (counted(index, "worker"), replace(work, workers=index))
             for index in range(work.workers + 1, _MOST_WORKERS + 1)
         ],
     )
     for some in candidates:
-        modelled = ((words, family.model(each)) for words, each in some)
-        faster = (words for words, each in modelled if isinstance(each, SplitModel) and each.speed_up > 1)
+        modelled = ((words, family.model(config)) for words, config in some)
+        faster = (words for words, model in modelled if isinstance(model, SplitModel) and model.speed_up > 1)
         found = next(faster, None)
         if found:
             yield found

@@ -35,9 +35,9 @@ _HEADERS = (
 
 def split_outlook_table(outlooks: Sequence[SplitOutlook]) -> Table:
     """One row a point of several workers."""
-    brackets = dict.fromkeys(each.brackets for _, each in _known(outlooks))
-    sources = dict.fromkeys(each.source for _, each in _known(outlooks))
-    bounds = [(each.bound, outlook.num_workers) for outlook, each in _known(outlooks)]
+    brackets = dict.fromkeys(prospect.brackets for _, prospect in _known(outlooks))
+    sources = dict.fromkeys(prospect.source for _, prospect in _known(outlooks))
+    bounds = [(prospect.bound, outlook.num_workers) for outlook, prospect in _known(outlooks)]
     return Table(
         title="Splitting convolutions",
         note=" ".join((_NOTE, f"Calibrated by {'; '.join(sources)}.", *brackets, *bound_words(bounds))),
@@ -52,7 +52,7 @@ def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
     best, prospect = max(known, key=lambda each: each[1].speed_up.median)
     at_best = f"{_where(best)}, {best.setting}: {ratio(prospect.speed_up)}"
     for verdict in ("pays", "likely pays"):
-        paying = sum(each.verdict == verdict for _, each in known)
+        paying = sum(prospect.verdict == verdict for _, prospect in known)
         if paying:
             some = f"{paying:,} of {counted(len(known), 'setting')}"
             return f"Splitting {verdict} in {some}; most in {at_best}, predicted."

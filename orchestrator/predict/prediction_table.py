@@ -91,7 +91,7 @@ def transfers_table(found: Iterable[Transfer]) -> Table:
         title="Predicted from profiles",
         note="Predicted, not measured, but on the anchor. Brackets are to hold 90 of 100 measurements of "
         "models that were not measured before.",
-        columns=tuple(Column(header=each, is_number=each in numbers) for each in headers),
+        columns=tuple(Column(header=header, is_number=header in numbers) for header in headers),
         rows=tuple(
             (
                 transfer.workload,

@@ -74,7 +74,7 @@ class BucketStore:
         known = {name_of(record) for record in records}
         names = sorted(self._asked(self._names) - known)
         batches = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
-        found = [each for batch in batches for each in self._read(batch)]
+        found = [record for batch in batches for record in self._read(batch)]
         return tuple(
             sorted((batch for batch in found if name_of(batch) not in known), key=attrgetter("ended_at"))
         )

@@ -45,7 +45,9 @@ class Journal:
         if self._at is None:
             self._at = {step.trial_id: step.stage for step in latest_steps(self.steps()).values()}
         now = time.time()
-        steps = [TrialEvent(trial_id=each, attempt=number, stage=stage, at=now) for each, number in trials]
+        steps = [
+            TrialEvent(trial_id=trial_id, attempt=number, stage=stage, at=now) for trial_id, number in trials
+        ]
         for step in steps:
             check(step, after=self._at.get(step.trial_id))
         self._write("".join(f"{to_json(step)}\n" for step in steps))

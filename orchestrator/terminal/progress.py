@@ -63,7 +63,7 @@ def seconds_left(left: Iterable[Placement], took: Iterable[tuple[Placement, floa
     by_kind: dict[tuple[str, str], list[float]] = defaultdict(list)
     for placement, seconds in took:
         by_kind[_kind_of(placement)].append(seconds)
-    every = [each for some in by_kind.values() for each in some]
+    every = [trial for some in by_kind.values() for trial in some]
     if not every:
         return None
     return sum(fmean(by_kind.get(_kind_of(placement)) or every) for placement in left)

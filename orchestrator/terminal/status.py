@@ -58,10 +58,10 @@ def _table(plan: Plan, found: Iterable[tuple[Placement, TrialEvent]], *, is_run:
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(step.at)),
             step.stage,
-            name_of(each.trial),
+            name_of(trial_id.trial),
             step.attempt,
         )
-        for each, step in found
+        for trial_id, step in found
     )
     return Table(
         title=f"Under way of {plan.sweep}" if is_run else f"Under way of {plan.sweep} when its driver ended",

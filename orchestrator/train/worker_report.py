@@ -106,9 +106,9 @@ def _joules_of(reports: Sequence[WorkerReport]) -> dict[str, float]:
         for counter in report.counters:
             readers[counter].append(report.times.energy_joules)
     return {
-        counter: sum(each[counter] for each in read)
+        counter: sum(counters[counter] for counters in read)
         for counter, read in readers.items()
-        if all(counter in each for each in read)
+        if all(counter in counters for counters in read)
     }
 
 

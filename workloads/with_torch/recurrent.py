@@ -82,7 +82,7 @@ class BidirectionalCell(nn.Module):
 
         (_, forwards), (_, backwards) = self._directions()
         directions = ((forwards, sequence), (backwards, sequence.flip(1)))
-        gates = [functional.linear(each, own["weight_ih"], own["bias_ih"]) for own, each in directions]
+        gates = [functional.linear(inputs, own["weight_ih"], own["bias_ih"]) for own, inputs in directions]
         kernels = [own["weight_hh"].t() for own, _ in directions]
         biases = [own["bias_hh"][None] for own, _ in directions]
         dtype = gates[0].dtype

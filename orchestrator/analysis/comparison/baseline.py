@@ -37,8 +37,8 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
     told, found = told_of(training), []
     alone = {_name_of(measurement) for measurement in training if not is_base(measurement, baseline)}
     for group in alike(training, *factors):
-        others = [each for each in group if not is_base(each, baseline)]
-        for base in (each for each in group if is_base(each, baseline)):
+        others = [member for member in group if not is_base(member, baseline)]
+        for base in (member for member in group if is_base(member, baseline)):
             pairs = [(other, base) for other in others if same_host(other, base)]
             alone -= {_name_of(other) for other, _ in pairs}
             compared = [comparison_of(factors, pair, told=told) for pair in pairs]
@@ -77,8 +77,14 @@ def baseline_table(against: AgainstBaseline) -> Table:
             Column(header="verdict"),
         ),
         rows=tuple(
-            (each.where, each.first, each.second, ratio(each.ratio), verdict_of(each))
-            for each in against.compared
+            (
+                comparison.where,
+                comparison.first,
+                comparison.second,
+                ratio(comparison.ratio),
+                verdict_of(comparison),
+            )
+            for comparison in against.compared
         ),
     )
 

@@ -107,13 +107,13 @@ def ratio_of(first: Sequence[float], second: Sequence[float]) -> Spread:
     Welch's interval of the difference of mean logarithms, with Satterthwaite's degrees of freedom rounded
     down. It takes repeats for independent, and each comparison for the only one.
     """
-    logs = [[math.log(each) for each in side] for side in (first, second)]
+    logs = [[math.log(rate) for rate in side] for side in (first, second)]
     difference = fmean(logs[0]) - fmean(logs[1])
     half = 0.0
     if min(map(len, logs)) > 1:
         errors = [_variance(side) / len(side) for side in logs]
         half = t_95(_freedom_of(errors, [len(side) for side in logs])) * math.sqrt(sum(errors))
-    middle, low, high = (math.exp(each) for each in (difference, difference - half, difference + half))
+    middle, low, high = (math.exp(bound) for bound in (difference, difference - half, difference + half))
     return Spread(median=middle, low=low, high=high)
 
 

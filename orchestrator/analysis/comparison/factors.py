@@ -102,7 +102,11 @@ def same_host(one: Measurement, other: Measurement) -> bool:
 
     What has hosts that are not alike compares with what has some of them.
     """
-    hosts = [{*each.setting.host.split(HOST_SEPARATOR)} for each in (one, other) if each.setting.host]
+    hosts = [
+        {*measurement.setting.host.split(HOST_SEPARATOR)}
+        for measurement in (one, other)
+        if measurement.setting.host
+    ]
     return len(hosts) < 2 or hosts[0] <= hosts[1] or hosts[1] <= hosts[0]
 
 
@@ -161,8 +165,8 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
     seen: list[Mapping[str, str]] = []
     for wanted in (value for value in values if len(value) == max(map(len, values))):
         found = [
-            each
-            for each, own in zip(group, values, strict=True)
+            member
+            for member, own in zip(group, values, strict=True)
             if all(wanted.get(name, value) == value for name, value in own.items())
         ]
         if wanted not in seen:

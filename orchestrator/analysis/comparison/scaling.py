@@ -64,8 +64,8 @@ def _strong(training: Sequence[Measurement], where: Sequence[str]) -> Iterator[S
 def _weak(training: Sequence[Measurement], where: Sequence[str]) -> Iterator[Scaling]:
     for group in alike(training, WORKERS, BATCH):
         by_share: dict[Fraction, list[Measurement]] = defaultdict(list)
-        for each in group:
-            by_share[Fraction(each.setting.global_batch_size, each.setting.num_workers)].append(each)
+        for member in group:
+            by_share[Fraction(member.setting.global_batch_size, member.setting.num_workers)].append(member)
         for share, found in by_share.items():
             batch = f"{float(share):,.6g} each"
             yield from _found("weak", found, where, batch=batch)

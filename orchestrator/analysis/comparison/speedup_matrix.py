@@ -46,10 +46,10 @@ def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> t
     matrices = []
     for group in groups:
         ranked = sorted(group, key=_rate_of)
-        named = [each for each in ranked if baseline and is_base(each, baseline)]
-        shared = [each for each in ranked if _cell_of(each) == usual]
+        named = [member for member in ranked if baseline and is_base(member, baseline)]
+        shared = [member for member in ranked if _cell_of(member) == usual]
         reference = (named or shared or ranked)[0]
-        near = [each for each in group if same_host(each, reference)]
+        near = [member for member in group if same_host(member, reference)]
         if len(near) > 1:
             matrices.append(_matrix_of(near, reference, told=told))
     return tuple(matrices)
@@ -60,8 +60,8 @@ def _usual_reference(groups: Sequence[Sequence[Measurement]]) -> tuple[str, str]
     logs: dict[tuple[str, str], list[float]] = defaultdict(list)
     for group in groups:
         slowest: dict[tuple[str, str], float] = {}
-        for each in sorted(group, key=_rate_of):
-            slowest.setdefault(_cell_of(each), math.log(_rate_of(each)))
+        for member in sorted(group, key=_rate_of):
+            slowest.setdefault(_cell_of(member), math.log(_rate_of(member)))
         for cell, log in slowest.items():
             logs[cell].append(log)
     return min(logs, key=lambda cell: (-len(logs[cell]), fmean(logs[cell])), default=None)

@@ -62,8 +62,8 @@ class StepCost:
     def saved(self) -> float:
         """Time per sample saved by the largest batch over the smallest, as a fraction."""
         first, last = (
-            each.step_seconds.median / each.setting.global_batch_size
-            for each in (self.points[0], self.points[-1])
+            point.step_seconds.median / point.setting.global_batch_size
+            for point in (self.points[0], self.points[-1])
         )
         return 1 - last / first
 

@@ -44,8 +44,8 @@ def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
     A trainer that trains nothing has no bar: it would hide the others.
     """
     groups: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
-    for each in (measurement for measurement in measured if measurement.trains):
-        groups[each.setting.workload, each.setting.data].append(each)
+    for member in (measurement for measurement in measured if measurement.trains):
+        groups[member.setting.workload, member.setting.data].append(member)
     return tuple(
         Figure(
             title=f"Throughput of {workload}, {data_name(data)} data",
@@ -64,8 +64,8 @@ def _bars_in_words(group: Sequence[Measurement]) -> str:
     names = ("device", "trainer", "precision")
     ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
     said = [
-        f"{end} {label_of(each.setting, names)} with {spread(each.samples_per_second)} samples per second"
-        for end, each in ends.items()
+        f"{end} {label_of(member.setting, names)} with {spread(member.samples_per_second)} samples per second"
+        for end, member in ends.items()
     ]
     return f"Bars of {counted(len(group), 'setting')}: {', '.join(said)}."
 

@@ -63,7 +63,7 @@ def timeline_of(ran: Sequence[TrialRecord], name_of: Namer) -> Timeline:
     parts = [
         (record, node) for record in ran for node in (record.placement.node, *record.placement.other_nodes)
     ]
-    spans = [_span_of(each, ran[0].started_at, pauses) for each, _ in parts]
+    spans = [_span_of(attempt, ran[0].started_at, pauses) for attempt, _ in parts]
     rows, places = _rows_of([node for _, node in parts], spans)
     stretches = [
         stretch

@@ -100,7 +100,7 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
             alternative=_efficiencies_in_words(found[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
-                "data": [_efficiencies(each, style) for each, style in zip(found, _STYLES, strict=False)],
+                "data": [_efficiencies(group, style) for group, style in zip(found, _STYLES, strict=False)],
                 "layout": {
                     "xaxis": {"title": {"text": "workers"}, "dtick": 1},
                     "yaxis": {"title": {"text": "efficiency"}, "rangemode": "tozero"},
@@ -134,8 +134,8 @@ def _efficiencies(found: Scaling, style: Mapping[str, str]) -> dict[str, Any]:
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "array": [high - each.median for each, (_, high) in zip(spreads, ends, strict=True)],
-            "arrayminus": [each.median - low for each, (low, _) in zip(spreads, ends, strict=True)],
+            "array": [high - value.median for value, (_, high) in zip(spreads, ends, strict=True)],
+            "arrayminus": [value.median - low for value, (low, _) in zip(spreads, ends, strict=True)],
         },
         "hovertemplate": "%{x} workers: %{y:.0%}<extra>%{fullData.name}</extra>",
     }

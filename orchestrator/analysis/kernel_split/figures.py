@@ -125,11 +125,11 @@ def _larger(known: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterato
     """Multiples of the largest below the workload's usual number, and that one; or else its double."""
     largest = max(known, key=sum, default=())
     if largest and sum(largest) >= sum(usual):
-        yield tuple(2 * each for each in largest)
+        yield tuple(2 * batch for batch in largest)
     elif largest:
         for factor in _LARGER_KERNELS:
             if factor * sum(largest) < sum(usual):
-                yield tuple(factor * each for each in largest)
+                yield tuple(factor * batch for batch in largest)
         yield usual
 
 
@@ -184,7 +184,9 @@ def _lines(
     return [
         _SpeedupCurve(
             name=name,
-            marks=sorted(((place(each.work), each.speed_up) for each in group if each.speed_up), key=_place),
+            marks=sorted(
+                ((place(split.work), split.speed_up) for split in group if split.speed_up), key=_place
+            ),
             curve=curve(group[0]),
         )
         for name, group in alike.items()
@@ -266,7 +268,7 @@ def _in_words(over: str, lines: Iterable[_SpeedupCurve]) -> str:
 
 
 def _line_in_words(line: _SpeedupCurve) -> str:
-    measured = [f"measured {ratio(each)} at {place:.4g}" for place, each in line.marks]
+    measured = [f"measured {ratio(value)} at {place:.4g}" for place, value in line.marks]
     ends = [line.curve[0], line.curve[-1]] if line.curve else []
     return f"{line.name}: {', '.join([*measured, *(f'predicted {y:.2f}x at {x:.4g}' for x, y in ends)])}"
 
@@ -290,12 +292,12 @@ def _traces(line: _SpeedupCurve, colour: str) -> Iterator[dict[str, Any]]:
             "name": shown(f"{line.name}, measured"),
             "marker": {"color": colour, "size": 9},
             "x": [place for place, _ in line.marks],
-            "y": [each.median for _, each in line.marks],
+            "y": [value.median for _, value in line.marks],
             "error_y": {
                 "type": "data",
                 "symmetric": False,
-                "array": [each.high - each.median for _, each in line.marks],
-                "arrayminus": [each.median - each.low for _, each in line.marks],
+                "array": [value.high - value.median for _, value in line.marks],
+                "arrayminus": [value.median - value.low for _, value in line.marks],
             },
         }
 

@@ -166,5 +166,5 @@ def _unknown(what: str, calibration: PlatformCalibration, *, to_measure: str) ->
 def _stretched(asked: SplitQuery, one: PlatformCalibration, together: PlatformCalibration) -> Iterator[str]:
     if asked.workers > together.workers:
         yield "more workers taken to be as fast, each on a device of its own"
-    if not all(each.holds(layer) for each in (one, together) for layer in asked.layers):
+    if not all(calibration.holds(layer) for calibration in (one, together) for layer in asked.layers):
         yield "channels beyond those calibrated"

@@ -90,12 +90,12 @@ class SplitMeasurement:
     @property
     def is_noisy(self) -> bool:
         """Something else disturbed a trial of either side."""
-        return any(each.num_noisy for each in (self.measured, self.baseline) if each)
+        return any(side.num_noisy for side in (self.measured, self.baseline) if side)
 
     @property
     def is_resumed(self) -> bool:
         """A trial of either side went on from a checkpoint."""
-        return any(each.num_resumed for each in (self.measured, self.baseline) if each)
+        return any(side.num_resumed for side in (self.measured, self.baseline) if side)
 
     @property
     def error(self) -> float | None:
@@ -185,7 +185,7 @@ def usual_kernels(name: str) -> tuple[int, ...]:
 
 
 def _whole(value: object) -> tuple[int, ...]:
-    return tuple(each for each in value if isinstance(each, int)) if isinstance(value, tuple) else ()
+    return tuple(number for number in value if isinstance(number, int)) if isinstance(value, tuple) else ()
 
 
 def with_kernels(work: SplitConfig, kernels: tuple[int, ...]) -> SplitConfig:
@@ -210,12 +210,12 @@ def _with_baselines(measured: Sequence[Measurement]) -> Iterator[tuple[Measureme
     ]
     seen: set[tuple[str, str, str]] = set()
     for group in alike(usual, WORKERS, TRAINER):
-        alone = [each for each in group if each.setting.num_workers == 1]
-        for each in group:
-            ran = (each.setting_id, each.versions, each.variables)
-            if _is_split(each) and each.setting.num_workers > 1 and ran not in seen:
+        alone = [member for member in group if member.setting.num_workers == 1]
+        for member in group:
+            ran = (member.setting_id, member.versions, member.variables)
+            if _is_split(member) and member.setting.num_workers > 1 and ran not in seen:
                 seen.add(ran)
-                yield each, max(alone, key=partial(_nearness, each), default=None)
+                yield member, max(alone, key=partial(_nearness, member), default=None)
 
 
 def _is_split(each: Measurement) -> bool:
@@ -238,7 +238,7 @@ def _family(
     several: Mapping[str, Sequence[tuple[Measurement, Measurement | None]]],
 ) -> PlatformResults:
     trials = [trial_of(record) for record in records]
-    specs = {trial.setting_id: each.spec for trial, each in zip(trials, records, strict=True)}
+    specs = {trial.setting_id: record.spec for trial, record in zip(trials, records, strict=True)}
     found = []
     for setting in (spec for spec in specs if spec in several):
         work = _work_of(specs[setting])

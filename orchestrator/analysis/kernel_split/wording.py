@@ -77,7 +77,7 @@ def calibrated_words(families: Iterable[PlatformResults]) -> str:
     """List the calibrated layers of every platform."""
     of_machines = {machine_words(family.machine): family.calibrations.values() for family in families}
     known = [
-        f"{machine}: {' and '.join(each.words for each in found)}"
+        f"{machine}: {' and '.join(item.words for item in found)}"
         for machine, found in of_machines.items()
         if found
     ]

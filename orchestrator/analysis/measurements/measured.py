@@ -114,7 +114,7 @@ def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:
     step_seconds, samples_per_second = _timing_of(rows)
     price = first["price"] if len({row["price"] for row in rows}) == 1 else ""
     whole = [row for row in rows if not row["resumed_from_step"] > 0]
-    jobs = tuple(sum(row[each] for each in _JOB) for row in rows)
+    jobs = tuple(sum(row[key] for key in _JOB) for row in rows)
     return Measurement(
         setting_id=first["setting_id"],
         seeds=tuple(sorted({row["seed"] for row in rows})),
@@ -198,15 +198,15 @@ def _told_apart(measured: Iterable[Measurement]) -> list[Measurement]:
     for measurement in measured:
         alike[measurement.setting].append(measurement)
     return [
-        replace(each, setting=replace(each.setting, ran_with=_differing(each, group)))
+        replace(member, setting=replace(member.setting, ran_with=_differing(member, group)))
         for group in alike.values()
-        for each in group
+        for member in group
     ]
 
 
 def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
     facts = [set(_facts_of(measurement)) for measurement in group]
-    return "; ".join(fact for fact in _facts_of(one) if not all(fact in each for each in facts))
+    return "; ".join(fact for fact in _facts_of(one) if not all(fact in fact_set for fact_set in facts))
 
 
 def _facts_of(each: Measurement) -> list[str]:

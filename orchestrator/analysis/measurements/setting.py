@@ -121,8 +121,10 @@ def _varies(settings: Sequence[Setting], name: str) -> bool:
     if name not in IMPLIED:
         return len({getattr(setting, name) for setting in settings}) > 1
     alike: dict[Setting, set[str]] = defaultdict(set)
-    for each in settings:
-        alike[replace(each, process_model="", workload_version=0, trainer_version=0)].add(getattr(each, name))
+    for setting in settings:
+        alike[replace(setting, process_model="", workload_version=0, trainer_version=0)].add(
+            getattr(setting, name)
+        )
     return any(len(values) > 1 for values in alike.values())
 
 
@@ -143,7 +145,7 @@ def label_of(setting: Setting, names: Iterable[str]) -> str:
 
 def names_in(plan: Plan) -> Namer:
     """Names of all trials of a plan."""
-    return namer(each.trial for each in plan.asked)
+    return namer(trial.trial for trial in plan.asked)
 
 
 def namer(trials: Iterable[TrialSpec]) -> Namer:

@@ -71,9 +71,9 @@ def attempts_of(records: Iterable[TrialRecord]) -> dict[str, tuple[TrialRecord, 
     records = tuple(records)
     standing = latest(record for record in records if record.provenance == "measured")
     found: dict[str, dict[tuple[int, float], TrialRecord]] = {}
-    for each in records:
-        if each.provenance == "measured" and (each.failure or each is standing[each.trial_id]):
-            found.setdefault(each.trial_id, {})[each.attempt, each.started_at] = each
+    for record in records:
+        if record.provenance == "measured" and (record.failure or record is standing[record.trial_id]):
+            found.setdefault(record.trial_id, {})[record.attempt, record.started_at] = record
     return {trial: tuple(attempts.values()) for trial, attempts in found.items()}
 
 
@@ -91,7 +91,7 @@ def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) ->
     """Return named costs of an attempt that has a price, failed or not; none without a price."""
     if not isinstance(record.price, Price):
         return {}
-    known = {key: each.of(record, record.price, samples_per_second) for key, each in COSTS.items()}
+    known = {key: cost.of(record, record.price, samples_per_second) for key, cost in COSTS.items()}
     return {key: value for key, value in known.items() if value is not None}
 
 
@@ -113,19 +113,19 @@ def priced_as(price: Price) -> str:
 def rented(price: Price) -> str:
     """`n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
     return " + ".join(
-        f"{f'{each.nodes} x ' if each.nodes > 1 else ''}{each.instance} {each.provisioning.replace('_', ' ')}"
-        for each in price.rented
+        f"{f'{row.nodes} x ' if row.nodes > 1 else ''}{row.instance} {row.provisioning.replace('_', ' ')}"
+        for row in price.rented
     )
 
 
 def regions_of(price: Price) -> str:
     """Return the regions of a price's nodes, each once."""
-    return ", ".join(dict.fromkeys(each.region for each in price.rented))
+    return ", ".join(dict.fromkeys(row.region for row in price.rented))
 
 
 def oldest_of(price: Price) -> str:
     """The day of the oldest of its figures."""
-    return min(each.as_of for each in price.rented)
+    return min(row.as_of for row in price.rented)
 
 
 def marks_of(price: Price) -> tuple[str, ...]:
@@ -137,8 +137,10 @@ def marks_of(price: Price) -> tuple[str, ...]:
 def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     """Marks of the prices of these records, with `partly` where one is not that of every price."""
     marks = [marks_of(record.price) for record in records if isinstance(record.price, Price)]
-    found = dict.fromkeys(mark for each in marks for mark in each)
-    return tuple(mark if all(mark in each for each in marks) else f"partly {mark}" for mark in found)
+    found = dict.fromkeys(mark for marks_of_one in marks for mark in marks_of_one)
+    return tuple(
+        mark if all(mark in marks_of_one for marks_of_one in marks) else f"partly {mark}" for mark in found
+    )
 
 
 def parts_of(result: TrainResult) -> dict[str, float]:

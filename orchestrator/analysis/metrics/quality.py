@@ -84,7 +84,7 @@ def _wilson(share: float, count: int) -> tuple[float, float]:
     squared = Z_95**2 / count
     half = Z_95 * math.sqrt(share * (1 - share) / count + squared / (4 * count))
     middle = share + squared / 2
-    low, high = ((middle + each) / (1 + squared) for each in (-half, half))
+    low, high = ((middle + side) / (1 + squared) for side in (-half, half))
     return min(low, share), max(
         high, share
     )  # where all or none were right an end is the share, but for rounding

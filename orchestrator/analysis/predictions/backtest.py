@@ -114,7 +114,7 @@ def _calibration_of(
     if len(hindsights) > 1:
         errors = [abs(1 / hindsight.ratio - 1) for hindsight in hindsights]
         yield (
-            f"{_held(sum(each.is_inside for each in hindsights), len(hindsights))}; the middle error is "
+            f"{_held(sum(row.is_inside for row in hindsights), len(hindsights))}; the middle error is "
             f"{share(median(errors))}."
         )
     if so_far.num_measured > num_here:

@@ -101,8 +101,8 @@ def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
     return tuple(
         Predicted(
             trial=group[0].trial,
-            trainers=tuple(dict.fromkeys(_trainer_of(each.trial) for each in group)),
-            num_trials=sum(each.num_trials for each in group),
+            trainers=tuple(dict.fromkeys(_trainer_of(forecast.trial) for forecast in group)),
+            num_trials=sum(forecast.num_trials for forecast in group),
             num_phases=group[0].num_phases,
             step=group[0].step,
             price=group[0].price,
@@ -113,23 +113,23 @@ def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
 
 def predicted_table(predicted: Sequence[Predicted]) -> Table:
     """One row for trials of which the same is thought, and one for all that are predicted."""
-    settings = [setting_of(each.trial) for each in predicted]
+    settings = [setting_of(forecast.trial) for forecast in predicted]
     named = ("workload", *varying(settings, _OTHERS))
     rows: list[tuple[str, ...]] = [
         (
-            label_of(setting_of(each.trial), named),
-            each.trial.device_label,
-            each.trial.precision,
-            ", ".join(each.trainers),
-            count(each.num_trials),
-            _shown(each.step_seconds, factor=1000),
-            _shown(each.hours, is_limit=each.is_limit),
-            _shown(each.usd, is_limit=each.is_limit),
-            _origin_and_price(each),
+            label_of(setting_of(forecast.trial), named),
+            forecast.trial.device_label,
+            forecast.trial.precision,
+            ", ".join(forecast.trainers),
+            count(forecast.num_trials),
+            _shown(forecast.step_seconds, factor=1000),
+            _shown(forecast.hours, is_limit=forecast.is_limit),
+            _shown(forecast.usd, is_limit=forecast.is_limit),
+            _origin_and_price(forecast),
         )
-        for each in predicted
+        for forecast in predicted
     ]
-    known = [each for each in predicted if each.hours is not None]
+    known = [forecast for forecast in predicted if forecast.hours is not None]
     if len(known) > 1:
         rows.append(_total_of(known))
     return Table(
@@ -159,20 +159,20 @@ def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
     trials = sum(predicted.num_trials for predicted in known)
     hours = _sum_of([(predicted.hours, predicted.num_trials) for predicted in known])
     usd = _sum_of([(predicted.usd, predicted.num_trials) for predicted in known])
-    shown = (_shown(each, is_limit=any(one.is_limit for one in known)) for each in (hours, usd))
+    shown = (_shown(spread, is_limit=any(one.is_limit for one in known)) for spread in (hours, usd))
     told = f"{counted(trials, 'trial')}, once each"
     return ("all with hours", "", "", "", count(trials), "", *shown, told)
 
 
 def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
     """None: one of them is not known."""
-    known = [scaled(each, times) for each, times in parts if each is not None]
+    known = [scaled(value, times) for value, times in parts if value is not None]
     if len(known) < len(parts):
         return None
     return Spread(
-        median=sum(each.median for each in known),
-        low=sum(each.low for each in known),
-        high=sum(each.high for each in known),
+        median=sum(spread.median for spread in known),
+        low=sum(spread.low for spread in known),
+        high=sum(spread.high for spread in known),
     )
 
 

@@ -85,7 +85,7 @@ def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
 def _identity_of(record: TrialRecord) -> tuple[object, ...]:
     return (
         setting_of(record.spec),
-        *(tuple(each(record).items()) for each in (versions_of, variables_of)),
+        *(tuple(facts(record).items()) for facts in (versions_of, variables_of)),
     )
 
 
@@ -96,10 +96,10 @@ def _one_of(found: Sequence[tuple[TrialRecord, TargetRun]]) -> ToTarget:
     return ToTarget(
         setting=replace(setting_of(first.spec), ran_with=ran_with),
         target=pursuit.target,
-        pursuits=tuple(each for _, each in found),
+        pursuits=tuple(record for _, record in found),
         seeds=tuple(record.spec.seed for record, _ in found),
         num_noisy=sum(noise_of(record) != "" for record, _ in found),
-        num_resumed=sum(bool(each.result and each.result.resumed_from_step) for each, _ in found),
+        num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in found),
     )
 
 
@@ -125,7 +125,7 @@ def target_table(found: Sequence[ToTarget]) -> Table:
         ),
         columns=(
             *(Column(header=header) for header in named.values()),
-            *(Column(header=each, is_number=True, is_detail=each in headers[4:]) for each in headers),
+            *(Column(header=header, is_number=True, is_detail=header in headers[4:]) for header in headers),
             *([Column(header="training s by seed", is_detail=True)] if by_seed else []),
             Column(header="over"),
         ),

@@ -38,9 +38,9 @@ RECOMMENDATION_COLUMNS = (
 
 def comparisons_frame(findings: Findings) -> pd.DataFrame:
     """One row per comparison: those with the baseline, then the pairs that differ in one factor."""
-    against = [("baseline", each) for each in findings.against.compared]
-    pairs = [("pair", each) for group in findings.compared for each in group]
-    rows = [_row_of(kind, each) for kind, each in (*against, *pairs)]
+    against = [("baseline", comparison) for comparison in findings.against.compared]
+    pairs = [("pair", comparison) for group in findings.compared for comparison in group]
+    rows = [_row_of(kind, comparison) for kind, comparison in (*against, *pairs)]
     return pd.DataFrame(rows, columns=list(COMPARISON_COLUMNS))
 
 

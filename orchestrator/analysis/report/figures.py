@@ -22,7 +22,7 @@ def names_for(titles: Iterable[str]) -> Iterator[str]:
     for title in titles:
         plain = "-".join(re.findall("[a-z0-9]+", title.lower()))[:_MOST_CHARACTERS].strip("-") or "untitled"
         wanted = chain([plain], (f"{plain}-{number}" for number in count(2)))
-        name = next(each for each in wanted if each not in taken)
+        name = next(name for name in wanted if name not in taken)
         taken.add(name)
         yield name
 

@@ -54,7 +54,7 @@ def _billed(findings: Findings) -> Iterator[str]:
 
 def _caveats(findings: Findings) -> Iterator[str]:
     if findings.failed:
-        kinds = Counter(str(each.failure.kind) for each in findings.failed if each.failure)
+        kinds = Counter(str(record.failure.kind) for record in findings.failed if record.failure)
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
         yield f"Failed: {listed}. Causes and logs are in the table of failures."
     if findings.rehearsed:

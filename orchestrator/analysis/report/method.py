@@ -22,7 +22,7 @@ STANDIN = (
 
 def uses_standin(findings: Findings) -> bool:
     """Return whether a measured result used a stand-in data set."""
-    return any(is_standin(each.setting.data) for each in findings.measured)
+    return any(is_standin(measurement.setting.data) for measurement in findings.measured)
 
 
 def method_of(findings: Findings) -> tuple[tuple[str, str], ...]:
@@ -94,7 +94,7 @@ def _data_of(data: str) -> str:
 
 
 def _quality_of(findings: Findings) -> tuple[tuple[str, str], ...]:
-    names = dict.fromkeys(name for each in findings.measured for name in each.quality)
+    names = dict.fromkeys(name for measurement in findings.measured for name in measurement.quality)
     return tuple((name, "on held-out data, after the last step") for name in names)
 
 

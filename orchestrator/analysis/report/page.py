@@ -47,7 +47,7 @@ def render(*, sweep: str, findings: Findings) -> str:
             _head(sweep, scripts=own),
             "<body>",
             *_body(sweep, findings, sections),
-            *(element("script", each) for each in own),
+            *(element("script", script) for script in own),
             "</body>",
             "</html>\n",
         )
@@ -87,7 +87,7 @@ def _policy(scripts: Sequence[str]) -> str:
 def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
     """Yield the sections: measurements, figures, all other tables, method."""
     tables = [cut(table, most_rows=_MOST_ROWS) for table in tables_of(findings)]
-    parts = [Section(title=each.title, note=each.note, table=each) for each in tables]
+    parts = [Section(title=table.title, note=table.note, table=table) for table in tables]
     shown_first = sum(table.title in (RANKED, NEXT, MEASURED) for table in tables)
     yield from parts[:shown_first]
     if figures:
@@ -166,7 +166,7 @@ def _link(section: Section, name: str) -> str:
 
 def _section(section: Section, name: str) -> str:
     heading = f"heading:{name}"
-    parts = [_note(section.note), *(_figure(each, title) for title, each in section.figures.items())]
+    parts = [_note(section.note), *(_figure(figure, title) for title, figure in section.figures.items())]
     if section.table:
         parts.append(table_markup(section.table, named_by=heading))
     if section.terms:

@@ -77,7 +77,7 @@ def costs_by_setting(attempts: Iterable[Sequence[TrialRecord]]) -> tuple[Cost, .
 
 
 def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
-    attempts = [each for of_trial in trials for each in of_trial]
+    attempts = [record for of_trial in trials for record in of_trial]
     bill = bill_of_all(attempts)
     assert bill is not None
     return Cost(
@@ -144,7 +144,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     told = [
         f"{mark.capitalize()}: {meaning}."
         for mark, meaning in MARKS.items()
-        if any(mark in each for each in marks)
+        if any(mark in marks_of_one for marks_of_one in marks)
     ]
     return Table(
         title="Prices",

@@ -20,8 +20,8 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     """Devices that are not there: what stood in for them, and whether the code path passed. No times."""
     named = ("workload", *varying([setting_of(record.spec) for record in records], DETAILS))
     precisions: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for each in records:
-        precisions[_rehearsal_of(each, named=named)].append(each.spec.precision)
+    for record in records:
+        precisions[_rehearsal_of(record, named=named)].append(record.spec.precision)
     return Table(
         title="Rehearsed",
         note=(

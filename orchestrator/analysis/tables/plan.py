@@ -25,7 +25,7 @@ def plan_frame(plan: Plan) -> pd.DataFrame:
 def _trials_of(plan: Plan) -> Iterator[TrialSpec | None]:
     yield from (placement.trial for placement in plan.placements)
     yield from (cached_trial.trial for cached_trial in plan.cached)
-    yield from (each.trial for each in plan.failed)
+    yield from (failed_trial.trial for failed_trial in plan.failed)
     yield from (skipped_point.trial for skipped_point in plan.skipped)
 
 
@@ -39,7 +39,7 @@ def plan_table(plan: Plan) -> Table:
     rows = [
         *(_placed_row(placement, name_of) for placement in plan.placements),
         *(_cached_row(cached_trial, name_of) for cached_trial in plan.cached),
-        *(_failed_row(each, name_of) for each in plan.failed),
+        *(_failed_row(failed_trial, name_of) for failed_trial in plan.failed),
         *(_skipped_row(skipped_point) for skipped_point in plan.skipped),
     ]
     headers = ("", "point", "where, or why not", "trial")

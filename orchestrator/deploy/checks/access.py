@@ -102,8 +102,8 @@ def _ports(config: Config) -> FindingLines:
     options = {
         "docker": config.get("docker"),
         "available_node_types": {
-            name: {"docker": mapping(each).get("docker")}
-            for name, each in config["available_node_types"].items()
+            name: {"docker": mapping(node).get("docker")}
+            for name, node in config["available_node_types"].items()
         },
     }
     for key, text in texts_of(options):

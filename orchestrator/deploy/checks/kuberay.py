@@ -73,15 +73,15 @@ def check_containers(key: str, group: Group) -> FindingLines:
     containers = sequence(pod.get("containers"))
     if not containers:
         yield Finding(key=f"{key}.template.spec.containers", message="has no container")
-    for number, each in enumerate(map(mapping, containers)):
+    for number, container in enumerate(map(mapping, containers)):
         here = f"{key}.template.spec.containers.{number}"
-        yield from unpinned(f"{here}.image", each.get("image"))
-        confined = mapping(each.get("securityContext"))
+        yield from unpinned(f"{here}.image", container.get("image"))
+        confined = mapping(container.get("securityContext"))
         if confined.get("runAsNonRoot") is not True or confined.get("privileged"):
             yield Finding(
                 key=f"{here}.securityContext", message="must have runAsNonRoot: true and no privileged: true"
             )
-        resources = mapping(each.get("resources"))
+        resources = mapping(container.get("resources"))
         if resources.get("limits") != resources.get("requests") or not resources.get("limits"):
             yield Finding(key=f"{here}.resources", message="must have limits, and requests equal to them")
 
@@ -121,7 +121,7 @@ def _sold(key: str, group: Group, offer: Offer, catalogue: Catalogue) -> Finding
         offer.instance, region=region_of(zone), provisioning=provisioning, catalogue=catalogue
     ):
         yield Finding(key=f"{key}.template.spec.nodeSelector.{ZONE_KEY}", message=why)
-    tolerated = [mapping(each).get("key") for each in sequence(pod_of(group).get("tolerations"))]
+    tolerated = [mapping(toleration).get("key") for toleration in sequence(pod_of(group).get("tolerations"))]
     if provisioning == "spot" and SPOT_KEY not in tolerated:
         yield Finding(
             key=f"{key}.template.spec.tolerations", message=f"lacks {SPOT_KEY}, so that no pod would start"
@@ -162,9 +162,9 @@ def check_manifests(documents: Sequence[Any], catalogue: Catalogue) -> list[Find
     found += [secret for manifest in manifests for secret in secrets(manifest)]
     for cluster in clusters:
         found += check_ray_cluster(cluster, catalogue)
-    for each in manifests:
-        if each.get("kind") == "RayJob":
-            found += _job(each, names=[mapping(one.get("metadata")).get("name") for one in clusters])
+    for manifest in manifests:
+        if manifest.get("kind") == "RayJob":
+            found += _job(manifest, names=[mapping(one.get("metadata")).get("name") for one in clusters])
     return found
 
 
@@ -179,7 +179,7 @@ def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> Finding
         yield Finding(key=f"spec.{name}", message=f"unknown; known: {listed(_SPEC_KEYS)}")
     yield from _settings(spec)
     yield from _head(spec["headGroupSpec"])
-    groups = [mapping(each) for each in sequence(spec.get("workerGroupSpecs"))]
+    groups = [mapping(group) for group in sequence(spec.get("workerGroupSpecs"))]
     names = [group.get("groupName") for group in groups]
     for number, group in enumerate(groups):
         key = f"spec.workerGroupSpecs.{number}"

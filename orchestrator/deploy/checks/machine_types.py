@@ -54,7 +54,7 @@ def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogu
     """Explain why the instance has no price there; None if it has one."""
     row = catalogue.prices.rows.get(region, {}).get(instance)
     if row is None:
-        others = listed(each for each, rows in catalogue.prices.rows.items() if instance in rows)
+        others = listed(device for device, rows in catalogue.prices.rows.items() if instance in rows)
         return f"{instance} is not in the price list of {region}; it is in: {others}"
     if row.usd_per_hour(provisioning) is None:
         return f"{instance} is not sold {provisioning} in {region}"
@@ -107,7 +107,7 @@ def _slice(slice_type: str, node: Config, catalogue: Catalogue) -> Offer | Refus
 def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
     known = [offer.device.slice_type or "" for offer in offers_in(catalogue) if offer.device.slice_type]
     generation = generation_of(slice_type)
-    alike = [each for each in known if generation_of(each) == generation]
+    alike = [machine for machine in known if generation_of(machine) == generation]
     if alike and slice_type.rpartition("-")[2].isdecimal():
         return f"{slice_type} has several hosts, which pools=gke can have; here: {listed(alike)}"
     return f"unknown type of slice {slice_type!r}; known: {listed(known)}"
@@ -160,9 +160,9 @@ def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
         return Refused(
             key=f"nodeSelector.{TPU_KEY}", message=f"unknown type {name!r}; known: {listed(known)}"
         )
-    for each in alike:
-        if str(each.device.chips) == chips:
-            return each
+    for offer in alike:
+        if str(offer.device.chips) == chips:
+            return offer
     known = {str(offer.device.chips) for offer in alike}
     return Refused(
         key="containers.0.resources.limits.google.com/tpu",
@@ -173,7 +173,7 @@ def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
 def _machine_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
     selector = selector_in(group)
     wanted = (selector.get(MACHINE_KEY), selector.get(GPU_KEY), limits_in(group).get("nvidia.com/gpu"))
-    asked = tuple(None if each is None else str(each) for each in wanted)
+    asked = tuple(None if item is None else str(item) for item in wanted)
     machines = {_asked_for(offer): offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"}
     if asked in machines:
         return machines[asked]

@@ -99,7 +99,7 @@ def check_launcher(config: dict[str, Any], catalogue: Catalogue) -> list[Finding
     shape = list(require_mappings(config, "provider", "available_node_types", "docker"))
     if shape:
         return shape
-    found = [each for check in _CHECKS for each in check(config, catalogue)]
+    found = [finding for check in _CHECKS for finding in check(config, catalogue)]
     for name, node_type in mapping(config["available_node_types"]).items():
         found += check_node(name, mapping(node_type), config, catalogue)
     return found

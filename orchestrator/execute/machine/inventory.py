@@ -54,7 +54,7 @@ def visible_of(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
         return tuple(gpus)
     entries = [word.strip() for word in setting.split(",")] if setting.strip() else []
     named = entries[: entries.index("-1")] if "-1" in entries else entries
-    return tuple(dict.fromkeys(_named(each, gpus, setting=setting) for each in named))
+    return tuple(dict.fromkeys(_named(name, gpus, setting=setting) for name in named))
 
 
 def _named(entry: str, gpus: Sequence[Gpu], *, setting: str) -> Gpu:
@@ -65,7 +65,7 @@ def _named(entry: str, gpus: Sequence[Gpu], *, setting: str) -> Gpu:
         return meant[0]
     raise ConfigError(
         f"{VARIABLE}={setting!r}: {entry!r} names {len(meant)} of the GPUs here; an entry may be one of "
-        f"{', '.join(each.index for each in gpus)}, or a UUID as nvidia-smi -L tells it; -1 is none"
+        f"{', '.join(gpu.index for gpu in gpus)}, or a UUID as nvidia-smi -L tells it; -1 is none"
     )
 
 

@@ -104,7 +104,9 @@ def _embed(node: Node, folder: Path) -> None:
     _share_a_token()
     held = tuple(node.devices.values())
     gpu_ids = [id_ for accelerators in held if accelerators.kind == "gpu" for id_ in accelerators.ids]
-    tpu_chips = sum(each.chips * len(each.ids) for each in held if each.kind == "tpu")
+    tpu_chips = sum(
+        accelerators.chips * len(accelerators.ids) for accelerators in held if accelerators.kind == "tpu"
+    )
     with _variable(gpus.VARIABLE, ",".join(gpu_ids)), _on_loopback():  # the GPUs that Ray takes as it starts
         ray.init(
             address="local",
@@ -148,7 +150,7 @@ def _variable(name: str, value: str) -> Iterator[None]:
 
 def _modules(packages: Iterable[Path]) -> list[str]:
     """Return the modules of this package and of users; nodes may lack them or have older ones."""
-    ours = [Path(str(each.__file__)).parent for each in (orchestrator, workloads)]
+    ours = [Path(str(package.__file__)).parent for package in (orchestrator, workloads)]
     return [str(package) for package in dict.fromkeys([*ours, *packages])]
 
 

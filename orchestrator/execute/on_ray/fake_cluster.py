@@ -146,8 +146,8 @@ def _node_type(pool: Pool) -> dict[str, Any]:
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("", 0))
+        for server in sockets:
+            server.bind(("", 0))
         return [socket.getsockname()[1] for socket in sockets]
 
 

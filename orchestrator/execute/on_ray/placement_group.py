@@ -133,6 +133,6 @@ def asked_in_words(placement: Placement, context: SweepContext) -> str:
     several = f"{placement.num_hosts} nodes at once with " if placement.num_hosts > 1 else ""
     if several and placement.unequal:
         parts = zip(held, placement.unequal, strict=True)
-        return f"{several}{' and '.join(f'{each} in pool {part.pool}' for each, part in parts)} not free"
+        return f"{several}{' and '.join(f'{amount} in pool {part.pool}' for amount, part in parts)} not free"
     where = f" in pool {placement.pool}" if placement.pool else ""
     return f"{several}{held[0]}{' each' if several else ''} not free{where}"

@@ -43,7 +43,7 @@ class SocketForwarder:
         self._listener.bind(str(path))
         self._listener.listen()
         self._stop, self._stopped = socket.socketpair()
-        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._carry, self._return)]
+        self._threads = [threading.Thread(target=loop, daemon=True) for loop in (self._carry, self._return)]
 
     def __enter__(self) -> "SocketForwarder":
         for thread in self._threads:

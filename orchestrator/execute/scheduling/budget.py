@@ -149,7 +149,7 @@ class BudgetTracker:
         list.
         """
         now = self._clock()
-        spent = {trial: each.spent(now) for trial, each in self._running.items()}
+        spent = {trial: holding.spent(now) for trial, holding in self._running.items()}
         whole = sum(spent.values(), self._spent + self._idle.spent)
         for trial, own in spent.items():
             beside = Spend(usd=whole.usd - own.usd, node_hours=whole.node_hours - own.node_hours)
@@ -208,7 +208,7 @@ class BudgetTracker:
     def _cap_before(self, placement: Placement) -> str | None:
         """The cap that an attempt which starts now would likely pass."""
         now, quote = self._clock(), self._quotes.of(placement)
-        committed = (each.committed(now) for each in self._running.values())
+        committed = (holding.committed(now) for holding in self._running.values())
         return self._budget.passed_by(
             quote.spend + self._idle.owed(placement, quote.rate, now=now),
             spent=sum(committed, self._spent + self._idle.spent),

@@ -33,7 +33,7 @@ def fits_now(
     if not all(fits(placement, node_group.node, pool=node_group.pool_name) for node_group in node_groups):
         return False
     beside = [placement for placement in running if not names.isdisjoint(site_names(placement, inventory))]
-    if any(each.provenance != placement.provenance for each in beside):
+    if any(placement_beside.provenance != placement.provenance for placement_beside in beside):
         return False
     needed = {name: nodes_of(name, [*beside, placement], inventory=inventory) for name in names}
     elsewhere = sum(

@@ -67,8 +67,10 @@ class Queue:
         self._clock = clock
         self._resting: list[tuple[float, Attempt]] = []  # until when
         self._waiting = _Waiting()
-        for each in placements:
-            self._waiting.add(Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1))
+        for placement in placements:
+            self._waiting.add(
+                Attempt(placement=placement, number=prior_attempts.get(placement.trial_id, 0) + 1)
+            )
         self._running: dict[str, Attempt] = {}
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
@@ -92,7 +94,7 @@ class Queue:
             self._waiting = _Waiting()
             self._resting.clear()
         self._wake()
-        running = [each.placement for each in self._running.values()]
+        running = [attempt.placement for attempt in self._running.values()]
         if not running:
             self._leave_out()
         first = [
@@ -128,7 +130,7 @@ class Queue:
         if self._wished() == "cancel":
             return tuple(self._running.values())
         leaving = self._purse.over_budget()
-        return tuple(each for trial_id, each in self._running.items() if trial_id in leaving)
+        return tuple(attempt for trial_id, attempt in self._running.items() if trial_id in leaving)
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
         """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
@@ -136,13 +138,13 @@ class Queue:
 
     def _keep_nodes(self, names: Iterable[str]) -> None:
         """A site keeps its nodes as long as trials wait for them."""
-        running = [each.placement for each in self._running.values()]
+        running = [attempt.placement for attempt in self._running.values()]
         waiting = [
             site_names(attempt.placement, self._inventory) for attempt in self._waiting.first_of_each_demand()
         ]
         for name in names:
             nodes = nodes_of(name, running, inventory=self._inventory)
-            waits = any(name in each for each in waiting)
+            waits = any(name in pools for pools in waiting)
             self._kept[name] = max(nodes, self._kept.get(name, 0)) if waits else nodes
 
     def end(self, record: TrialRecord) -> None:
@@ -171,7 +173,7 @@ class Queue:
         for due, attempt in self._resting:
             if due <= now:
                 self._waiting.add_in_front(attempt)
-        self._resting = [each for each in self._resting if each[0] > now]
+        self._resting = [entry for entry in self._resting if entry[0] > now]
 
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""
@@ -223,7 +225,7 @@ class _Waiting:
 
     def remove_all(self, pools: frozenset[str]) -> tuple[Attempt, ...]:
         """Remove all attempts that have a part in every one of the pools."""
-        having = [each for each, line in self._lines.items() if pools <= {*line[0][1].placement.pools}]
+        having = [demand for demand, line in self._lines.items() if pools <= {*line[0][1].placement.pools}]
         removed = [numbered for item in having for numbered in self._lines.pop(item)]
         return tuple(attempt for _, attempt in sorted(removed, key=itemgetter(0)))
 

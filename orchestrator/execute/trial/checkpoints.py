@@ -114,7 +114,7 @@ class CheckpointStore:
         self._files.invalidate_cache()
         if not self._files.exists(folder):
             return []
-        return sorted(PurePosixPath(each).name for each in self._files.ls(folder, detail=False))
+        return sorted(PurePosixPath(entry).name for entry in self._files.ls(folder, detail=False))
 
     def _copy(self, source: Path, target: str) -> None:
         self._files.put_file(str(source), target)

@@ -121,7 +121,7 @@ def _story_of(
             [host.fork_server for host in of_jobs],
             jobs,
             start_method=placement.start_method,
-            logs=[each.logs / f"rank{job.rank}.log" for each, job in zip(of_jobs, jobs, strict=True)],
+            logs=[host.logs / f"rank{job.rank}.log" for host, job in zip(of_jobs, jobs, strict=True)],
             until=until,
         ) as group:
             of_ranks = [hosts[part.host] for part in placement.of_ranks]

@@ -37,7 +37,7 @@ class WorkerGroup:
         logs: Sequence[Path],
         until: float,
     ) -> None:
-        self._nurseries = {job.rank: each for job, each in zip(jobs, nurseries, strict=True)}
+        self._nurseries = {job.rank: fork_server for job, fork_server in zip(jobs, nurseries, strict=True)}
         self._jobs = jobs
         self._start_method = start_method
         self._logs = logs

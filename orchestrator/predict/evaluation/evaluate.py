@@ -127,7 +127,7 @@ def _difference(found: Sequence[HeldOut], split: str) -> Spread:
 
 def _models_of(table: LatencyTable) -> Mapping[str, tuple[str, ...]]:
     names = table.rows[["family", "model"]].drop_duplicates().sort_values(["family", "model"])
-    return {str(family): tuple(each["model"]) for family, each in names.groupby("family")}
+    return {str(family): tuple(rows["model"]) for family, rows in names.groupby("family")}
 
 
 def _scalers_of(table: LatencyTable) -> Mapping[tuple[str, str], tuple[float, int]]:

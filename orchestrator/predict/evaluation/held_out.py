@@ -35,7 +35,7 @@ def folds_of(pair: Pair) -> Mapping[str, tuple[Fold, ...]]:
     models = tuple(frozenset({model}) for names in members.values() for model in names)
     families = tuple(members.values())
     return {
-        split: tuple(Fold(tested=each, held_out=each) for each in held_out) if len(held_out) > 1 else ()
+        split: tuple(Fold(tested=label, held_out=label) for label in held_out) if len(held_out) > 1 else ()
         for split, held_out in ((BY_MODEL, models), (BY_FAMILY, families))
     }
 
@@ -61,7 +61,7 @@ class HeldOut:
 def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
     """Predict held-out rows by the method and its members, under every split for which the pair has folds."""
     folds = folds_of(pair)
-    sets = sorted({fold.held_out for each in folds.values() for fold in each}, key=sorted)
+    sets = sorted({fold.held_out for fold_list in folds.values() for fold in fold_list}, key=sorted)
     fitted: Mapping[frozenset[str], Predictor] = dict(
         zip(sets, fit([pair.without(held_out) for held_out in sets]), strict=True)
     )

@@ -90,16 +90,16 @@ def rows_of(found: Sequence[HeldOut]) -> ScoredRows:
     """Collect the rows of predictions that have intervals."""
     parts = [(out.predicted, out.pair) for out in found]
     measured = np.concatenate([pair.target_seconds for _, pair in parts])
-    predicted = np.concatenate([each.step_seconds for each, _ in parts])
-    low = np.concatenate([np.asarray(each.low) for each, _ in parts])
-    high = np.concatenate([np.asarray(each.high) for each, _ in parts])
+    predicted = np.concatenate([predictions.step_seconds for predictions, _ in parts])
+    low = np.concatenate([np.asarray(predictions.low) for predictions, _ in parts])
+    high = np.concatenate([np.asarray(predictions.high) for predictions, _ in parts])
     return ScoredRows(
         errors=np.abs(predicted / measured - 1),
         is_covered=(low <= measured) & (measured <= high),
         widths=(high - low) / predicted,
         models=np.concatenate([pair.models for _, pair in parts]),
         families=np.concatenate([pair.families for _, pair in parts]),
-        in_range=np.concatenate([_in_range(each) for each, _ in parts]),
+        in_range=np.concatenate([_in_range(predictions) for predictions, _ in parts]),
     )
 
 
@@ -177,16 +177,18 @@ def _costs(found: Sequence[HeldOut], anchor: str, price: Mapping[str, float]) ->
         return None
     true: dict[str, dict[str, float]] = {}
     predicted: dict[str, dict[str, float]] = {}
-    for target, each in of_anchor.items():
-        true[target] = _by_workload(each, each.pair.target_seconds)
-        predicted[target] = _by_workload(each, each.predicted.step_seconds)
-        true[anchor] = predicted[anchor] = _by_workload(each, each.pair.profiles.step_seconds)
-    shared = sorted(set.intersection(*(set(each) for each in true.values())))
+    for target, predictions in of_anchor.items():
+        true[target] = _by_workload(predictions, predictions.pair.target_seconds)
+        predicted[target] = _by_workload(predictions, predictions.predicted.step_seconds)
+        true[anchor] = predicted[anchor] = _by_workload(predictions, predictions.pair.profiles.step_seconds)
+    shared = sorted(set.intersection(*(set(devices) for devices in true.values())))
     if not shared:
         return None
 
     def costs(seconds: Mapping[str, Mapping[str, float]]) -> Floats:
-        return np.array([[seconds[device][each] * price[device] for device in price] for each in shared])
+        return np.array(
+            [[seconds[device][workload] * price[device] for device in price] for workload in shared]
+        )
 
     return costs(true), costs(predicted)
 
@@ -196,4 +198,4 @@ def _by_workload(found: HeldOut, seconds: Floats) -> dict[str, float]:
     together: dict[str, list[float]] = defaultdict(list)
     for workload, each in zip(found.pair.workloads.tolist(), seconds.tolist(), strict=True):
         together[workload].append(each)
-    return {workload: float(np.median(each)) for workload, each in together.items()}
+    return {workload: float(np.median(times)) for workload, times in together.items()}

@@ -39,9 +39,9 @@ def tables_of(found: PredictorEvaluation) -> tuple[Table, ...]:
     by_split = [[standing for standing in found.standings if standing.split == split] for split in splits]
     whole = [[standing for standing in standings if not standing.is_member] for standings in by_split]
     return (
-        *(_scores_table(each) for each in by_split),
-        *(_pairs_table(each) for each in whole),
-        *(_families_table(each) for each in whole),
+        *(_scores_table(scores) for scores in by_split),
+        *(_pairs_table(scores) for scores in whole),
+        *(_families_table(scores) for scores in whole),
         *([_scalers_table(found)] if found.scalers else []),
     )
 

@@ -49,7 +49,7 @@ def read_published(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd.
         )
         for name in targets
     ]
-    rows = pd.concat([own, *(each.dropna(subset="step_seconds") for each in elsewhere)], ignore_index=True)
+    rows = pd.concat([own, *(part.dropna(subset="step_seconds") for part in elsewhere)], ignore_index=True)
     if not ops:
         return rows, pd.DataFrame(index=table.index[:0])
     values = pd.DataFrame({name: numbers(table[name], file=file) for name in ops})

@@ -104,7 +104,7 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
         target_seconds=both["step_seconds_there"].to_numpy(),
         models=both["model"].to_numpy(dtype=np.str_),
         families=both["family"].to_numpy(dtype=np.str_),
-        workloads=np.array([_in_words(*each) for each in both[list(WORKLOAD)].to_numpy()], dtype=np.str_),
+        workloads=np.array([_in_words(*row) for row in both[list(WORKLOAD)].to_numpy()], dtype=np.str_),
     )
 
 
@@ -112,7 +112,7 @@ def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], P
     """Return a device's profiled rows: [row] model and sizes as text, and the profiles."""
     profiled = table.rows.loc[table.op_seconds.index]
     here = profiled[profiled["device"] == device]
-    words = tuple(_in_words(*each) for each in here[list(WORKLOAD)].to_numpy())
+    words = tuple(_in_words(*row) for row in here[list(WORKLOAD)].to_numpy())
     profiles = Profiles(
         ops=tuple(table.op_seconds.columns),
         op_seconds=table.op_seconds.loc[here.index].to_numpy(),

@@ -122,14 +122,14 @@ class Profet:
             "profet_network": self.network.predict(features),
         }
         found = {PROFET: np.median(list(members.values()), axis=0), **members}
-        return {name: PredictedSteps(step_seconds=each / _MICROSECONDS) for name, each in found.items()}
+        return {name: PredictedSteps(step_seconds=times / _MICROSECONDS) for name, times in found.items()}
 
 
 def fit_profet(trainings: Sequence[Pair]) -> Sequence[Profet]:
     """One for each; their networks are trained together."""
     thinned = [some_repeats(training, most=_MOST_REPEATS) for training in trainings]
     clusters = [clusters_of(seen_ops(pair.profiles)) for pair in thinned]
-    features = [_features(own, each.profiles) for own, each in zip(clusters, thinned, strict=True)]
+    features = [_features(own, profiles.profiles) for own, profiles in zip(clusters, thinned, strict=True)]
     targets = [pair.target_seconds * _MICROSECONDS for pair in thinned]
     networks = fit_networks(features, targets, seed=_SEED)
     return [

@@ -65,10 +65,10 @@ def fit_networks(
     layers = len(kernels)
     return tuple(
         ProfetNetwork(
-            kernels=(parts[0][: each.shape[1]], *parts[1:layers]),
+            kernels=(parts[0][: columns.shape[1]], *parts[1:layers]),
             biases=tuple(parts[layers:]),
         )
-        for each, parts in zip(features, stopped, strict=True)
+        for columns, parts in zip(features, stopped, strict=True)
     )
 
 

@@ -58,7 +58,7 @@ def fit_scaler(curves: Sequence[Curve]) -> Scaler:
 
 def curves_of(table: LatencyTable, *, device: str, axis: str) -> Iterator[Curve]:
     """The curves from the axis' smallest size on the device to its largest; repeats by their median."""
-    other = next(each for each in AXES if each != axis)
+    other = next(other for other in AXES if other != axis)
     rows = table.rows[table.rows["device"] == device].dropna(subset=[axis])
     if rows.empty:
         return
@@ -75,7 +75,7 @@ def held_out_errors(curves: Sequence[Curve]) -> Floats:
     """[point] |predicted / measured - 1| between the measured ends, by a scaler of the other models."""
     errors = []
     for curve in curves:
-        others = [each for each in curves if each.model != curve.model]
+        others = [other for other in curves if other.model != curve.model]
         if others:
             ends = {"at_smallest": float(curve.step_seconds[0]), "at_largest": float(curve.step_seconds[-1])}
             found = fit_scaler(others).step_seconds(curve.sizes[1:-1], **ends)

@@ -50,7 +50,7 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
     (fitted,) = fit_blend([pair])
     workloads, profiles = profiles_of(own, device=anchor)
     found = fitted.predict(profiles)[ORCHESTRATOR]
-    low, high, in_range = (np.asarray(each) for each in (found.low, found.high, found.in_range))
+    low, high, in_range = (np.asarray(values) for values in (found.low, found.high, found.in_range))
     source = f"its profile, and {len(set(pair.models.tolist()))} models measured on both"
     for row, workload in enumerate(workloads):
         ends = {"low": float(low[row]), "high": float(high[row])}

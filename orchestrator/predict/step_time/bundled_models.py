@@ -60,5 +60,5 @@ def default_profiles() -> LatencyTable:
 def condensed_profiles(table: LatencyTable) -> str:
     """The text of that file. Devices have the names of `conf/device/`, or would have."""
     return reduce_profiles(
-        table, names={each: found.gpu.lower() for each, found in PUBLISHED_DEVICES.items()}
+        table, names={instance: found.gpu.lower() for instance, found in PUBLISHED_DEVICES.items()}
     )

@@ -62,7 +62,7 @@ def corrector_of(basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior:
     @cache  # the same for all steps with these peers
     def lesson(key: Hashable, trainer: str | None, device: float, workload: float) -> _Lesson:
         known = peers[key]
-        chosen = [each for each in known if each.own.trial.trainer == trainer] or known
+        chosen = [point for point in known if point.own.trial.trainer == trainer] or known
         return _lesson_of(chosen, device=device, workload=workload, prior=prior)
 
     def corrected(basis: PublishedEstimate, trainer: str | None) -> Estimate | Refusal:
@@ -79,8 +79,8 @@ def _lesson_of(
     peers: Sequence[_CalibrationPoint], *, device: float, workload: float, prior: ErrorPrior
 ) -> _Lesson:
     by_workload: dict[str, list[float]] = defaultdict(list)
-    for each in peers:
-        by_workload[each.own.trial.workload].append(each.log)
+    for peer in peers:
+        by_workload[peer.own.trial.workload].append(peer.log)
     logs = [fmean(found) for found in by_workload.values()]
     found = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
     told = told_of([peer.own for peer in peers])

@@ -38,8 +38,8 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
         ConfigError: too few of them, or a device of a published rate without its peaks.
     """
     measured = list(measured_zoo(table))
-    instances = sorted({each.device for each in measured})
-    networks = Counter(device for device, _ in {(each.device, each.model) for each in measured})
+    instances = sorted({latency.device for latency in measured})
+    networks = Counter(device for device, _ in {(latency.device, latency.model) for latency in measured})
     if min(len(networks), *networks.values()) < _FEWEST:
         raise ConfigError(f"{table.source}: two devices are needed at least, and two networks on each")
     gpus = ", ".join(PUBLISHED_DEVICES[instance].gpu for instance in instances)

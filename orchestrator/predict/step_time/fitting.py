@@ -33,8 +33,8 @@ def fit_analytic(measured: Sequence[PublishedLatency], *, for_new_devices: bool,
     return Analytic(
         coefficients=tuple(_coefficients(rows.parts, rows.step_seconds).tolist()),
         factor=float(np.exp(quantile_of(np.abs(errors)))),
-        least={name: min(each) for name, each in counts.items()},
-        most={name: max(each) for name, each in counts.items()},
+        least={name: min(sizes) for name, sizes in counts.items()},
+        most={name: max(sizes) for name, sizes in counts.items()},
         measurements=len(measured),
         source=source,
     )
@@ -113,9 +113,9 @@ def fit_kinship(errors: Errors) -> ErrorCorrelation:
     """
     deviations = deviations_of(errors)
     jobs: dict[tuple[str, int], dict[tuple[str, int], float]] = defaultdict(dict)
-    for each, error in errors:
-        scaled = error / deviations[each.device]
-        jobs[each.model, each.image_size][each.device, each.batch_size] = scaled
+    for latency, error in errors:
+        scaled = error / deviations[latency.device]
+        jobs[latency.model, latency.image_size][latency.device, latency.batch_size] = scaled
     across: list[float] = []
     along: dict[float, list[float]] = defaultdict(list)
     for job in jobs.values():
@@ -132,8 +132,8 @@ def fit_kinship(errors: Errors) -> ErrorCorrelation:
 def deviations_of(errors: Errors) -> dict[str, float]:
     """Device -> deviation of the errors there, about 0."""
     by_device: dict[str, list[float]] = defaultdict(list)
-    for each, error in errors:
-        by_device[each.device].append(error)
+    for job, error in errors:
+        by_device[job.device].append(error)
     return {device: float(np.sqrt(np.mean(np.square(found)))) for device, found in by_device.items()}
 
 

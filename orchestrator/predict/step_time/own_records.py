@@ -63,14 +63,14 @@ def step_measurements(
         for record in records
         if is_run(record) and record.spec.device in devices and not record.spec.other_devices
     }
-    return tuple(own for each in distinct.values() for own in _own(each))
+    return tuple(own for measurements in distinct.values() for own in _own(measurements))
 
 
 def fastest_of(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
     """Repeats of one step, of several trainers those of the fastest; none: it was not measured."""
     alike: dict[Shape, list[StepMeasurement]] = defaultdict(list)
-    for each in own:
-        alike[step_key(each.trial)].append(each)
+    for measurement in own:
+        alike[step_key(measurement.trial)].append(measurement)
     repeats = alike.values()
     return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
 

@@ -19,7 +19,7 @@ from workloads.registry import workload
 
 def forecasts_of(plan: Plan, price_book: PriceBook, estimate: Estimator) -> tuple[Forecast, ...]:
     """One for trials that differ in their seed alone, in the order of the plan, if they train anything."""
-    training = {name for name, each in trainers().items() if each.trains}
+    training = {name for name, info in trainers().items() if info.trains}
     alike: dict[Hashable, list[TrialSpec]] = defaultdict(list)
     for trial in plan.absent:
         if trial.trainer in training:
@@ -63,7 +63,8 @@ def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> Trac
     for measurement in own:
         steps[step_key(measurement.trial)].append(measurement)
     compared = [
-        (estimate(alike[0].trial), median(each.step_seconds for each in alike)) for alike in steps.values()
+        (estimate(alike[0].trial), median(measurement.step_seconds for measurement in alike))
+        for alike in steps.values()
     ]
     inside = [step.holds(seconds) for step, seconds in compared if isinstance(step, Estimate)]
     return TrackRecord(num_inside=sum(inside), num_measured=len(inside))

@@ -197,7 +197,10 @@ def _rated(asked: StepQuery, models: DefaultModels) -> Rated | None:
     Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
     """
     peaks = asked.device.peak_flops_per_second
-    as_fast = {asked.precision, *(each for each, peak in peaks.items() if peak == peaks.get(asked.precision))}
+    as_fast = {
+        asked.precision,
+        *(label for label, peak in peaks.items() if peak == peaks.get(asked.precision)),
+    }
     return rated_of(
         (step for step in models.rated if step.kind == asked.device.kind and step.precision in as_fast),
         device=asked.device.name,

@@ -101,7 +101,7 @@ def repeat_deviation(table: LatencyTable) -> float:
     """
     known = _known(table)
     logs = np.log(known["step_seconds"])
-    repeats = logs.groupby([known[each] for each in ("device", *WORKLOAD)])
+    repeats = logs.groupby([known[column] for column in ("device", *WORKLOAD)])
     freedom = float((repeats.size() - 1).sum())
     if not freedom:
         raise ConfigError(

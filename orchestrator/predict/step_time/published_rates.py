@@ -128,11 +128,11 @@ def rated_of(
     if not chosen:
         return None
     by_workload: dict[str, list[float]] = defaultdict(list)
-    for each in chosen:
-        by_workload[each.workload].append(each.log)
-    devices = dict.fromkeys(each.device for each in chosen)
-    precisions = dict.fromkeys(each.precision for each in chosen)
-    sources = dict.fromkeys(each.source for each in chosen)
+    for step in chosen:
+        by_workload[step.workload].append(step.log)
+    devices = dict.fromkeys(step.device for step in chosen)
+    precisions = dict.fromkeys(step.precision for step in chosen)
+    sources = dict.fromkeys(step.source for step in chosen)
     of_device = 0.0 if there else between_devices * math.sqrt(1 + 1 / len(devices))
     whose = f"there ({', '.join(sources)})" if there else f"for {', '.join(devices)}"
     return Rated(

@@ -46,8 +46,8 @@ def step_cost_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int
         flops=train_step_flops(spec, global_batch_size),
         value_bytes=train_step_bytes(spec, global_batch_size, value_bytes=value_bytes) - weights_alone,
         weight_bytes=weights_alone,
-        gradient_bytes=float(_WEIGHT_BYTES * sum(num_weights(each) for each in trained)),
-        layers=sum(len(each.nodes) for each in trained),
+        gradient_bytes=float(_WEIGHT_BYTES * sum(num_weights(network) for network in trained)),
+        layers=sum(len(network.nodes) for network in trained),
     )
 
 

@@ -107,10 +107,10 @@ def _price_of(record: TrialRecord) -> dict[str, str]:
     """Every field that is known of the price, of each kind of nodes, or the reason for having none."""
     if not isinstance(record.price, Price):
         return {f"price.{name}": _shown(value) for name, value in (to_plain(record.price) or {}).items()}
-    rented = [to_plain(each) for each in record.price.rented]
-    values = {name: [each[name] for each in rented if each[name] is not None] for name in rented[0]}
+    rented = [to_plain(row) for row in record.price.rented]
+    values = {name: [row[name] for row in rented if row[name] is not None] for name in rented[0]}
     del values["beside"]
-    told = {name: " + ".join(dict.fromkeys(map(_shown, each))) for name, each in values.items() if each}
+    told = {name: " + ".join(dict.fromkeys(map(_shown, texts))) for name, texts in values.items() if texts}
     return {f"price.{name}": value for name, value in told.items()}
 
 
@@ -152,7 +152,9 @@ def metrics_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[tu
     yield from (("loss", loss, step) for step, loss in record.result.losses)
     if record.result.pursuit:
         metric = _key(f"pursuit.{record.result.pursuit.target.metric}")
-        yield from ((metric, each.quality, each.steps) for each in record.result.pursuit.curve)
+        yield from (
+            (metric, evaluation.quality, evaluation.steps) for evaluation in record.result.pursuit.curve
+        )
     networks = record.result.network_losses
     for network, losses in networks.items() if len(networks) > 1 else ():
         yield from ((f"loss.{network}", loss, step) for step, loss in losses)

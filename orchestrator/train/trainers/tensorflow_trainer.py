@@ -34,9 +34,9 @@ def variables_of(networks: Networks, optimizers: Mapping[str, Any]) -> Iterator[
             yield f"weight.{name}.{key}", variable
         weights = {id(weight) for weight in model.weights}
         drawing = [variable for variable in model.variables if id(variable) not in weights]
-        yield from ((f"draws.{name}.{index}", each) for index, each in enumerate(drawing))
+        yield from ((f"draws.{name}.{index}", source) for index, source in enumerate(drawing))
     for name, optimizer in optimizers.items():
-        yield from ((f"slot.{name}.{index}", each) for index, each in enumerate(optimizer.variables))
+        yield from ((f"slot.{name}.{index}", variable) for index, variable in enumerate(optimizer.variables))
 
 
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}
@@ -150,7 +150,7 @@ class TensorFlowTrainer:
     def checkpoint(self) -> Mapping[str, Any]:
         """Return each variable's copy of this process's first replica; all copies are equal."""
         variables = variables_of(self._networks, self._optimizers)
-        return {name: np.array(each.value.numpy()) for name, each in variables}
+        return {name: np.array(variable.value.numpy()) for name, variable in variables}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Overwrite the copies of all replicas."""
@@ -205,8 +205,8 @@ class TensorFlowTrainer:
         with tf.GradientTape(persistent=len(self._trained) > 1) as tape:
             of_samples = self._networks.losses(self._phase, batch)
             losses = {
-                name: tf.reduce_sum(each) / self._batches.global_batch_size
-                for name, each in of_samples.items()
+                name: tf.reduce_sum(losses) / self._batches.global_batch_size
+                for name, losses in of_samples.items()
             }
             scaled = {name: self._optimizers[name].scale_loss(loss) for name, loss in losses.items()}
         self._observe(tf.compat.v1.get_default_graph().get_operations())

@@ -139,7 +139,7 @@ class UnequalDdpTrainer(TorchDdpTrainer):
     def _calibrated(self, workload: WorkloadSpec, batches: Batches) -> BatchProbe:
         """Each rank with as many samples as an even share has, held out from training."""
         samples = tensors_of(batches.held_out(0, max(1, batches.global_batch_size // self._job.world_size)))
-        batch = {name: each.to(self._device) for name, each in samples.items()}
+        batch = {name: array.to(self._device) for name, array in samples.items()}
         return probe_of(
             workload,
             batch,

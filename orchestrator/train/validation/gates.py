@@ -155,10 +155,10 @@ def _target(case: _Case) -> str | None:
     if asked != found:
         return f"trial asks for the target {asked}; its training pursued {found}"
     whole = result.resumed_seconds + result.training_seconds
-    for each in pursuit.curve if pursuit else ():
-        if each.steps > result.steps or each.training_seconds > whole * (1 + _ROUNDING):
+    for evaluation in pursuit.curve if pursuit else ():
+        if evaluation.steps > result.steps or evaluation.training_seconds > whole * (1 + _ROUNDING):
             return (
-                f"quality was found after step {each.steps} and {each.training_seconds:g} s of a training of "
+                f"quality was found after step {evaluation.steps} and {evaluation.training_seconds:g} s of a training of "
                 f"{result.steps} steps and {whole:g} s"
             )
     return None

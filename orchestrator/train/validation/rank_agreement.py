@@ -23,7 +23,9 @@ _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
     "the steps per block": lambda report: report.steps_per_block,
     "why timing stopped": lambda report: report.times.stopped_because,
     "the steps after which the loss was read": lambda report: [step for step, _ in report.times.losses],
-    "the steps after which it was evaluated": lambda report: [each.steps for each in _curve(report)],
+    "the steps after which it was evaluated": lambda report: [
+        evaluation.steps for evaluation in _curve(report)
+    ],
     "the kinds of quality": lambda report: sorted(report.quality),
 }
 

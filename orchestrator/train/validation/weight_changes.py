@@ -28,7 +28,7 @@ def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tupl
         trainers = list(_trainers_of(name, phases))
         if len(trainers) == 1:
             moved[trainers[0]] = moved.get(trainers[0], False) or before[name] != after.get(name)
-    return tuple(each for each, has_moved in moved.items() if not has_moved)
+    return tuple(phase for phase, has_moved in moved.items() if not has_moved)
 
 
 def _trainers_of(name: str, phases: Sequence[Phase]) -> Iterator[str]:

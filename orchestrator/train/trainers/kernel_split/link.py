@@ -48,7 +48,7 @@ def link_to_master(wire: RankChannel, large: LinkMessage, *, synchronize: Callab
     The least of small messages: one that waits for a processor says nothing of the link. The mean of large
     ones, as a step meets them: a rank that is paused now and then is late with them.
     """
-    small, large_ones = (list(_one_way_seconds(wire, each, synchronize)) for each in (_SMALL, large))
+    small, large_ones = (list(_one_way_seconds(wire, message, synchronize)) for message in (_SMALL, large))
     return link_of(
         small_seconds=min(small), large_seconds=fmean(large_ones), more_bytes=large.bytes - _SMALL.bytes
     )

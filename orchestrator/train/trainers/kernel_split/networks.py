@@ -87,9 +87,9 @@ def divided(places: Sequence[ConvLayer], speeds: Sequence[Sequence[float]]) -> l
             place.whole.out_channels,
             channels=place.whole.in_channels,
             groups=place.whole.groups,
-            speeds=each,
+            speeds=rank_speeds,
         )
-        for place, each in zip(places, speeds, strict=True)
+        for place, rank_speeds in zip(places, speeds, strict=True)
     ]
 
 
@@ -149,7 +149,7 @@ class SplitNetworks:
             for name, axis in shared.items():
                 if axis.parts[rank].kernels:
                     whole[name].append(self._received(arrays[name], axis, rank))
-        return {**arrays, **{name: np.concatenate(each, shared[name].axis) for name, each in whole.items()}}
+        return {**arrays, **{name: np.concatenate(parts, shared[name].axis) for name, parts in whole.items()}}
 
     def cut(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Cut this rank's part out of whole arrays; arrays that are not split stay whole."""

@@ -158,7 +158,9 @@ class Rebalancing:
     def _look_at(self, steps: int) -> StepProfile:
         """Profile that many steps, or all remembered ones, over all ranks."""
         seen = self._watch.last(steps)
-        means = [fmean(each) for each in zip(*((step.whole, *step.convolving) for step in seen), strict=True)]
+        means = [
+            fmean(column) for column in zip(*((step.whole, *step.convolving) for step in seen), strict=True)
+        ]
         (master, *_), *layers = of_all_ranks(means, self._wire)
         return StepProfile(steps=len(seen), step_seconds=master, convolving_seconds=layers)
 

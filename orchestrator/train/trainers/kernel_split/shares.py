@@ -33,7 +33,7 @@ def shares_of(count: int, speeds: Sequence[float]) -> tuple[int, ...]:
     """
     total = math.fsum(speeds)
     exact = [count * speed / total for speed in speeds]
-    shares = [math.floor(each) for each in exact]
+    shares = [math.floor(share) for share in exact]
     by_remainder = sorted(range(len(exact)), key=lambda rank: shares[rank] - exact[rank])
     for rank in by_remainder[: count - sum(shares)]:
         shares[rank] += 1

@@ -104,7 +104,7 @@ class StepTimer:
         return median(rests) if rests else None
 
     def _lap(self) -> list[Spans]:
-        return [each.lap() for each in (self._whole, self.away, *self.convolving)]
+        return [timer.lap() for timer in (self._whole, self.away, *self.convolving)]
 
 
 def _event_on(device: torch.device) -> torch.Event:

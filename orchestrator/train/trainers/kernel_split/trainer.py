@@ -104,7 +104,7 @@ class KernelSplitTrainer:
         self._model = Losses(self._networks, phase)
         self._watch.forget()
         self._rebalancing.begin()
-        own = {name: [each for each in found if each in held] for name, found in trained.items()}
+        own = {name: [name for name in found if name in held] for name, found in trained.items()}
         self._optimizers = [
             optimizer_of(phase.optimizers[name], parameters) for name, parameters in own.items() if parameters
         ]
@@ -252,7 +252,7 @@ class KernelSplitTrainer:
     def _batch(self, index: int) -> tuple[dict[str, Tensor], int]:
         """Batch `index`, whole on the master and this rank's share of it on another; samples of the share."""
         share = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
-        tensors = {name: each.to(self._device) for name, each in sorted(tensors_of(share).items())}
+        tensors = {name: tensor.to(self._device) for name, tensor in sorted(tensors_of(share).items())}
         for name, tensor in tensors.items():
             tensors[name] = self._gathered(tensor)
         return tensors, len(share["x"])
