@@ -233,7 +233,7 @@ def main(words: Sequence[str]) -> None:
             "| kernels | way | shares by layer | moved after | s/step | speed-up | predicted | bound "
             "| convolutions, s |\n|---|---|---|---|---|---|---|---|---|"
         )
-    write: Callable[[Outcome], str] = (lambda each: json.dumps(asdict(each))) if asked.json else row_of
+    write: Callable[[Outcome], str] = (lambda outcome: json.dumps(asdict(outcome))) if asked.json else row_of
     conclusions = []
     for kernels in asked.kernels:
         network = Network(kernels, batch=asked.batch, steps=asked.steps, seconds=asked.seconds)

@@ -42,7 +42,7 @@ def worker() -> list[int]:
     """The newest process that a nursery has forked."""
     found = _nurseries()
     forked = [process for process in found if process.ppid() in {one.pid for one in found}]
-    return [max(forked, key=lambda each: each.create_time()).pid] if forked else []
+    return [max(forked, key=lambda process: process.create_time()).pid] if forked else []
 
 
 def supervisor() -> list[int]:

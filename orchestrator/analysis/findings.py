@@ -100,7 +100,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
     asked = {trial: place for place, trial in enumerate(trials)}
     found = tuple(standing[trial_id] for trial_id in asked if trial_id in standing)
     wanted = sorted(  # ledger and tracking server have them in other orders
-        (record for record in records if record.trial_id in asked), key=lambda each: asked[each.trial_id]
+        (record for record in records if record.trial_id in asked), key=lambda record: asked[record.trial_id]
     )
     attempts = attempts_of(wanted)
     frame = frame_of(wanted)

@@ -34,11 +34,11 @@ def running_order(
     return tuple(
         sorted(
             placements,
-            key=lambda each: (
-                each.provenance == "rehearsed",
-                weight(each),
-                each.trial.repeat,
-                _drawn(each.trial_id, seed),
+            key=lambda placement: (
+                placement.provenance == "rehearsed",
+                weight(placement),
+                placement.trial.repeat,
+                _drawn(placement.trial_id, seed),
             ),
         )
     )

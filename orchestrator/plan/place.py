@@ -83,7 +83,7 @@ def place(
 
 def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     """Measured trials first, then rehearsals, each in the order given."""
-    return tuple(sorted(placements, key=lambda each: each.provenance == "rehearsed"))
+    return tuple(sorted(placements, key=lambda placement: placement.provenance == "rehearsed"))
 
 
 def _no_stage(asked: PlacementRequest, *, inventory: Inventory) -> str:

@@ -49,7 +49,7 @@ def split_outlook_table(outlooks: Sequence[SplitOutlook]) -> Table:
 def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
     """Summarise in how many points splitting pays, where most, and which change would help."""
     known = list(_known(outlooks))
-    best, prospect = max(known, key=lambda each: each[1].speed_up.median)
+    best, prospect = max(known, key=lambda pair: pair[1].speed_up.median)
     at_best = f"{_where(best)}, {best.setting}: {ratio(prospect.speed_up)}"
     for verdict in ("pays", "likely pays"):
         paying = sum(prospect.verdict == verdict for _, prospect in known)

@@ -126,7 +126,7 @@ def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
 def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
     """The counts of the rank that compiled most while it was timed."""
     known = [count for count in counts if count is not None]
-    return max(known, key=lambda each: each[1] - each[0]) if known else None
+    return max(known, key=lambda span: span[1] - span[0]) if known else None
 
 
 def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -156,8 +156,8 @@ def test_a_trial_that_failed_by_its_own_doing_is_run_again_only_when_that_is_ask
     for flags in ((), (), ("--rerun-failed",)):
         assert main([*flags, *diverges]) == 1
         told.append(capsys.readouterr().out)
-    attempts = [json.loads(each) for each in ledger.read_text().splitlines()]
-    assert [each["failure"]["kind"] for each in attempts] == ["diverged", "diverged"]
+    attempts = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert [attempt["failure"]["kind"] for attempt in attempts] == ["diverged", "diverged"]
     assert "to run: 0 to measure, 0 to rehearse; 0 cached, 1 failed before" in told[1]
     assert "Failed: 1 diverged." in told[1]
     assert main(["--rerun", attempts[0]["trial_id"], *diverges]) == 1

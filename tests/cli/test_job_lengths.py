@@ -49,7 +49,7 @@ def test_epochs_of_a_data_set_of_unknown_size_are_refused_before_anything_runs(
         "error: workload 'unsized': report.epochs=3 needs the number of training samples, and the data set "
         "declares no train_samples; give report.samples=N\n"
     )
-    assert [each.name for each in folder.iterdir()] == ["notes.md"]
+    assert [path.name for path in folder.iterdir()] == ["notes.md"]
 
 
 @VERBS
@@ -60,7 +60,7 @@ def test_two_lengths_of_one_job_are_refused(
     assert capsys.readouterr().err == (
         "error: report.samples=10 and report.epochs=3.0 are two lengths of one job; give one\n"
     )
-    assert [each.name for each in folder.iterdir()] == ["notes.md"]
+    assert [path.name for path in folder.iterdir()] == ["notes.md"]
 
 
 def test_the_plan_that_a_report_leaves_tells_every_full_training(folder: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_folder_of_somebody_else_is_refused(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("place", ["new", "new/and/below", "memory://there"])
 def test_a_folder_that_can_be_made_is_taken_and_not_made_by_a_plan(here: Path, place: str) -> None:
     assert main(["plan", *BASE, f"checkpoint.path={place}"]) == DONE
-    assert [each.name for each in here.iterdir()] == ["file"]
+    assert [path.name for path in here.iterdir()] == ["file"]
 
 
 def test_checkpoints_that_are_not_asked_for_need_no_place(here: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_server_that_is_silent_is_told_within_seconds(caplog: pytest.LogCaptur
         uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert main(["plan", *TRACKED, f"tracking.uri={uri}"]) == DONE
         assert time.monotonic() - began < 6
-    (line,) = [each.getMessage() for each in caplog.records]
+    (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith(f"MLflow at {uri} does not answer: no answer within 3 s; ")
 
 
@@ -150,7 +150,7 @@ def test_a_database_that_can_be_made_is_not_made_by_a_plan(
     (here / "empty.db").touch()
     assert main(["plan", *TRACKED, f"tracking.uri={uri}"]) == DONE
     assert not caplog.records
-    assert sorted(each.name for each in here.iterdir()) == ["empty.db", "file"]
+    assert sorted(path.name for path in here.iterdir()) == ["empty.db", "file"]
 
 
 @pytest.mark.parametrize("files", [{"/health": b"OK"}, {}], ids=["200", "404"])

@@ -40,14 +40,16 @@ def test_a_pool_whose_nodes_never_come_fails_its_trials_in_time_and_no_others(tm
     records = records_in(tmp_path)
     assert answer.code == 1
     assert "supervise" not in answer.out + answer.err, "Tune's own words"
-    failures = [each["failure"] for each in records if each["spec"]["device"] == "t4"]
-    assert [each["failure"] for each in records if each["spec"]["device"] == "cpu"] == [None] * 4
-    assert {each["kind"] for each in failures} == {"infeasible"}
+    failures = [record["failure"] for record in records if record["spec"]["device"] == "t4"]
+    assert [record["failure"] for record in records if record["spec"]["device"] == "cpu"] == [None] * 4
+    assert {failure["kind"] for failure in failures} == {"infeasible"}
     assert len(failures) == 4
     assert failures[-1]["message"].startswith(
         "1 CPU, 1 GPU not free in pool t4-spot after 30 s; the cluster has"
     )
-    waited = [each for each in records if each["ended_at"] - each["started_at"] > 15 and each["failure"]]
+    waited = [
+        record for record in records if record["ended_at"] - record["started_at"] > 15 and record["failure"]
+    ]
     assert len(waited) == 2, "two have a node between them; the others do not wait in their turn"
 
 
@@ -71,14 +73,14 @@ def test_nodes_come_for_demand_and_go_to_make_room_and_a_killed_driver_takes_its
     assert (answer.code, f"{len(before)} cached" in answer.out) == (0, True), answer.err
     records = records_in(tmp_path)
     assert records[: len(before)] == before
-    assert sorted(place_of(each) for each in records) == sorted(
+    assert sorted(place_of(record) for record in records) == sorted(
         [*POOL_OF.items(), ("cpu", "cpu"), ("t4", "t4-spot")]
     )
-    (spread,) = [each for each in records if each["spec"]["num_hosts"] == 2]
+    (spread,) = [record for record in records if record["spec"]["num_hosts"] == 2]
     nodes = {spread["placement"]["node"], *spread["placement"]["other_nodes"]}
-    assert {each.rpartition("-")[0] for each in nodes} == {"t4-spot"}
+    assert {node.rpartition("-")[0] for node in nodes} == {"t4-spot"}
     assert len(nodes) == 2
-    assert {(each["provenance"], each["failure"] is None) for each in records} == {("rehearsed", True)}
+    assert {(record["provenance"], record["failure"] is None) for record in records} == {("rehearsed", True)}
     relatives.wait_until_gone()
 
 

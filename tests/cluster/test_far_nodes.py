@@ -98,7 +98,7 @@ def test_code_workload_and_data_reach_a_node_that_has_never_seen_them(records, n
 def test_the_logs_come_back_to_the_driver(records, folder, name):
     asked = ASKED[name]
     ranks = {f"rank{rank}.log" for rank in range(asked.num_processes)}
-    assert {each.name for each in (folder / records[name].log_path).iterdir()} == ranks
+    assert {path.name for path in (folder / records[name].log_path).iterdir()} == ranks
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)

@@ -34,5 +34,5 @@ def test_a_trial_goes_on_from_its_checkpoint_on_another_node(nodes, relatives, t
     assert (resumed.failure, resumed.attempt, resumed.provenance) == (None, 2, "measured")
     assert resumed.result.resumed_from_step > 0
     assert resumed.result.steps == LONG
-    (survivor,) = [each for each in nodes.worker_nodes if not each.dead_processes()]
+    (survivor,) = [node for node in nodes.worker_nodes if not node.dead_processes()]
     assert resumed.placement.node == f"cpu-{survivor.node_id[-6:]}"

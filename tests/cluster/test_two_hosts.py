@@ -30,7 +30,7 @@ class FarNodeKiller(Striker):
 
     def strike(self) -> None:
         processes = [psutil.Process(pid) for pid in self._relatives.pids()]
-        (far,) = [each for each in processes if each.environ().get("RANK") == "1"]
+        (far,) = [process for process in processes if process.environ().get("RANK") == "1"]
         raylet = raylet_above(far)
         self.killed = node_id_of(raylet)[-6:]
         raylet.kill()
@@ -44,7 +44,7 @@ def newest_checkpoint(folder: Path, record: TrialRecord) -> tuple[str, dict[str,
 
 
 def names_of(nodes) -> set[str]:
-    return {f"cpu-{each.node_id[-6:]}" for each in nodes.worker_nodes}
+    return {f"cpu-{node.node_id[-6:]}" for node in nodes.worker_nodes}
 
 
 def nodes_had_by(record: TrialRecord) -> set[str]:
@@ -57,8 +57,8 @@ def test_two_nodes_train_the_weights_that_one_trains(nodes, tmp_path):
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     trainers = ["torch_ddp", "tensorflow", *(["torch_xla"] if python_of("torch_xla").exists() else [])]
     asked = [two_workers(name, num_hosts=hosts) for name in trainers for hosts in (1, 2)]
-    records = {each.trial_id: each for each in run(nodes, told_of(tmp_path), *asked, watcher=Unwatched())}
-    assert [each.failure for each in records.values()] == [None] * len(asked)
+    records = {item.trial_id: item for item in run(nodes, told_of(tmp_path), *asked, watcher=Unwatched())}
+    assert [record.failure for record in records.values()] == [None] * len(asked)
     for first, second in zip(asked[::2], asked[1::2], strict=True):
         one, two = records[first.trial_id], records[second.trial_id]
         assert nodes_had_by(two) == names_of(nodes)

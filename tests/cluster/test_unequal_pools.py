@@ -52,8 +52,8 @@ def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_ran
     pytest.importorskip("torch", reason="torch is not installed")
     devices = {"kernel_split": (FAST, SLOW, FAST), "unequal_ddp": (FAST, SLOW)}
     trials = [
-        placed(*devices[each], trainer=each, workload_options=SMALL, global_batch_size=66)
-        for each in TRAINERS
+        placed(*devices[item], trainer=item, workload_options=SMALL, global_batch_size=66)
+        for item in TRAINERS
     ]
     told = told_of(tmp_path, pythons=dict.fromkeys(TRAINERS, str(python_of("torch_ddp"))), checkpointing=None)
     split, dealt = run(nodes, told, *trials, watcher=Unwatched(), pools=POOLS)
@@ -61,11 +61,11 @@ def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_ran
     for record, expected in ((split, ranks), (dealt, ranks[:2])):
         assert (record.failure, record.provenance) == (None, "measured")
         found = record.placement
-        nodes_of = [each.rpartition("-")[0] for each in (found.node, *found.other_nodes)]
+        nodes_of = [item.rpartition("-")[0] for item in (found.node, *found.other_nodes)]
         assert nodes_of == [pool for _, pool, _ in expected]
-        assert [(each.device, each.pool, each.threads) for each in found.of_ranks] == expected
+        assert [(of_rank.device, of_rank.pool, of_rank.threads) for of_rank in found.of_ranks] == expected
         assert record.result.samples == 100 * record.spec.global_batch_size
     for of_layer in zip(*(rank.kernel_shares for rank in split.result.devices), strict=True):
-        assert sum(each.kernels for each in of_layer) == of_layer[0].of_kernels
+        assert sum(item.kernels for item in of_layer) == of_layer[0].of_kernels
     shares = [rank.batch_share for rank in dealt.result.devices]
-    assert sum(each.samples for each in shares) == shares[0].of_samples == dealt.spec.global_batch_size
+    assert sum(share.samples for share in shares) == shares[0].of_samples == dealt.spec.global_batch_size

@@ -104,7 +104,7 @@ def test_a_real_file_in_its_usual_place_is_taken_without_a_download(
 def test_every_source_tells_the_size_of_the_full_training_set(data_set: DataSet, means: Means) -> None:
     data_set = replace(data_set, train_samples=60_000)
     refs = [prepare(data_set, source, means) for source in ("real", "standin", "synthetic", "auto")]
-    assert [each.train_samples for each in refs] == [60_000] * 4
+    assert [ref.train_samples for ref in refs] == [60_000] * 4
     assert prepare(replace(data_set, train_samples=None), "real", means).train_samples is None
 
 

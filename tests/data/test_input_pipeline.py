@@ -114,7 +114,7 @@ def test_another_part_is_made_from_the_first_batch_that_was_not_taken() -> None:
     made.restart(range(5, 8))
     assert [numbers_of(made.part(index, range(5, 8))) for index in (2, 3)] == [[21, 22, 23], [29, 30, 31]]
     made.close()
-    made_anew = [each for each in train.asked if each % 8 > 4]
+    made_anew = [item for item in train.asked if item % 8 > 4]
     assert {21, 22, 23, 29, 30, 31} <= set(made_anew)
     assert 13 not in made_anew
 

@@ -61,8 +61,8 @@ def test_what_was_cut_short_there_is_made_whole(tmp_path: Path) -> None:
     there.write_bytes(path.read_bytes()[:100])
     unpacked(packed(path), cache=tmp_path / "node")
     assert there.read_bytes() == path.read_bytes()
-    assert {each.name for each in (tmp_path / "node/painted").iterdir()} == {"left"}
-    assert not [each for each in (tmp_path / "node").iterdir() if each.is_dir() and each.name != "painted"]
+    assert {path.name for path in (tmp_path / "node/painted").iterdir()} == {"left"}
+    assert not [path for path in (tmp_path / "node").iterdir() if path.is_dir() and path.name != "painted"]
 
 
 def test_a_file_that_is_whole_there_is_left_alone(tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_a_parcel_writes_nowhere_but_into_the_cache(tmp_path: Path, name: str) -
             ValueError, match=rf"^the data archive names '{name}', which is outside the cache$"
         ):
             unpacked(whole.getvalue(), cache=tmp_path / "node")
-    assert [each.name for each in tmp_path.iterdir()] == ["kept"]
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]

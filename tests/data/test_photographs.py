@@ -99,7 +99,7 @@ def test_flips_turn_about_half_of_the_photographs_each_way() -> None:
     corner = np.zeros((4, 4, 3), dtype=np.float32)
     corner[0, 0] = 1
     changed = [augmented(corner, (0, seed)).sum(axis=2) for seed in range(200)]
-    places = [divmod(int(each.argmax()), 4) for each in changed]
+    places = [divmod(int(item.argmax()), 4) for item in changed]
     for corner_place in ((0, 0), (0, 3), (3, 0), (3, 3)):
         assert 30 < places.count(corner_place) < 70
 

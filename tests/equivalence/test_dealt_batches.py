@@ -23,7 +23,7 @@ ROUNDED = 3e-3  # as in test_trainers
 
 def apart(name: str, reference: str) -> np.ndarray:
     """[array] By how much the first rank's weights differ, relative to those of the reference."""
-    ours, theirs = (outcomes()[each][0]["state"] for each in (name, reference))
+    ours, theirs = (outcomes()[value][0]["state"] for value in (name, reference))
     assert ours.keys() == theirs.keys()
     return np.array(
         [
@@ -92,18 +92,18 @@ def test_every_rank_says_its_share_and_how_fast_it_is_and_a_checkpoint_counts_it
     _, _, precision, workers, _ = TRAININGS[name]
     ranks = outcomes()[name]
     facts = [from_plain(DeviceFacts, rank["facts"]) for rank in ranks]
-    assert {(each.kind, each.count, each.precision) for each in facts} == {("cpu", 1, precision)}
-    shares = [each.batch_share for each in facts]
-    assert sum(each.samples for each in shares) == BATCH
-    assert {(each.of_samples, each.probe_samples) for each in shares} == {(BATCH, BATCH // workers)}
-    assert all(each.samples_per_second > 0 for each in shares)
-    counted = [STEPS_IN_FLOAT64 * each.samples for each in shares]
+    assert {(fact.kind, fact.count, fact.precision) for fact in facts} == {("cpu", 1, precision)}
+    shares = [fact.batch_share for fact in facts]
+    assert sum(share.samples for share in shares) == BATCH
+    assert {(share.of_samples, share.probe_samples) for share in shares} == {(BATCH, BATCH // workers)}
+    assert all(share.samples_per_second > 0 for share in shares)
+    counted = [STEPS_IN_FLOAT64 * share.samples for share in shares]
     assert [(rank["samples"], rank["restored"]) for rank in ranks] == list(zip(counted, counted, strict=True))
 
 
 def test_the_rest_of_a_batch_that_does_not_divide_goes_to_the_first_ranks() -> None:
     facts = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()["three workers, even"]]
-    assert [each.batch_share.samples for each in facts] == [22, 21, 21]
+    assert [fact.batch_share.samples for fact in facts] == [22, 21, 21]
 
 
 def test_a_probe_leaves_no_trace_in_what_is_drawn_later(tmp_path: Path) -> None:

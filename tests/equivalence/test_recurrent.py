@@ -133,7 +133,7 @@ def test_an_lstms_second_bias_in_torch_stays_zero_while_all_else_is_trained() ->
     optimizer.step()
     silent = [each for name, each in networks.named_parameters() if "bias_hh" in name]
     assert len(silent) == 4
-    assert not any(each.any() or each.requires_grad for each in silent)
+    assert not any(named_parameter.any() or named_parameter.requires_grad for named_parameter in silent)
     assert all((before[name] != array).any() for name, array in networks.state().items())
 
 
@@ -146,7 +146,7 @@ class Products(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function.overloadpacket.__name__ in ("mkldnn_rnn_layer", "addmm", "mm", "bmm"):
-            self.dtypes |= {each.dtype for each in args if isinstance(each, torch.Tensor)}
+            self.dtypes |= {argument.dtype for argument in args if isinstance(argument, torch.Tensor)}
         return function(*args, **(kwargs or {}))
 
 
@@ -174,7 +174,7 @@ def test_under_bf16_a_keras_cell_multiplies_in_bf16_in_its_loop_too(cell: str, b
     ours, theirs = twins(stacked(cell))
     tokens, _ = tokens_and_classes()
     graph = tensorflow.function(theirs, autograph=False).get_concrete_function(tokens).graph
-    dtypes = [each.attr["T"].type for each in nodes_of(graph) if each.op == "MatMul"]
+    dtypes = [node.attr["T"].type for node in nodes_of(graph) if node.op == "MatMul"]
     assert dtypes.count(tensorflow.float32.as_datatype_enum) == 1  # the logits
     assert set(dtypes) == {tensorflow.float32.as_datatype_enum, tensorflow.bfloat16.as_datatype_enum}
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -210,8 +210,12 @@ def test_a_network_without_recurrent_layers_says_nothing_of_kernels() -> None:
 def test_keras_cells_that_xla_is_to_compile_ask_for_no_kernel_of_cudnn(cell: str) -> None:
     _, model = twins(stacked(cell))
     keras_recurrent.let_xla_compile(model)
-    cells = [each for each in model._flatten_layers() if isinstance(each, keras.layers.RNN)]
-    assert [each.use_cudnn for each in cells] == [False] * 4
+    cells = [
+        flatten_layer
+        for flatten_layer in model._flatten_layers()
+        if isinstance(flatten_layer, keras.layers.RNN)
+    ]
+    assert [cell.use_cudnn for cell in cells] == [False] * 4
 
 
 @every_cell
@@ -250,7 +254,7 @@ def on_xla(*arguments: str) -> dict[str, Any]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    return {each["cell"]: each for each in map(json.loads, said.stdout.splitlines())}
+    return {item["cell"]: item for item in map(json.loads, said.stdout.splitlines())}
 
 
 ONE_DEVICE, TWO_DEVICES = ("1", "fp32", "bf16"), ("2", "fp32")

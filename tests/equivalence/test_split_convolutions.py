@@ -105,14 +105,14 @@ def test_all_ranks_tell_one_loss_and_one_quality_and_count_their_shares_of_the_s
 def test_every_rank_says_what_it_holds_how_fast_it_is_and_in_which_precision(name: str) -> None:
     _, precision, workers, options = TRAININGS[name]
     facts = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[name]]
-    assert {(each.kind, each.count, each.precision) for each in facts} == {("cpu", 1, precision)}
-    assert {each.kernel_moves for each in facts} == {()}  # nobody asked for any
-    for of_layer in zip(*(each.kernel_shares for each in facts), strict=True):
-        assert len({each.layer for each in of_layer}) == 1
-        assert sum(each.kernels for each in of_layer) == of_layer[0].of_kernels
-        assert all(each.flops_per_second > 0 for each in of_layer)
+    assert {(fact.kind, fact.count, fact.precision) for fact in facts} == {("cpu", 1, precision)}
+    assert {fact.kernel_moves for fact in facts} == {()}  # nobody asked for any
+    for of_layer in zip(*(fact.kernel_shares for fact in facts), strict=True):
+        assert len({item.layer for item in of_layer}) == 1
+        assert sum(item.kernels for item in of_layer) == of_layer[0].of_kernels
+        assert all(item.flops_per_second > 0 for item in of_layer)
         if options == EVEN:
-            assert max(each.kernels for each in of_layer) - min(each.kernels for each in of_layer) <= 1
+            assert max(item.kernels for item in of_layer) - min(item.kernels for item in of_layer) <= 1
     assert len(facts) == workers
 
 
@@ -121,10 +121,10 @@ def test_the_master_tells_the_rest_of_a_step_and_every_other_rank_its_link(name:
     master, *others = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[name]]
     assert master.kernel_link is None
     assert master.kernel_rest_seconds > 0
-    for each in others:
-        assert each.kernel_rest_seconds is None
-        assert each.kernel_link.bytes_per_second > 0
-        assert each.kernel_link.latency_seconds > 0
+    for other in others:
+        assert other.kernel_rest_seconds is None
+        assert other.kernel_link.bytes_per_second > 0
+        assert other.kernel_link.latency_seconds > 0
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -144,10 +144,10 @@ def test_a_training_whose_kernels_move_is_that_of_one_device_and_its_checkpoint_
 def test_a_rank_tells_what_it_held_before_and_after_each_move(optimizer: str) -> None:
     master, worker = [from_plain(DeviceFacts, rank["facts"]) for rank in outcomes()[f"moved, {optimizer}"]]
     assert [move.step for move in master.kernel_moves] == [move.step for move in worker.kernel_moves]
-    for each in (master, worker):
-        last = tuple(share.kernels for share in each.kernel_shares)
-        assert [move.after for move in each.kernel_moves] == [
-            *(move.before for move in each.kernel_moves[1:]),
+    for value in (master, worker):
+        last = tuple(share.kernels for share in value.kernel_shares)
+        assert [move.after for move in value.kernel_moves] == [
+            *(move.before for move in value.kernel_moves[1:]),
             last,
         ]
     assert master.kernel_moves[0].before == (4, 7)
@@ -172,7 +172,7 @@ def test_a_whole_checkpoint_is_put_back_under_any_shares(speeds: tuple[float, ..
     for rank in range(len(speeds)):
         networks = Networks(spec, 2)
         places = split_layers(networks)
-        parts = [parts_by(speeds, each.whole) for each in places]
+        parts = [parts_by(speeds, place.whole) for place in places]
         wire = RankChannel(torch.device("cpu"), world_size=len(speeds))
         watch = StepTimer(wire.device, num_layers=len(places))
         end = SplitNetworks(networks, places, parts, rank=rank, wire=wire, watch=watch)
@@ -180,8 +180,8 @@ def test_a_whole_checkpoint_is_put_back_under_any_shares(speeds: tuple[float, ..
         put_back(end.cut(whole), networks, [optimizer])
         pieces.append(arrays_of(networks, [optimizer]))
     for name, array in whole.items():
-        held = [each[name] for each in pieces]
-        lengths = zip(array.shape, *(each.shape for each in held), strict=True)
+        held = [piece[name] for piece in pieces]
+        lengths = zip(array.shape, *(item.shape for item in held), strict=True)
         shared = [axis for axis, (length, *each) in enumerate(lengths) if set(each) != {length}]
         again = np.concatenate(held, shared[0]) if shared else held[0]
         np.testing.assert_array_equal(again, array, err_msg=name)

@@ -97,17 +97,19 @@ def test_a_probe_leaves_no_trace_in_what_is_drawn_later():
 
 def test_probes_do_the_work_that_the_model_of_time_counts():
     spec = workload("cifar10_cnn", {"kernels": (5, 50)})
-    counted = [each.flops for each in layers_of(spec.networks["model"], batch=4)]
+    counted = [layer.flops for layer in layers_of(spec.networks["model"], batch=4)]
     found = places(kernels=(5, 50))
     assert [4 * place.whole.out_channels * map_flops(place) for place in found] == counted
     alone = probes_of(found, batch=4, dtype=torch.float32, world_size=1, synchronize=lambda: None)
-    assert [each.flops for each in alone] == counted
-    assert [each.dtype for each in alone] == [torch.float32] * 2
+    assert [item.flops for item in alone] == counted
+    assert [item.dtype for item in alone] == [torch.float32] * 2
 
 
 def test_a_convolution_of_samples_goes_back_to_its_kernels_alone():
-    assert [each.reads_samples for each in places(kernels=(5, 50))] == [True, False]
-    assert not any(each.reads_samples for each in places("mnist_gan"))  # one of two reads what the other made
+    assert [place.reads_samples for place in places(kernels=(5, 50))] == [True, False]
+    assert not any(
+        place.reads_samples for place in places("mnist_gan")
+    )  # one of two reads what the other made
 
 
 def test_a_large_message_is_an_even_share_of_the_most_maps_within_eight_mebibytes():

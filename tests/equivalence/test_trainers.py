@@ -76,7 +76,7 @@ def test_losses_are_finite_move_and_are_of_each_network(trial: tuple[str, str, O
     task, _, outcome = trial
     assert len(outcome.losses) == STEPS
     for network in networks_of(task):
-        losses = [each[network] for each in outcome.losses]
+        losses = [loss[network] for loss in outcome.losses]
         assert np.isfinite(losses).all()
         assert len(set(losses)) > STEPS // 2
 
@@ -85,7 +85,7 @@ def test_losses_are_finite_move_and_are_of_each_network(trial: tuple[str, str, O
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_loss_of_a_classifier_falls(trainer: str, precision: str) -> None:
     (outcome,) = run("mnist_cnn", trainer, precision)
-    losses = [each["model"] for each in outcome.losses]
+    losses = [loss["model"] for loss in outcome.losses]
     assert np.mean(losses[-3:]) < np.mean(losses[:3]) - 0.1
 
 

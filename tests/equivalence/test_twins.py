@@ -62,7 +62,7 @@ def is_deep(spec: WorkloadSpec) -> bool:
 
 
 def largest(differences: Mapping[str, np.ndarray]) -> float:
-    return max(float(np.abs(each).max()) for each in differences.values())
+    return max(float(np.abs(difference).max()) for difference in differences.values())
 
 
 def test_a_network_starts_from_the_initial_weights_of_its_seed(twins: Twins) -> None:
@@ -72,8 +72,8 @@ def test_a_network_starts_from_the_initial_weights_of_its_seed(twins: Twins) -> 
         ours = torch_network.state_of(twins.ours[key])
         theirs = keras_network.state_of(twins.theirs.models[key], network)
         assert list(ours) == list(theirs) == list(expected)
-        assert all(np.array_equal(ours[each], expected[each]) for each in expected)
-        assert all(np.array_equal(theirs[each], expected[each]) for each in expected)
+        assert all(np.array_equal(ours[item], expected[item]) for item in expected)
+        assert all(np.array_equal(theirs[item], expected[item]) for item in expected)
 
 
 def test_a_state_is_a_copy(twins: Twins) -> None:
@@ -94,7 +94,10 @@ def test_layers_have_as_many_parameters(twins: Twins) -> None:
             layer = twins.theirs.models[key].get_layer(keras_network.layer_name(index))
             assert layer.count_params() == expected
             if not isinstance(node.layer, Recurrent):
-                assert sum(each.numel() for each in (*module.parameters(), *module.buffers())) == expected
+                assert (
+                    sum(parameter.numel() for parameter in (*module.parameters(), *module.buffers()))
+                    == expected
+                )
 
 
 def test_outputs_agree_within_1e_5_of_the_largest(twins: Twins) -> None:

@@ -44,6 +44,6 @@ def counted(record_property: Callable[[str, object], None]) -> Iterator[None]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """All of them, whichever process had them; tests of other folders have none."""
-    ends = (each for each in terminalreporter.getreports("") if each.when == "teardown")
-    count = sum(dict(each.user_properties).get("examples", 0) for each in ends)
+    ends = (getreport for getreport in terminalreporter.getreports("") if getreport.when == "teardown")
+    count = sum(dict(end.user_properties).get("examples", 0) for end in ends)
     terminalreporter.write_line(f"{count:,} examples of bad input")

@@ -46,7 +46,7 @@ def test_a_damaged_file_is_looked_through_or_refused(pools: str, data: st.DataOb
 @given(pools=st.sampled_from(("gcp", "gke")), data=st.data())
 def test_a_file_may_say_anything(pools: str, data: st.DataObject) -> None:
     documents = data.draw(mutated(json.loads(texts_of(pools)[1])))
-    content = "\n---\n".join(json.dumps(each) for each in documents)
+    content = "\n---\n".join(json.dumps(document) for document in documents)
     with outcome(ConfigError):
         list(_findings(content, "a file", catalogue()))
 

@@ -74,11 +74,11 @@ def test_a_plan_with_anything_in_it_is_read_or_refused(changed: Any) -> None:
 @given(st.lists(mutated(RECORD), min_size=1, max_size=3))
 def test_whatever_records_are_read_a_report_is_made_of_them(changed: list[Any]) -> None:
     with outcome(RecordError):
-        records = [from_plain(TrialRecord, each) for each in changed]
+        records = [from_plain(TrialRecord, item) for item in changed]
         tables_of(findings_of(records, plan_of(records)))
-        for each in records:
-            metrics_of(each)
-            list(points_of(each, {}))
+        for record in records:
+            metrics_of(record)
+            list(points_of(record, {}))
 
 
 @many(500)
@@ -91,9 +91,9 @@ def test_a_damaged_ledger_loses_no_line_that_is_whole(content: bytes) -> None:
     with outcome(RecordError):
         lines = lines_of(content)
         assert len(lines.good) == len(lines.records)
-        told = [*lines.good, *(each.text for each in lines.bad)]
-        assert sorted(told) == sorted(each for each in content.split(b"\n") if each)
-        assert all(is_one_line(each.cause) for each in lines.bad)
+        told = [*lines.good, *(line.text for line in lines.bad)]
+        assert sorted(told) == sorted(word for word in content.split(b"\n") if word)
+        assert all(is_one_line(line.cause) for line in lines.bad)
 
 
 @many(150)

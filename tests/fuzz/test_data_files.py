@@ -22,7 +22,7 @@ from workloads.data.restricted_pickle import read_pickle
 from workloads.data.sources import _read
 
 PLAIN = {"list": [1, 2.5, "three", b"four"], "array": np.arange(6, dtype=np.int64).reshape(2, 3)}
-PICKLES = tuple(pickle.dumps(PLAIN, protocol=each) for each in range(5))
+PICKLES = tuple(pickle.dumps(PLAIN, protocol=index) for index in range(5))
 IDX = b"\x00\x00\x08\x03" + (2).to_bytes(4) + (3).to_bytes(4) * 2 + bytes(18)
 TABLE = b"id_code,diagnosis\neye0,0\neye1,4\n"
 

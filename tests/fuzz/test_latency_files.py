@@ -15,7 +15,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.read import read_latencies
 
 FILES = tuple(frame.head(8).to_csv(index=False).encode() for frame in (schema_frame(), published_frame()))
-TABLES = tuple(list(csv.reader(each.decode().splitlines())) for each in FILES)
+TABLES = tuple(list(csv.reader(file.decode().splitlines())) for file in FILES)
 
 
 def read(content: bytes, folder: Path, *, name: str = "latencies.csv") -> None:
@@ -53,7 +53,7 @@ def test_so_is_a_compressed_one(tmp_path_factory: Any, content: bytes) -> None:
 def test_a_cell_or_a_column_may_hold_anything(
     tmp_path_factory: Any, table: list[list[str]], column: int, row: int, value: Any
 ) -> None:
-    changed = [list(each) for each in table]
+    changed = [list(group) for group in table]
     changed[row][column % len(changed[0])] = value
     with io.StringIO() as text:
         csv.writer(text).writerows(changed)

@@ -135,7 +135,7 @@ def test_any_environment_is_planned_in_or_refused(
     assume(not any("\x00" in value or _is_lone(value) for value in variables.values()))
     # rich 14 takes "²" and 5,000 digits for a width, and fails as it is imported: no terminal says so
     widths = [variables.get(name, "0") for name in ("COLUMNS", "LINES")]
-    assume(all(len(each) < 50 and each != "²" for each in widths))
+    assume(all(len(width) < 50 and width != "²" for width in widths))
     elsewhere = tmp_path_factory.getbasetemp() / "elsewhere"  # where data is prepared, and nowhere else
     inside = {name: f"{elsewhere}/{value}" for name, value in variables.items() if name in CACHES}
     planned(BASE, folder=_empty(tmp_path_factory), variables={**variables, **inside})

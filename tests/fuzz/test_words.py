@@ -36,8 +36,8 @@ def words_of(values: st.SearchStrategy[object]) -> st.SearchStrategy[str]:
 @example("steps=" + "{a:" * 2_000)
 def test_any_word_is_an_override_or_refused(word: str) -> None:
     with outcome(ConfigError):
-        for each in read([word], options=options):
-            classify_overrides([each])
+        for item in read([word], options=options):
+            classify_overrides([item])
 
 
 @many(500)

@@ -16,7 +16,7 @@ def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> 
     assert (first.code, first.err) == (0, "")
     ledger = tmp_path / "outputs/smoke/records.jsonl"
     kept = ledger.read_bytes()
-    assert [each["result"] is not None for each in records_in(tmp_path)] == [True] * 3
+    assert [record["result"] is not None for record in records_in(tmp_path)] == [True] * 3
     again = ask(*NOOP, "sweep.repeats=3", cwd=tmp_path)
     assert again.code == 0
     assert "3 cached" in again.out
@@ -29,7 +29,7 @@ def test_a_sweep_runs_once_and_the_same_command_runs_nothing(tmp_path: Path) -> 
 def test_a_failed_trial_is_told_with_class_cause_and_log_and_the_exit_code_is_one(tmp_path: Path) -> None:
     told = ask(*NOOP, "trainer.fault=raise,none", cwd=tmp_path)
     assert told.code == 1
-    [failed] = [each for each in records_in(tmp_path) if each["failure"]]
+    [failed] = [record for record in records_in(tmp_path) if record["failure"]]
     assert failed["failure"]["kind"] == "error"
     assert failed["failure"]["message"] in told.out
     assert failed["log_path"] in told.out
@@ -66,7 +66,7 @@ def test_plan_starts_nothing_and_imports_no_framework(tmp_path: Path) -> None:
 def test_a_plan_is_json_for_programs_and_counts_for_people_when_it_is_long(tmp_path: Path) -> None:
     told = ask("plan", "--json", *NOOP, cwd=tmp_path)
     plan = json.loads(told.out)
-    assert [len(plan[each]) for each in ("placements", "cached", "skipped")] == [1, 0, 0]
+    assert [len(plan[name]) for name in ("placements", "cached", "skipped")] == [1, 0, 0]
     seeds = ",".join(str(seed) for seed in range(250))
     short = ask("plan", *NOOP, f"+sweep.grid.seed=[{seeds}]", cwd=tmp_path)
     assert "250 rows are counted here" in short.out
@@ -92,7 +92,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
     told = ask(*words, cwd=tmp_path, variables={"ORCHESTRATOR_XLA_PYTHON": "/nowhere/python"})
     assert (told.code, told.err) == (0, "")
     assert "no Python at /nowhere/python; get it with: make xla" in told.out
-    assert [each["spec"]["trainer"] for each in records_in(tmp_path)] == ["noop"]
+    assert [record["spec"]["trainer"] for record in records_in(tmp_path)] == ["noop"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_conf_folder_in_the_working_directory_is_searched_first(tmp_path: Path
     told = ask("plan", "--json", *(word for word in NOOP if word != "sweep.include=[]"), cwd=tmp_path)
     plan = json.loads(told.out)
     assert plan["sweep"] == "mine"
-    assert [each["trial"]["seed"] for each in plan["placements"]] == [7]
+    assert [item["trial"]["seed"] for item in plan["placements"]] == [7]
 
 
 def test_outputs_that_cannot_be_written_are_refused_before_anything_runs(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
     _, err = driver.communicate(timeout=30)
     assert driver.returncode == 130
     assert err.strip() == "error: interrupted; what has finished is kept, and the same command runs the rest"
-    assert [each["failure"] and each["failure"]["kind"] for each in records_in(tmp_path)] == [
+    assert [record["failure"] and record["failure"]["kind"] for record in records_in(tmp_path)] == [
         None,
         "preempted",
     ]
@@ -215,7 +215,7 @@ def test_the_attempt_of_a_driver_that_was_killed_keeps_its_log_and_the_next_one_
     assert ask(*words, "executor.run_seconds=1", cwd=tmp_path).code == 1
     (record,) = records_in(tmp_path)
     assert record["attempt"] == 2
-    logs = sorted(each.name for each in tmp_path.glob("outputs/smoke/logs/*"))
+    logs = sorted(path.name for path in tmp_path.glob("outputs/smoke/logs/*"))
     assert logs == [f"{record['trial_id']}-{number}" for number in (1, 2)]
 
 
@@ -267,7 +267,7 @@ def test_a_measurement_of_another_sweep_is_adopted_though_a_rehearsal_of_it_come
 def test_two_names_of_the_same_data_are_one_trial(tmp_path: Path) -> None:
     words = [word for word in NOOP if not word.startswith("data.")]
     both = ask("plan", "--json", *words, "data=auto,standin", cwd=tmp_path)
-    ids = [each["trial_id"] for each in json.loads(both.out)["placements"]]
+    ids = [item["trial_id"] for item in json.loads(both.out)["placements"]]
     assert len(ids) == len(set(ids))
 
 
@@ -285,5 +285,5 @@ def test_a_place_for_checkpoints_that_cannot_be_used_is_refused_before_anything_
 )
 def test_trials_are_started_in_the_order_that_was_asked_for(order, steps, tmp_path):
     assert ask(*NOOP, "steps=300,120,600", f"sweep.order={order}", cwd=tmp_path).code == 0
-    started = sorted(records_in(tmp_path), key=lambda each: each["started_at"])
-    assert [each["spec"]["steps"] for each in started] == steps
+    started = sorted(records_in(tmp_path), key=lambda record: record["started_at"])
+    assert [item["spec"]["steps"] for item in started] == steps

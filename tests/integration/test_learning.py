@@ -99,7 +99,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[st
     words = ("+sweep=lessons", "trainer=torch_ddp", "precision=fp32", "executor=inline", "tracking=none")
     told = ask(*words, cwd=folder, seconds=1500)
     assert told.code == 0, told.out + told.err
-    records = {each["spec"]["workload"]: each for each in records_in(folder, "lessons")}
+    records = {record["spec"]["workload"]: record for record in records_in(folder, "lessons")}
     assert set(records) == set(LESSONS)
     return records
 
@@ -111,6 +111,6 @@ def test_every_workload_has_its_lesson() -> None:
 def test_each_is_much_better_than_chance_on_what_it_has_not_seen(
     trained: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    assert {each["provenance"] for each in trained.values()} == {"measured"}
+    assert {mapping["provenance"] for mapping in trained.values()} == {"measured"}
     reached = {name: each["result"]["quality"][LESSONS[name].metric] for name, each in trained.items()}
     assert not {name: value for name, value in reached.items() if not LESSONS[name].is_passed_with(value)}

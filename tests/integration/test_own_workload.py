@@ -28,8 +28,8 @@ include:
 
 def test_the_page_shows_every_file_of_the_example_as_it_is() -> None:
     shown = dict(re.findall(r"^`([\w/.]+)`\n\n```\w+\n(.*?)^```$", PAGE, flags=re.DOTALL | re.MULTILINE))
-    files = [each for each in EXAMPLES.rglob("*") if each.suffix in (".py", ".yaml")]
-    assert shown == {str(each.relative_to(EXAMPLES)): each.read_text() for each in files}
+    files = [path for path in EXAMPLES.rglob("*") if path.suffix in (".py", ".yaml")]
+    assert shown == {str(file.relative_to(EXAMPLES)): file.read_text() for file in files}
 
 
 def test_its_commands_are_understood(tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any]
 
 
 def test_every_trainer_trains_it_to_its_target(records: tuple[Mapping[str, Any], ...]) -> None:
-    trained = sorted((each["spec"]["trainer"], each["spec"]["num_workers"]) for each in records)
+    trained = sorted((record["spec"]["trainer"], record["spec"]["num_workers"]) for record in records)
     assert trained == [("tensorflow", 1), ("torch_ddp", 1), ("torch_ddp", 2), ("torch_xla", 1)]
-    for each in records:
-        assert each["result"]["quality"]["worst_recall"] >= 0.9, each["spec"]
+    for item in records:
+        assert item["result"]["quality"]["worst_recall"] >= 0.9, item["spec"]
 
 
 def test_all_trainers_begin_at_the_same_loss(records: tuple[Mapping[str, Any], ...]) -> None:
-    losses = [dict(each["result"]["losses"])[1] for each in records]
+    losses = [dict(record["result"]["losses"])[1] for record in records]
     assert max(losses) - min(losses) < 1e-5
 
 

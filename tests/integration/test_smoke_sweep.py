@@ -44,28 +44,30 @@ def test_the_smoke_sweep_measures_three_trainers_and_rehearses_what_is_not_here(
     folder, told = smoke
     assert told.code == 0, told.out + told.err
     records = records_in(folder)
-    kinds = Counter((each["spec"]["trainer"], each["spec"]["device"], each["provenance"]) for each in records)
+    kinds = Counter(
+        (record["spec"]["trainer"], record["spec"]["device"], record["provenance"]) for record in records
+    )
     assert kinds == {
         ("tensorflow", "cpu", "measured"): 3,
         ("torch_ddp", "cpu", "measured"): 3,
         ("torch_xla", "cpu", "measured"): 3,
         ("torch_ddp", "t4", "rehearsed"): 1,
     }
-    for each in records:
-        assert each["result"] is not None
-        assert each["spec"]["data"].startswith("standin:")
-        if each["provenance"] == "measured":
-            assert each["result"]["quality"]["accuracy"] >= 0.95, each["spec"]
+    for item in records:
+        assert item["result"] is not None
+        assert item["spec"]["data"].startswith("standin:")
+        if item["provenance"] == "measured":
+            assert item["result"]["quality"]["accuracy"] >= 0.95, item["spec"]
     assert (folder / "outputs/smoke/report.html").stat().st_size > 1_000_000
 
 
 def test_the_workers_ran_what_was_asked_for(smoke: tuple[Path, Answer]) -> None:
-    measured = [each for each in records_in(smoke[0]) if each["provenance"] == "measured"]
-    for each in measured:
-        devices = each["result"]["devices"]
+    measured = [record for record in records_in(smoke[0]) if record["provenance"] == "measured"]
+    for item in measured:
+        devices = item["result"]["devices"]
         assert {device["kind"] for device in devices} == {"cpu"}
-        assert {device["precision"] for device in devices} == {each["spec"]["precision"]}
-        assert sum(device["count"] for device in devices) == each["spec"]["num_workers"]
+        assert {device["precision"] for device in devices} == {item["spec"]["precision"]}
+        assert sum(device["count"] for device in devices) == item["spec"]["num_workers"]
 
 
 def test_mlflow_holds_a_parent_and_a_child_for_each_trial(smoke: tuple[Path, Answer]) -> None:
@@ -129,9 +131,9 @@ def test_a_killed_driver_leaves_nothing_alive_and_the_same_command_runs_what_is_
     assert again.code == 0
     records = records_in(tmp_path)
     assert list(records[: len(kept)]) == list(kept)
-    assert len({each["trial_id"] for each in records}) == len(records) == 60
+    assert len({record["trial_id"] for record in records}) == len(records) == 60
     runs = runs_of(tmp_path, "smoke")
     assert {run.info.status for run in runs} == {"FINISHED"}
     assert Counter(run.data.tags["trial_id"] for run in children(runs)) == Counter(
-        each["trial_id"] for each in records
+        record["trial_id"] for record in records
     )

@@ -24,7 +24,9 @@ def trained(
     told = ask(*words, cwd=folder)
     assert told.code == 0, told.out + told.err
     records = records_in(folder, "time_to_quality")
-    return told.out, {(each["spec"]["trainer"], each["spec"]["num_workers"]): each for each in records}
+    return told.out, {
+        (record["spec"]["trainer"], record["spec"]["num_workers"]): record for record in records
+    }
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def easy(tmp_path_factory: pytest.TempPathFactory) -> Records:
 def test_a_training_ends_at_the_first_evaluation_that_is_good_enough(easy, run) -> None:
     result = easy[run]["result"]
     curve = result["pursuit"]["curve"]
-    reached = [each for each in curve if each["quality"] >= 0.8]
+    reached = [item for item in curve if item["quality"] >= 0.8]
     assert len(reached) == 1, "it goes on after the target was reached, or never reached it"
     assert curve[-1] == reached[0]
     assert result["steps"] < LIMIT
@@ -50,7 +52,7 @@ def test_evaluations_are_as_far_apart_as_asked_for_and_no_part_of_the_trainings_
     result = easy[run]["result"]
     curve = result["pursuit"]["curve"]
     assert {later["steps"] - one["steps"] for one, later in pairwise(curve)} <= {EVERY}
-    times = [each["training_seconds"] for each in curve]
+    times = [item["training_seconds"] for item in curve]
     assert times == sorted(times)
     assert 0 < times[-1] <= result["training_seconds"]
     assert result["pursuit"]["evaluation_seconds"] > 0
@@ -63,6 +65,6 @@ def test_trainers_and_ranks_that_train_the_same_come_to_the_target_after_much_th
 
 def test_a_target_that_is_out_of_reach_ends_at_the_limit_and_the_table_says_so(tmp_path: Path) -> None:
     out, records = trained(tmp_path, "trainer=torch_ddp", target="0.999", include="")
-    (result,) = (each["result"] for each in records.values())
+    (result,) = (record["result"] for record in records.values())
     assert result["steps"] == result["pursuit"]["curve"][-1]["steps"] == LIMIT
     assert "0 of 1" in out

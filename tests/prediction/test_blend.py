@@ -38,7 +38,7 @@ def test_a_model_that_was_not_seen_is_predicted_within_its_interval(pair):
 def test_its_members_are_told_beside_it_and_it_is_their_geometric_mean(pair):
     (fitted,) = fit_blend([pair])
     found = {name: each.step_seconds for name, each in fitted.predict(pair.profiles).items()}
-    members = [found.pop(f"orchestrator_{each}") for each in ("trees", "composition", "process")]
+    members = [found.pop(f"orchestrator_{name}") for name in ("trees", "composition", "process")]
     assert list(found) == ["orchestrator"]
     assert found["orchestrator"] == pytest.approx(np.exp(np.mean(np.log(members), axis=0)))
 
@@ -60,21 +60,21 @@ def test_of_a_single_model_nothing_is_known(pair):
 
 
 def test_fitting_parts_side_by_side_is_fitting_each_alone(pair):
-    parts = [pair.without(frozenset({each})) for each in ("VGG16", "LeNet5")]
+    parts = [pair.without(frozenset({name})) for name in ("VGG16", "LeNet5")]
     together = fit_blend(parts)
     for part, one in zip(parts, together, strict=True):
         (alone,) = fit_blend([part])
         assert alone.quantile == one.quantile
-        found, expected = (each.predict(pair.profiles)["orchestrator"] for each in (one, alone))
+        found, expected = (value.predict(pair.profiles)["orchestrator"] for value in (one, alone))
         assert np.array_equal(found.step_seconds, expected.step_seconds)
 
 
 def test_neither_the_order_of_rows_nor_repeats_matter(pair):
     order = np.random.default_rng(0).permutation(len(pair.models))
     twice = joined([pair, pair])
-    (one,), (shuffled,), (doubled,) = (fit_blend([each]) for each in (pair, pair[order], twice))
+    (one,), (shuffled,), (doubled,) = (fit_blend([value]) for value in (pair, pair[order], twice))
     for other in (shuffled, doubled):
-        found, expected = (each.predict(pair.profiles)["orchestrator"] for each in (other, one))
+        found, expected = (value.predict(pair.profiles)["orchestrator"] for value in (other, one))
         assert found.step_seconds == pytest.approx(expected.step_seconds)
 
 
@@ -88,7 +88,7 @@ def test_a_condensed_table_teaches_the_same(tmp_path):
     (one,) = fit_blend([pair_of(whole, anchor=SLOW, target=FAST)])
     (other,) = fit_blend([pair_of(small, anchor="slow", target="fast")])
     asked = pair_of(whole, anchor=SLOW, target=FAST).profiles
-    found, expected = (each.predict(asked)["orchestrator"] for each in (other, one))
+    found, expected = (value.predict(asked)["orchestrator"] for value in (other, one))
     assert found.step_seconds == pytest.approx(expected.step_seconds, rel=0.01)
     assert found.high == pytest.approx(expected.high, rel=0.05)
 
@@ -103,11 +103,11 @@ def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):
     own = table.rows["model"].isin(["VGG16"]) & (table.rows["device"] == SLOW)
     mine = replace(table, rows=table.rows[own], op_seconds=table.op_seconds[own[table.op_seconds.index]])
     found = list(transferred(mine, table))
-    assert {(each.anchor, each.target) for each in found} == {(SLOW, FAST)}
+    assert {(item.anchor, item.target) for item in found} == {(SLOW, FAST)}
     assert found[0].workload == "VGG16, batch 16, 32 pixels"
     assert found[0].step.low < found[0].measured_seconds
     strange = replace(mine, op_seconds=mine.op_seconds * [0, 0, 0, 1, 0])
-    assert all(isinstance(each.step, Refusal) for each in transferred(strange, table))
+    assert all(isinstance(transfer.step, Refusal) for transfer in transferred(strange, table))
 
 
 def test_a_device_that_nobody_profiled_is_no_anchor(tmp_path):

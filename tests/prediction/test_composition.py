@@ -51,8 +51,8 @@ def test_what_the_host_did_is_in_no_class():
 def test_a_step_that_is_a_sum_of_ops_is_taken_apart(pair):
     found = fit_composition(pair)
     factors = dict(zip(OP_CLASSES, found.factors, strict=False))
-    expected = [1 / each for each in SPEED_UPS]
-    assert [factors[each] for each in ("convolution", "product", "elementwise")] == pytest.approx(
+    expected = [1 / speed_up for speed_up in SPEED_UPS]
+    assert [factors[name] for name in ("convolution", "product", "elementwise")] == pytest.approx(
         expected, rel=0.1
     )
     assert found.step_seconds(pair.profiles) == pytest.approx(pair.target_seconds, rel=0.05)

@@ -39,8 +39,8 @@ def found(tmp_path_factory, told):
 def test_every_method_is_judged_under_both_splits(found, told):
     plain = plain_of(found)
     assert list(plain) == METHODS
-    assert all(tuple(each) == SPLITS for each in plain.values())
-    assert {each["n"] for method in plain.values() for each in method.values()} == {2 * ROWS}
+    assert all(tuple(item) == SPLITS for item in plain.values())
+    assert {item["n"] for method in plain.values() for item in method.values()} == {2 * ROWS}
     assert told == [
         f"1 of 2: {SLOW} -> {FAST}, 48 measurements",
         f"2 of 2: {FAST} -> {SLOW}, 48 measurements",
@@ -59,7 +59,12 @@ def test_the_tables_have_a_row_for_each_method_pair_and_family(found):
     assert {len(row) for row in scores.rows} == {len(scores.columns)}
     assert [row[0] for row in pairs.rows] == [f"{SLOW} -> {FAST}", f"{FAST} -> {SLOW}"]
     assert [row[0] for row in families.rows] == ["alexnet", "resnet", "toy", "vgg"]
-    assert [each.header for each in pairs.columns[1:]] == ["orchestrator", "profet", "ratio", "log_quadratic"]
+    assert [column.header for column in pairs.columns[1:]] == [
+        "orchestrator",
+        "profet",
+        "ratio",
+        "log_quadratic",
+    ]
 
 
 def test_ours_less_theirs_is_told_for_each_split(found):

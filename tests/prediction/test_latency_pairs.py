@@ -22,8 +22,8 @@ def pair(tmp_path):
 
 def test_a_table_has_every_ordered_pair_of_its_profiled_devices(tmp_path):
     pairs = pairs_of(both_ways(tmp_path))
-    assert [(each.anchor, each.target) for each in pairs] == [(SLOW, FAST), (FAST, SLOW)]
-    assert {len(each.models) for each in pairs} == {2 * WORKLOADS}
+    assert [(pair.anchor, pair.target) for pair in pairs] == [(SLOW, FAST), (FAST, SLOW)]
+    assert {len(pair.models) for pair in pairs} == {2 * WORKLOADS}
 
 
 def test_a_single_device_makes_no_pair(tmp_path):
@@ -48,7 +48,7 @@ def test_repeats_become_their_median_or_the_first_of_them(pair):
 
 def test_each_model_is_tested_once_and_its_family_is_held_out_with_it(pair):
     folds = folds_of(pair)
-    assert sorted(len(each.held_out) for each in folds[BY_MODEL]) == [1] * 6
+    assert sorted(len(item.held_out) for item in folds[BY_MODEL]) == [1] * 6
     assert {fold.held_out for fold in folds[BY_FAMILY]} == {
         frozenset({"VGG11", "VGG16"}),
         frozenset({"ResNet18", "ResNet50"}),
@@ -78,13 +78,13 @@ def test_nothing_of_a_model_is_known_to_who_predicts_it(pair):
     trainings = []
 
     def fit(parts):
-        trainings.extend(set(each.models) for each in parts)
-        return [Recall(each) for each in parts]
+        trainings.extend(set(part.models) for part in parts)
+        return [Recall(part) for part in parts]
 
     by_model, by_family = held_out_predictions(pair, fit)
     assert (by_model.split, by_family.split) == (BY_MODEL, BY_FAMILY)
     everything = set(pair.models)
-    assert sorted(len(everything - each) for each in trainings) == [1] * 6 + [2] * 2
+    assert sorted(len(everything - training) for training in trainings) == [1] * 6 + [2] * 2
     for model in everything:
         others = np.median(pair.target_seconds[pair.models != model])
         assert np.all(by_model.predicted.step_seconds[pair.models == model] == others)
@@ -93,7 +93,7 @@ def test_nothing_of_a_model_is_known_to_who_predicts_it(pair):
 def test_predictions_do_not_mind_the_order_of_rows(pair):
     order = np.random.default_rng(0).permutation(len(pair.models))
     for fit in (fit_ratio, fit_log_quadratic):
-        straight, shuffled = (held_out_predictions(each, fit)[0] for each in (pair, pair[order]))
+        straight, shuffled = (held_out_predictions(value, fit)[0] for value in (pair, pair[order]))
         assert np.allclose(straight.predicted.step_seconds[order], shuffled.predicted.step_seconds)
 
 

@@ -32,7 +32,7 @@ def pair(models, *, anchor="a", target="b", here=None, there=None):
         ),
         target_seconds=np.array(there or [2.0] * rows),
         models=np.array(models),
-        families=np.array([each[0] for each in models]),
+        families=np.array([model[0] for model in models]),
         workloads=np.array([f"{model}, batch {index}" for index, model in enumerate(models)]),
     )
 

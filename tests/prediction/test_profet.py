@@ -18,7 +18,7 @@ def profiles(ops, rows):
 
 
 def flat(clusters):
-    return {frozenset(each) for each in clusters.clusters}
+    return {frozenset(cluster) for cluster in clusters.clusters}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_profet_is_the_median_of_its_three_members(tmp_path):
     pair = known_pair(tmp_path)
     (fitted,) = fit_profet([pair])
     found = {name: each.step_seconds for name, each in fitted.predict(pair.profiles).items()}
-    members = [found[f"profet_{each}"] for each in ("linear", "forest", "network")]
+    members = [found[f"profet_{name}"] for name in ("linear", "forest", "network")]
     assert np.array_equal(found["profet"], np.median(members, axis=0))
     assert np.abs(found["profet"] / pair.target_seconds - 1).mean() < 0.1, "of what it was trained on"
 

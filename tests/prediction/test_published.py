@@ -30,7 +30,7 @@ def table():
 
 def scores(table, fit, **pair):
     found = held_out_predictions(pair_of(table, **pair), fit)
-    return {(each.method, each.split): score_of(rows_of([with_intervals(each)])) for each in found}
+    return {(out.method, out.split): score_of(rows_of([with_intervals(out)])) for out in found}
 
 
 def test_the_profiles_cover_two_steps(table):
@@ -41,14 +41,14 @@ def test_the_profiles_cover_two_steps(table):
 def test_clusters_of_op_names_are_the_authors_but_for_a_tie(table):
     found = clusters_of(device_ops(table.op_seconds)).clusters
     assert len(found) == 23, "the authors have 24: products apart from the catch-all, by the order of columns"
-    together = {frozenset(each) for each in found}
+    together = {frozenset(item) for item in found}
     assert {"Device_Conv2DBackpropInput", "Device_Conv2DBackpropFilter"} in together
 
 
 def test_scalers_reach_about_what_the_paper_says(table):
     def mean_error(axis):
-        curves = (list(curves_of(table, device=each, axis=axis)) for each in table.devices)
-        return np.concatenate([held_out_errors(each) for each in curves]).mean()
+        curves = (list(curves_of(table, device=item, axis=axis)) for item in table.devices)
+        return np.concatenate([held_out_errors(curve) for curve in curves]).mean()
 
     assert mean_error("batch_size") < 0.07
     assert mean_error("image_size") < 0.10

@@ -42,7 +42,7 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
             pairs = [(other, base) for other in others if same_host(other, base)]
             alone -= {_name_of(other) for other, _ in pairs}
             compared = [comparison_of(factors, pair, told=told) for pair in pairs]
-            found += sorted(compared, key=lambda each: -each.ratio.median)
+            found += sorted(compared, key=lambda comparison: -comparison.ratio.median)
     return AgainstBaseline(compared=tuple(dict.fromkeys(found)), num_without=len(alone))
 
 

@@ -53,7 +53,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in factors_of(training):
         for group in alike(training, factor):
-            fastest, *others = sorted(group, key=lambda each: -_mean_log(each.rates))
+            fastest, *others = sorted(group, key=lambda member: -_mean_log(member.rates))
             pairs = [
                 (fastest, other)
                 for other in others

@@ -80,7 +80,7 @@ def _found(
         kind=kind,
         where=label_of(group[0].setting, where),
         batch=batch,
-        points=tuple(sorted(group, key=lambda each: each.setting.num_workers)),
+        points=tuple(sorted(group, key=lambda member: member.setting.num_workers)),
     )
 
 

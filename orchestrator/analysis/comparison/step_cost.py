@@ -73,7 +73,7 @@ def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
     training = [measurement for measurement in measured if measurement.trains]
     told = [name for name in told_of(training) if name != BATCH.field]
     return tuple(
-        _cost_of(sorted(group, key=lambda each: each.setting.global_batch_size), told=told)
+        _cost_of(sorted(group, key=lambda member: member.setting.global_batch_size), told=told)
         for group in alike(training, BATCH)
         if len(group) > 1
     )

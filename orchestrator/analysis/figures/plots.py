@@ -60,7 +60,7 @@ def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
 
 
 def _bars_in_words(group: Sequence[Measurement]) -> str:
-    ranked = sorted(group, key=lambda each: -each.samples_per_second.median)
+    ranked = sorted(group, key=lambda member: -member.samples_per_second.median)
     names = ("device", "trainer", "precision")
     ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
     said = [

@@ -176,7 +176,7 @@ def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Fi
     here = [record for record in ran_somewhere if record.reused_from is None]
     if not any(record.provenance == "measured" for record in here):
         return ()
-    ran = sorted(here, key=lambda each: (each.started_at, each.trial_id))[-_MOST_ATTEMPTS:]
+    ran = sorted(here, key=lambda attempt: (attempt.started_at, attempt.trial_id))[-_MOST_ATTEMPTS:]
     found = timeline_of(ran, name_of)
     return (
         Figure(

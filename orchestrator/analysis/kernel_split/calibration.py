@@ -173,7 +173,7 @@ def trial_of(record: TrialRecord) -> SplitTrial:
         spec.workload, spec.workload_options, batch=spec.global_batch_size, precision=spec.precision
     )
     layers = () if isinstance(found, Refusal) else found
-    largest = max(layers, key=lambda each: each.flops, default=None)
+    largest = max(layers, key=lambda layer: layer.flops, default=None)
     return SplitTrial(
         setting_id=setting_id(spec),
         threads=record.placement.threads,

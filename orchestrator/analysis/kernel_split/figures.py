@@ -95,7 +95,7 @@ def _over_workers(family: PlatformResults) -> _View:
         over="workers",
         told="; more workers than were calibrated are taken to be as fast, each on a device of its own."
         + (_STARS if of_paper else ""),
-        lines=_lines(family, "workers", place=lambda each: each.workers, curve=curve),
+        lines=_lines(family, "workers", place=lambda config: config.workers, curve=curve),
         axis={"title": {"text": "workers"}, "dtick": 1},
         more=[*_paper_traces(most)] if of_paper else (),
     )
@@ -109,7 +109,7 @@ def _over_kernels(family: PlatformResults) -> _View:
     def curve(one: SplitMeasurement) -> CurvePoints:
         return _curve(family, [(sum(place), with_kernels(one.work, place)) for place in places])
 
-    lines = _lines(family, KERNELS, place=lambda each: sum(kernels_in(name, each.options)), curve=curve)
+    lines = _lines(family, KERNELS, place=lambda config: sum(kernels_in(name, config.options)), curve=curve)
     return _View(
         over="kernels",
         told=".",
@@ -143,7 +143,7 @@ def _over_batches(family: PlatformResults) -> _View:
     return _View(
         over="batch",
         told=".",
-        lines=_lines(family, "batch", place=lambda each: each.batch, curve=curve),
+        lines=_lines(family, "batch", place=lambda config: config.batch, curve=curve),
         axis={"title": {"text": "global batch"}, **_ticks({place: f"{place:,}" for place in places})},
     )
 
@@ -204,7 +204,7 @@ def _place(mark: tuple[float, Spread]) -> float:
 
 
 def _largest_first(splits: Iterable[SplitMeasurement]) -> list[SplitMeasurement]:
-    return sorted(splits, key=lambda each: -each.measured.step_seconds.median)
+    return sorted(splits, key=lambda split: -split.measured.step_seconds.median)
 
 
 def _curve(family: PlatformResults, works: Iterable[tuple[float, SplitConfig]]) -> CurvePoints:

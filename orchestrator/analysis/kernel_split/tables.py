@@ -169,7 +169,7 @@ def _rows_of(family: PlatformResults) -> Iterator[tuple[str, ...]]:
     modelled = [(split.work, split.model) for split in family.splits if not isinstance(split.model, Refusal)]
     if not modelled:
         return
-    work, model = max(modelled, key=lambda each: each[1].convolution_fraction)
+    work, model = max(modelled, key=lambda pair: pair[1].convolution_fraction)
     for paper_point in PAPER_POINTS:
         yield (
             _words(family, work),

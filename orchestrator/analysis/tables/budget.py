@@ -60,7 +60,7 @@ def _not_run(balance: BudgetStatus) -> list[str]:
     quotes = [quote for _, quote in balance.left_out]
     if not quotes:
         return [*stopped, "none left out"]
-    cheapest = min(quotes, key=lambda each: (each.spend.usd, each.spend.node_hours))
+    cheapest = min(quotes, key=lambda quote: (quote.spend.usd, quote.spend.node_hours))
     left_out = f"{counted(len(quotes), 'trial')} left out"
     return [*stopped, left_out, f"the cheapest of which likely costs {_cost_of([cheapest])}"]
 

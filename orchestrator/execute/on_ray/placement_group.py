@@ -73,9 +73,11 @@ def hosts_of_group(
     group = ray.util.get_current_placement_group()
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
-    bundles = sorted(_bundles_of(group), key=lambda each: (int(each.labels.get(_PLACE_LABEL, 0)), each.index))
+    bundles = sorted(
+        _bundles_of(group), key=lambda bundle: (int(bundle.labels.get(_PLACE_LABEL, 0)), bundle.index)
+    )
     if attempt.placement.unequal:
-        bundles.sort(key=lambda each: each.index)
+        bundles.sort(key=lambda bundle: bundle.index)
     for place, each in enumerate(bundles):
         if each.index == 0:
             hosts.append(local_host(attempt, here, fork_server_of=fork_server_of, place=place))

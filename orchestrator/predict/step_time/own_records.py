@@ -72,7 +72,9 @@ def fastest_of(own: Iterable[StepMeasurement]) -> tuple[StepMeasurement, ...]:
     for measurement in own:
         alike[step_key(measurement.trial)].append(measurement)
     repeats = alike.values()
-    return tuple(min(repeats, key=lambda each: fmean(one.log_seconds for one in each), default=()))
+    return tuple(
+        min(repeats, key=lambda measurements: fmean(one.log_seconds for one in measurements), default=())
+    )
 
 
 _Item = TypeVar("_Item")

@@ -16,7 +16,7 @@ def launcher():
     """The file with one node type of each kind."""
     top = yaml.safe_load(rendered("gcp").text)
     kept = ("head", "cpu", "t4-spot", "l4", "tpu-v3-8-spot")
-    top["available_node_types"] = {each: top["available_node_types"][each] for each in kept}
+    top["available_node_types"] = {item: top["available_node_types"][item] for item in kept}
     return top
 
 
@@ -25,7 +25,7 @@ def manifests():
     documents = list(yaml.safe_load_all(rendered("gke").text))
     groups = documents[0]["spec"]["workerGroupSpecs"]
     documents[0]["spec"]["workerGroupSpecs"] = [
-        each for each in groups if each["groupName"] in ("cpu", "t4-spot", "tpu-v5e-16-spot")
+        group for group in groups if group["groupName"] in ("cpu", "t4-spot", "tpu-v5e-16-spot")
     ]
     return documents
 

@@ -116,7 +116,7 @@ SOWN = [
 
 
 def found_in(top, known=None):
-    return [f"{each.key}: {each.message}" for each in check_launcher(top, known or catalogue())]
+    return [f"{finding.key}: {finding.message}" for finding in check_launcher(top, known or catalogue())]
 
 
 @pytest.mark.parametrize("zone", ["us-central1-a", "us-central1-b", "us-central2-b"])
@@ -128,7 +128,7 @@ def test_the_declared_pools_of_each_zone_give_a_file_without_findings(zone):
 def test_a_sown_error_is_found_and_named(key, value, message):
     top = deepcopy(config())
     put(top, key, value)
-    assert [each for each in found_in(top) if message in each], found_in(top)
+    assert [item for item in found_in(top) if message in item], found_in(top)
 
 
 def test_two_pools_of_the_same_machine_are_one_too_many():
@@ -156,7 +156,7 @@ def test_what_is_not_sold_on_spot_or_in_the_region_is_found():
         "available_node_types.tpu-v3-8.node_config: v3-8 is not in the price list of us-central1; "
         "it is in: europe-west4" in lines
     )
-    assert not [each for each in lines if "types.t4." in each]
+    assert not [line for line in lines if "types.t4." in line]
 
 
 def test_a_slice_may_be_asked_for_by_its_topology():

@@ -107,8 +107,11 @@ SOWN = [
 def test_a_sown_error_is_found_and_named(key, value, message):
     documents = deepcopy(list(DOCUMENTS))
     put(documents, key, value)
-    lines = [f"{each.key}: {each.message}" for each in check_manifests(documents, catalogue())]
-    assert [each for each in lines if message in each], lines
+    lines = [
+        f"{check_manifest.key}: {check_manifest.message}"
+        for check_manifest in check_manifests(documents, catalogue())
+    ]
+    assert [line for line in lines if message in line], lines
 
 
 def test_the_declared_pools_give_manifests_without_findings():
@@ -133,7 +136,7 @@ def test_v3_alone_has_another_name_as_a_slice():
 def closed(schema):
     """The schema as the API server reads it: fields that it does not name are refused."""
     if isinstance(schema, list):
-        return [closed(each) for each in schema]
+        return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     inner = {key: closed(value) for key, value in schema.items()}
@@ -144,7 +147,7 @@ def closed(schema):
     return inner
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each["kind"])
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document["kind"])
 def test_kuberays_published_definition_takes_it(document):
     folder = os.environ.get("ORCHESTRATOR_KUBERAY_CRDS")
     if not folder:
@@ -152,5 +155,5 @@ def test_kuberays_published_definition_takes_it(document):
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     text = (Path(folder) / f"ray.io_{document['kind'].lower()}s.yaml").read_text()
     versions = yaml.load(text, Loader=yaml.CSafeLoader)["spec"]["versions"]
-    (schema,) = [each["schema"]["openAPIV3Schema"] for each in versions if each["name"] == "v1"]
+    (schema,) = [version["schema"]["openAPIV3Schema"] for version in versions if version["name"] == "v1"]
     jsonschema.validate(document["spec"], closed(schema["properties"]["spec"]))

@@ -10,11 +10,11 @@ from orchestrator.config.loader import load
 
 TEXT = (ROOT / "deploy" / "README.md").read_text().replace("\\\n", " ").replace("$PROJECT", "my-project")
 COMMANDS = [
-    each.partition("#")[0].split(" > ")[0].split()
-    for each in re.findall(r"^.*python -m orchestrator (.*)$", TEXT, re.MULTILINE)
+    word.partition("#")[0].split(" > ")[0].split()
+    for word in re.findall(r"^.*python -m orchestrator (.*)$", TEXT, re.MULTILINE)
 ]
-SWEEPS = [each for each in COMMANDS if each[0].startswith("+sweep=")]
-CLUSTERS = [each for each in COMMANDS if each[0] == "cluster" and "--check" not in each]
+SWEEPS = [command for command in COMMANDS if command[0].startswith("+sweep=")]
+CLUSTERS = [command for command in COMMANDS if command[0] == "cluster" and "--check" not in command]
 
 
 @pytest.mark.parametrize("words", SWEEPS, ids=" ".join)

@@ -17,10 +17,10 @@ from workloads.registry import workload
 
 CONF = ROOT / "conf"
 OPTIONS = {
-    group: sorted(each.stem for each in (CONF / group).glob("*.yaml"))
+    group: sorted(path.stem for path in (CONF / group).glob("*.yaml"))
     for group in (*POINT_GROUPS, *SETTINGS_GROUPS)
 }
-SWEEPS = sorted(each.stem for each in (CONF / "sweep").glob("*.yaml"))
+SWEEPS = sorted(path.stem for path in (CONF / "sweep").glob("*.yaml"))
 PAIRS = [(group, option) for group, options in OPTIONS.items() for option in options]
 
 
@@ -30,7 +30,7 @@ def nodes():
 
 
 def test_every_folder_of_conf_is_a_group():
-    assert {each.name for each in CONF.iterdir() if each.is_dir()} == {*OPTIONS, "sweep", "pools"}
+    assert {path.name for path in CONF.iterdir() if path.is_dir()} == {*OPTIONS, "sweep", "pools"}
 
 
 @pytest.mark.parametrize(("group", "option"), PAIRS)
@@ -45,7 +45,7 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     assert found.source
     assert bool(found.driver_names) == (found.kind != "cpu")
     assert bool(found.slice_type) == (found.kind == "tpu")
-    assert all(1e10 < each < 1e17 for each in found.peak_flops_per_second.values())
+    assert all(1e10 < value < 1e17 for value in found.peak_flops_per_second.values())
     assert (found.tdp_watts is None) == (found.kind != "gpu")
     assert found.kind == "cpu" or 1e11 < found.memory_bytes_per_second < 1e14
     assert found.cpus.keys() == found.instances.keys()
@@ -68,7 +68,7 @@ def test_replicas_are_cores_on_old_tpus_and_chips_elsewhere(nodes, option, chips
     assert (found.chips, found.replicas, found.peak_flops_per_second.get("bf16")) == (chips, replicas, bf16)
 
 
-@pytest.mark.parametrize("option", [each for each in OPTIONS["device"] if each.startswith("tpu")])
+@pytest.mark.parametrize("option", [item for item in OPTIONS["device"] if item.startswith("tpu")])
 def test_the_number_in_a_slices_type_counts_its_chips_or_two_cores_of_each(nodes, option):
     found = device_of(plain_of(nodes["device", option], group="device"), file_name=option)
     generation, _, number = found.slice_type.partition("-")
@@ -98,10 +98,10 @@ def loaded(sweep):
 def test_a_sweep_is_loaded_under_its_own_name(sweep):
     found = loaded(sweep)
     assert found.name == sweep
-    assert len({each.name for each in found.points}) == len(found.points)
+    assert len({point.name for point in found.points}) == len(found.points)
 
 
 def test_the_question_itself_is_asked_of_five_devices_three_trainers_and_three_precisions():
     found = loaded("tpu_vs_gpu")
     assert len(found.points) == 5 * 3 * 3
-    assert {each.device.name for each in found.points} == {"cpu", "t4", "v100", "tpu_v3_8", "tpu_v5e_8"}
+    assert {point.device.name for point in found.points} == {"cpu", "t4", "v100", "tpu_v3_8", "tpu_v5e_8"}

@@ -41,7 +41,7 @@ def test_a_users_device_preset_and_sweep_stand_beside_the_shipped_ones(tmp_path)
         "defaults: [schema, _self_]\nname: own\ngrid: {device: [mine, cpu], workload: [wide, mnist_cnn]}\n",
     )
     points = load(["+sweep=own"], working_directory=tmp_path).sweep.points
-    assert [(each.device.name, each.workload, dict(each.workload_options)) for each in points] == [
+    assert [(point.device.name, point.workload, dict(point.workload_options)) for point in points] == [
         ("mine", "mnist_cnn", {"dense_units": 9}),
         ("mine", "mnist_cnn", {}),
         ("cpu", "mnist_cnn", {"dense_units": 9}),

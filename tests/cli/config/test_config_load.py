@@ -11,7 +11,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.settings import Checkpointing, TrainerSettings
 
-SWEEPS = ", ".join(sorted(each.stem for each in (ROOT / "conf/sweep").glob("*.yaml")))
+SWEEPS = ", ".join(sorted(path.stem for path in (ROOT / "conf/sweep").glob("*.yaml")))
 
 
 SMOKE = "+sweep=smoke"
@@ -74,10 +74,10 @@ def test_what_the_command_line_says_replaces_what_files_say():
     )
     assert (settings.sweep.name, settings.sweep.repeats, settings.sweep.shuffle_seed) == ("mine", 2, 7)
     points = settings.sweep.points
-    assert {each.steps for each in points} == {90}
-    assert {tuple(each.workload_options.items()) for each in points} == {(("filters", (4, 4)),)}
+    assert {point.steps for point in points} == {90}
+    assert {tuple(point.workload_options.items()) for point in points} == {(("filters", (4, 4)),)}
     # four times two combinations come to two points with one worker and two with two
-    assert sorted((each.precision, each.num_workers) for each in points) == [
+    assert sorted((point.precision, point.num_workers) for point in points) == [
         ("bf16", 1),
         ("bf16", 2),
         ("fp32", 1),
@@ -87,7 +87,7 @@ def test_what_the_command_line_says_replaces_what_files_say():
 
 def test_a_knob_is_for_those_trainers_that_have_it_and_its_default_is_not_written_down():
     points = loaded(SMOKE, "precision=fp32", "device=cpu", "trainer.strategy=auto,mirrored").sweep.points
-    options = [(each.trainer, dict(each.trainer_options)) for each in points if each.num_workers == 1]
+    options = [(point.trainer, dict(point.trainer_options)) for point in points if point.num_workers == 1]
     assert options == [
         ("tensorflow", {}),
         ("tensorflow", {"strategy": "mirrored"}),
@@ -105,7 +105,7 @@ def test_the_interpreter_of_a_trainer_comes_from_the_environment_or_the_line(mon
 
 def test_interpolations_see_what_all_points_share():
     points = loaded(SMOKE, *ONE, "seed=${steps}", "steps=150").sweep.points
-    assert {each.seed for each in points} == {150}
+    assert {point.seed for point in points} == {150}
 
 
 @pytest.mark.parametrize(
@@ -174,26 +174,26 @@ def test_ten_thousand_points_of_one_line_are_each_decided_exactly_once():
     seeds = ",".join(map(str, range(1_250)))
     words = ("device=cpu,t4", "trainer=torch_ddp", "precision=fp32,bf16,fp16,tf32", f"seed={seeds}")
     sweep = loaded("+sweep=tpu_vs_gpu", *words).sweep
-    assert len(sweep.points) == len({each.name for each in sweep.points}) == 10_000
+    assert len(sweep.points) == len({point.name for point in sweep.points}) == 10_000
     found = planned(*sweep.points)
-    assert len(found.placements) == len({each.trial_id for each in found.placements}) == 1_250 * 4
-    assert len(found.skipped) == len({each.point for each in found.skipped}) == 1_250 * 4
+    assert len(found.placements) == len({placement.trial_id for placement in found.placements}) == 1_250 * 4
+    assert len(found.skipped) == len({skipped_point.point for skipped_point in found.skipped}) == 1_250 * 4
 
 
 def test_the_points_of_the_baseline_are_marked():
     sweep = loaded("+sweep=tpu_vs_gpu").sweep
     assert sweep.baseline == ("device", "precision")
-    assert {(each.device.name, each.precision) for each in sweep.points if each.is_baseline} == {
+    assert {(point.device.name, point.precision) for point in sweep.points if point.is_baseline} == {
         ("cpu", "fp32")
     }
-    assert sum(each.is_baseline for each in sweep.points) == 3
+    assert sum(point.is_baseline for point in sweep.points) == 3
 
 
 def test_a_command_line_chooses_another_baseline_or_none():
     other = loaded("+sweep=tpu_vs_gpu", "sweep.baseline={trainer: tensorflow}").sweep
-    assert {each.trainer for each in other.points if each.is_baseline} == {"tensorflow"}
+    assert {point.trainer for point in other.points if point.is_baseline} == {"tensorflow"}
     none = loaded("+sweep=tpu_vs_gpu", "sweep.baseline=null", "device=t4").sweep
-    assert (none.baseline, [each for each in none.points if each.is_baseline]) == ((), [])
+    assert (none.baseline, [point for point in none.points if point.is_baseline]) == ((), [])
 
 
 def test_a_baseline_that_the_command_line_leaves_out_is_refused():
@@ -321,7 +321,7 @@ def of_devices(devices, folder):
 def test_devices_one_by_one_are_those_of_the_workers_in_their_order(tmp_path):
     settings = of_devices("[cpu_slow,cpu,cpu,cpu],[cpu,cpu_slow]", tmp_path)
     first, second = settings.sweep.points
-    assert [each.name for each in first.devices] == ["cpu_slow", "cpu", "cpu", "cpu"]
+    assert [device.name for device in first.devices] == ["cpu_slow", "cpu", "cpu", "cpu"]
     assert (first.num_workers, first.replicas, first.num_hosts) == (4, 4, None)
     assert (first.name, second.name) == (
         "mnist_cnn cpu_slow+cpu+cpu+cpu kernel_split fp32",

@@ -26,7 +26,7 @@ def refused(
     """Have the plan refused with a shipped file that has those values, by their dotted keys."""
     plain = yaml.safe_load((CONF / f"{like or name}.yaml").read_text())
     for key, value in changes.items():
-        *path, last = (int(each) if each.isdigit() else each for each in key.split("."))
+        *path, last = (int(word) if word.isdigit() else word for word in key.split("."))
         holder: Any = plain
         for part in path:
             holder = holder[part]

@@ -60,7 +60,7 @@ def test_no_sweep_leaves_its_folder(
     monkeypatch.chdir(here)
     assert main([verb, *BASE, f"sweep.name='{name}'"]) == WRONG_REQUEST
     assert " cannot name a folder; " in capsys.readouterr().err
-    assert [each.name for each in tmp_path.rglob("*")] == ["one", "two", "three"]
+    assert [path.name for path in tmp_path.rglob("*")] == ["one", "two", "three"]
 
 
 @pytest.mark.parametrize("option", ["../sweep/smoke", "/etc/passwd", "../../x"])

@@ -129,7 +129,7 @@ def test_a_report_tells_of_such_a_record(tmp_path: Path, number: int) -> None:
     outcome = write_report(ledger.path.parent, ledger.records(), plan_of(kept), FASTEST)
     assert len(outcome.records) == 3
     assert outcome.is_complete
-    assert {"results.csv", "results.parquet", "report.html"} <= {each.name for each in outcome.files}
+    assert {"results.csv", "results.parquet", "report.html"} <= {file.name for file in outcome.files}
 
 
 def old_record(**changes: int) -> TrialRecord:

@@ -18,7 +18,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Unpriced
 from orchestrator.plan.pricing import price_of
 
-DEVICES = sorted(each.stem for each in (ROOT / "conf/device").glob("*.yaml"))
+DEVICES = sorted(path.stem for path in (ROOT / "conf/device").glob("*.yaml"))
 SWEEP = ("+sweep=smoke", "device=cpu", "trainer=torch_ddp", "precision=fp32")
 
 
@@ -50,7 +50,7 @@ def test_every_device_but_one_has_a_price_somewhere(devices):
     without = [
         name
         for name, device in devices.items()
-        if all(isinstance(price_of(device, 1, prices=each, today="2026-11-21"), Unpriced) for each in lists)
+        if all(isinstance(price_of(device, 1, prices=item, today="2026-11-21"), Unpriced) for item in lists)
     ]
     assert without == ["h200"]
 
@@ -105,7 +105,7 @@ def test_the_documentation_names_the_keys_of_prices_and_their_defaults():
     documented = (ROOT / "docs/metrics.md").read_text()
     rows = dict(re.findall(r"^\| `prices\.(\w+)` \| (.*?) ?\|", documented, re.MULTILINE))
     facts = {"currency", "as_of", "source", "regions"}
-    assert rows.keys() == {each.name for each in fields(PricesConf)} - facts
+    assert rows.keys() == {field_.name for field_ in fields(PricesConf)} - facts
     assert (rows["max_age_days"], rows["billing_seconds"]) == (
         str(PricesConf.max_age_days),
         str(PricesConf.billing_seconds),

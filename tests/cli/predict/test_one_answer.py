@@ -171,8 +171,8 @@ def test_it_is_one_answer(name, working_directory):
     page = outcome.report.read_text(encoding="utf-8")
     for text in (note.replace("\\", ""), page):
         assert reported.basis in text
-        for each in filter(None, (reported.chosen, *reported.tied)):
-            assert each in text
+        for value in filter(None, (reported.chosen, *reported.tied)):
+            assert value in text
     assert sentence_of(reported) in " ".join(note.replace("\\", "").split())
 
 

@@ -48,7 +48,10 @@ def test_points_that_differ_in_the_trainer_alone_are_predicted_once(working_dire
 
 def test_every_point_of_a_sweep_is_predicted_or_refused(working_directory):
     found = asked(working_directory, "+sweep=tpu_vs_gpu")
-    kinds = {(each.point.device.kind, each.point.precision): type(each.step) for each in found}
+    kinds = {
+        (cached_trial.point.device.kind, cached_trial.point.precision): type(cached_trial.step)
+        for cached_trial in found
+    }
     assert {key for key, kind in kinds.items() if kind is Estimate} == {
         ("gpu", "fp32"),
         ("gpu", "fp16"),
@@ -75,7 +78,7 @@ def test_own_records_change_what_is_predicted_and_it_says_so(working_directory, 
     assert found.source == "own records there of lenet5: 1 of sweep mine; fitted to T4, g4dn.xlarge"
     assert main(["plan", "--json", "+sweep=smoke", "trainer=torch_ddp", *words]) == 0
     forecasts = json.loads(capsys.readouterr().out)["forecasts"]
-    assert found.source in {each["step"].get("source") for each in forecasts}
+    assert found.source in {forecast["step"].get("source") for forecast in forecasts}
 
 
 def test_own_records_of_the_very_step_are_what_is_predicted_and_of_trainers_the_fastest(working_directory):
@@ -105,12 +108,12 @@ def test_where_room_is_short_the_bound_goes_before_the_prediction(working_direct
     words = ("workload=vgg16", "device=t4,tpu_v3_8", "precision=bf16,fp32")
     table = prediction_table(asked(working_directory, *words))
     wide, slim = (fitted(table, width=width) for width in (120, 80))
-    assert [each.header.split()[0] for each in wide.columns][-3:] == ["predicted", "$/M", "from,"]
-    assert [each.header.split()[0] for each in slim.columns][-2:] == ["predicted", "from,"]
+    assert [column.header.split()[0] for column in wide.columns][-3:] == ["predicted", "$/M", "from,"]
+    assert [column.header.split()[0] for column in slim.columns][-2:] == ["predicted", "from,"]
 
 
 def test_a_device_without_measurements_has_a_wider_interval(working_directory):
-    known, new = (step(working_directory, "workload=vgg16", f"device={each}") for each in ("t4", "l4"))
+    known, new = (step(working_directory, "workload=vgg16", f"device={name}") for name in ("t4", "l4"))
     assert known.high / known.low < new.high / new.low
     assert new.source == "rough: fitted to other GPUs (M60, T4, K80, V100)"
 
@@ -212,7 +215,7 @@ def test_the_models_that_travel_with_the_code_say_whose_data_it_was_and_what_mak
     assert "MLPerf" in models.notice
     assert models.made_by == "python -m orchestrator predict fit data=$ORCHESTRATOR_DATA/profet"
     assert set(models.devices) == {"t4", "v100"}
-    assert all(1 < each.factor < models.any_gpu.factor < 4 for each in models.devices.values())
+    assert all(1 < device.factor < models.any_gpu.factor < 4 for device in models.devices.values())
 
 
 def test_fitting_needs_the_published_networks(working_directory, capsys):
@@ -240,7 +243,7 @@ def test_a_profile_of_ones_own_is_carried_to_other_gpus_with_what_travels(workin
 def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence_beside_them():
     folder = Path(defaults.__file__).parent
     assert "Copyright (c) 2021 anonymous-profet" in (folder / "data/default_profiles.LICENSE").read_text()
-    assert sum(each.stat().st_size for each in folder.glob("default_*")) < 2e6
+    assert sum(path.stat().st_size for path in folder.glob("default_*")) < 2e6
     assert defaults.default_profiles().profiled_devices == ("k80", "m60", "t4", "v100")
 
 

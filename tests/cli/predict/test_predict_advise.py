@@ -53,7 +53,7 @@ def test_a_leader_that_was_only_predicted_is_measured_before_anything_is_settled
         "predicted",
         False,
     )
-    assert [each.setting for each in found.errands] == ["v100, fp32"]
+    assert [errand.setting for errand in found.errands] == ["v100, fp32"]
 
 
 def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working_directory, capsys):
@@ -68,7 +68,7 @@ def test_what_to_measure_is_told_with_its_cost_until_the_winner_is_clear(working
     found = advice(working_directory, *BALANCED, confidence=0.99)
     assert not found.is_clear
     assert len(found.errands) > 1
-    assert all(each.usd > 0 and each.gain > 0 for each in found.errands)
+    assert all(errand.usd > 0 and errand.gain > 0 for errand in found.errands)
 
 
 def test_measurements_make_it_clear(working_directory, capsys):
@@ -77,7 +77,7 @@ def test_measurements_make_it_clear(working_directory, capsys):
     one = advice(working_directory, *BALANCED, confidence=0.99)
     measure(working_directory, "v100", 0.03)
     both = advice(working_directory, *BALANCED, confidence=0.99)
-    assert {each.provenance for each in one.standings} == {"measured", "predicted"}
+    assert {standing.provenance for standing in one.standings} == {"measured", "predicted"}
     assert [before.is_clear, both.is_clear] == [False, True]
     assert (both.winner.setting, both.winner.provenance) == ("v100, torch_ddp, fp32", "measured")
     assert both.winner.likely == pytest.approx(0.03, rel=0.02)
@@ -89,7 +89,9 @@ def test_trainers_that_were_measured_are_settings_of_their_own(working_directory
     measure(working_directory, "t4", 0.1)
     measure(working_directory, "t4", 0.08, trainer="tensorflow")
     found = advice(working_directory, *VGG)
-    assert {each.setting: each.likely for each in found.standings if each.provenance == "measured"} == {
+    assert {
+        standing.setting: standing.likely for standing in found.standings if standing.provenance == "measured"
+    } == {
         "t4, torch_ddp, fp32": pytest.approx(0.1, rel=0.02),
         "t4, tensorflow, fp32": pytest.approx(0.08, rel=0.02),
     }
@@ -109,7 +111,7 @@ def test_a_measurement_on_more_hosts_is_one_of_as_many(working_directory):
     (standing,) = advice(working_directory, *words).standings
     assert standing.provenance == "predicted"
     found = advice(working_directory, *words, "num_hosts=1,2")
-    assert {each.setting: each.provenance for each in found.standings} == {
+    assert {standing.setting: standing.provenance for standing in found.standings} == {
         "t4, fp32": "predicted",
         "t4, torch_ddp, fp32, 2 hosts": "measured",
     }
@@ -121,7 +123,7 @@ def test_measurements_on_other_data_are_not_compared(working_directory):
 
     def likely(*words):
         found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
-        rows = ((each.job, one) for each in found for one in each.standings)
+        rows = ((item.job, one) for item in found for one in item.standings)
         return {job: one.likely for job, one in rows if one.setting.startswith("t4")}
 
     name = "vgg16 image_size=64"
@@ -136,10 +138,10 @@ def test_a_budget_leaves_out_what_it_cannot_pay(working_directory, capsys):
     assert main(["predict", "advise", *BALANCED, "confidence=0.99", "budget.usd=0.000001"]) == 0
     out = capsys.readouterr().out
     assert "No trial within budget.usd=1e-06 would tell much more." in " ".join(out.split())
-    every = [each.usd for each in advice(working_directory, *BALANCED, confidence=0.99).errands]
+    every = [errand.usd for errand in advice(working_directory, *BALANCED, confidence=0.99).errands]
     cap = (max(every) + sum(every)) / 2
     told = advice(working_directory, *BALANCED, f"budget.usd={cap}", confidence=0.99).errands
-    assert sum(each.usd for each in told) <= cap < sum(every)
+    assert sum(item.usd for item in told) <= cap < sum(every)
 
 
 def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones_are_marked(
@@ -147,15 +149,17 @@ def test_dollars_are_those_of_the_pool_that_has_the_device_and_hypothetical_ones
 ):
     words = ("workload=vgg16", "device=t4", "num_workers=4")
     spot = (*words, "cluster=fake")  # two nodes with two spot T4s each
-    (alone,), (pooled,) = (predicted(each, working_directory=working_directory) for each in (words, spot))
+    (alone,), (pooled,) = (predicted(value, working_directory=working_directory) for value in (words, spot))
     assert (alone.price.instance, alone.price.is_hypothetical) == ("n1-standard-8+4xT4", True)
     assert (pooled.price.instance, pooled.price.nodes) == ("n1-standard-8+2xT4", 2)
     assert (pooled.price.provisioning, pooled.price.is_hypothetical) == ("spot", False)
-    for each in ("t4", "v100"):
-        measure(working_directory, each, 0.1)
+    for name in ("t4", "v100"):
+        measure(working_directory, name, 0.1)
     (there,) = advised((*VGG, "cluster=fake"), confidence=0.9, working_directory=working_directory)
-    assert {each.price_marks for each in advice(working_directory, *VGG).standings} == {"hypothetical"}
-    assert {each.price_marks for each in there.standings} == {""}
+    assert {standing.price_marks for standing in advice(working_directory, *VGG).standings} == {
+        "hypothetical"
+    }
+    assert {standing.price_marks for standing in there.standings} == {""}
     assert main(["predict", "advise", *BALANCED]) == 0
     assert main(["predict", *VGG]) == 0
     assert capsys.readouterr().out.count("hypothetical") >= 4
@@ -176,7 +180,7 @@ def test_of_a_training_in_phases_nothing_is_predicted_for_its_last_steps_are_not
     phases = {"pretraining_0": 1.0, "pretraining_1": 1.0, "fine_tuning": 1.0}
     ledger.append(record(spec=spec, sweep="mine", result=train_result(phase_seconds=phases)))
     found = advice(working_directory, "workload=mnist_dbn", "device=t4,v100")
-    assert [(each.setting, each.reason) for each in found.left_out] == [
+    assert [(item.setting, item.reason) for item in found.left_out] == [
         ("v100, fp32", "it trains in 3 phases, and steps of the last alone are timed")
     ]
     assert (found.state, found.chosen) == ("not settled", "t4, torch_ddp, fp32")
@@ -187,7 +191,7 @@ def test_of_a_training_in_phases_nothing_is_predicted_for_its_last_steps_are_not
 def test_trials_of_several_lengths_tell_of_one_job_and_a_target_is_another_one(working_directory):
     def jobs(*words):
         found = advised((*VGG, *words), confidence=0.9, working_directory=working_directory)
-        return {each.job: len(each.standings) for each in found}
+        return {item.job: len(item.standings) for item in found}
 
     name = "vgg16 image_size=64"
     assert jobs("steps=400") == {name: 2}
@@ -228,21 +232,21 @@ def test_without_prices_the_fastest_is_still_advised_on_and_ranked_by_time(worki
     found = advice(working_directory, *VGG, "prices=none", "global_batch_size=64,256", confidence=0.99)
     assert found.errands
     assert found.winner.setting == "v100, fp32, batch 256"
-    assert all(each.usd is None for each in found.errands)
-    assert {each.usd_per_million_samples for each in found.standings} == {None}
+    assert all(errand.usd is None for errand in found.errands)
+    assert {standing.usd_per_million_samples for standing in found.standings} == {None}
 
 
 def test_json_has_one_entry_a_workload(capsys):
     words = ("+sweep=single", "workload=vgg16,lenet5", "device=t4,v100", "budget.usd=5", "confidence=0.8")
     assert main(["predict", "advise", "--json", *words]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [each["job"] for each in found] == ["vgg16", "lenet5"]
-    for each in found:
-        assert each["winner"] == each["standings"][0]["setting"]
-        assert each["state"] == "not settled"
-        assert each["is_clear"] is False
-        assert each["next_step"]["command"].startswith("python -m orchestrator +sweep=single workload=")
-        assert (each["budget_usd"], each["confidence"]) == (5, 0.8)
+    assert [item["job"] for item in found] == ["vgg16", "lenet5"]
+    for element in found:
+        assert element["winner"] == element["standings"][0]["setting"]
+        assert element["state"] == "not settled"
+        assert element["is_clear"] is False
+        assert element["next_step"]["command"].startswith("python -m orchestrator +sweep=single workload=")
+        assert (element["budget_usd"], element["confidence"]) == (5, 0.8)
 
 
 @pytest.mark.parametrize(

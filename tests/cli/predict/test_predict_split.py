@@ -28,15 +28,15 @@ HERE = local_node(()).host_cpu
 
 def keep(working_directory, records, *, host_cpu=HERE):
     ledger = Ledger(working_directory / "outputs/mine/records.jsonl")
-    for each in records:
-        spec = replace(each.spec, host_cpu=host_cpu)
+    for record in records:
+        spec = replace(record.spec, host_cpu=host_cpu)
         name = trial_id(spec)
-        placement = replace(each.placement, trial=spec, trial_id=name)
-        ledger.append(replace(each, trial_id=name, spec=spec, placement=placement))
+        placement = replace(record.placement, trial=spec, trial_id=name)
+        ledger.append(replace(record, trial_id=name, spec=spec, placement=placement))
 
 
 def test_trials_of_another_hosts_processor_say_nothing_of_this_one(working_directory, capsys):
-    fast, slow = ([split_record(workers=each, speeds=speeds) for each in (1, 2)] for speeds in SPEEDS_OF)
+    fast, slow = ([split_record(workers=value, speeds=speeds) for value in (1, 2)] for speeds in SPEEDS_OF)
     keep(working_directory, fast, host_cpu="Server CPU x64")
     assert main(["predict", "split", *WORDS]) == 2
     assert (
@@ -45,9 +45,9 @@ def test_trials_of_another_hosts_processor_say_nothing_of_this_one(working_direc
     )
     keep(working_directory, slow)
     alone = outlooks(working_directory)
-    keep(working_directory, [replace(each, ended_at=each.ended_at + 9) for each in fast], host_cpu="Last x8")
+    keep(working_directory, [replace(item, ended_at=item.ended_at + 9) for item in fast], host_cpu="Last x8")
     assert outlooks(working_directory) == alone
-    assert {each.host for each in alone} == {HERE}
+    assert {item.host for item in alone} == {HERE}
 
 
 def outlooks(working_directory, *words):
@@ -58,7 +58,7 @@ def test_each_point_of_several_workers_is_predicted_without_its_own_trials(worki
     keep(working_directory, split_sweep()[0])
     found = outlooks(working_directory)
     assert len(found) == 6
-    assert sorted(each.off_by for each in found) == pytest.approx([-0.1, -0.05, 0, 0.05, 0.1, 0.2])
+    assert sorted(item.off_by for item in found) == pytest.approx([-0.1, -0.05, 0, 0.05, 0.1, 0.2])
     assert main(["predict", "split", *WORDS]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Splitting convolutions" in out
@@ -78,8 +78,10 @@ def test_points_that_were_never_run_are_predicted_too(working_directory):
 
 
 def test_the_only_measured_setting_is_told_by_its_own_calibration_and_not_compared_with_it(working_directory):
-    keep(working_directory, [split_record(workers=each) for each in (1, 2)])
-    found = {each.setting: each for each in outlooks(working_directory)}["kernels 5:50, batch 32, 2 workers"]
+    keep(working_directory, [split_record(workers=value) for value in (1, 2)])
+    found = {outlook.setting: outlook for outlook in outlooks(working_directory)}[
+        "kernels 5:50, batch 32, 2 workers"
+    ]
     assert found.predicted.speed_up.median == pytest.approx(found.measured.median)
     assert found.predicted.verdict == "likely pays"
     assert found.off_by is None
@@ -92,7 +94,7 @@ def test_what_is_not_worth_it_says_from_where_on_it_pays(working_directory, caps
     keep(working_directory, [split_record(kernels=k, batch=b, link=slow) for k, b in settings])
     (found,) = outlooks(working_directory, "workload.kernels=[5,50]", "global_batch_size=32", "num_workers=2")
     assert found.predicted.verdict == "not worth it"
-    assert any(each.startswith("kernels ") for each in found.predicted.pays_from)
+    assert any(pay.startswith("kernels ") for pay in found.predicted.pays_from)
     assert found.predicted.least_bytes_per_second > slow.bytes_per_second
     words = ("workload.kernels=[5,50]", "global_batch_size=32", "num_workers=2")
     assert main(["predict", "split", *WORDS, *words]) == 0
@@ -106,9 +108,9 @@ def test_for_programs_each_row_says_that_it_is_predicted(working_directory, caps
     keep(working_directory, split_sweep()[0])
     assert main(["predict", "split", *WORDS, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    assert {each["provenance"] for each in rows} == {"predicted"}
-    assert {each["verdict"] for each in rows} <= {"pays", "unclear", "not worth it"}
-    assert all(each["predicted"]["speed_up"]["median"] > 0 for each in rows)
+    assert {row["provenance"] for row in rows} == {"predicted"}
+    assert {row["verdict"] for row in rows} <= {"pays", "unclear", "not worth it"}
+    assert all(row["predicted"]["speed_up"]["median"] > 0 for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -137,12 +139,12 @@ def test_where_nothing_can_be_said_that_is_one_line_and_exit_2(capsys, words, me
 
 
 def test_trials_of_before_the_link_was_measured_are_told(working_directory, capsys):
-    keep(working_directory, [split_record(workers=each, link=None) for each in (1, 2)])
+    keep(working_directory, [split_record(workers=value, link=None) for value in (1, 2)])
     assert main(["predict", "split", *WORDS, "num_workers=4"]) == 2
     assert "nothing is known of the link from 1 trial of 2 workers x 1 thread" in capsys.readouterr().err
 
 
 def test_trials_of_another_version_of_the_workload_do_not_count(working_directory, capsys):
-    keep(working_directory, [split_record(workers=each, workload_version=99) for each in (1, 2)])
+    keep(working_directory, [split_record(workers=value, workload_version=99) for value in (1, 2)])
     assert main(["predict", "split", *WORDS]) == 2
     assert "no own trial of kernel_split" in capsys.readouterr().err

@@ -114,7 +114,7 @@ def lines(own: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
         spec: str, files: dict[str, str] | None = None, words: Sequence[str] = WORDS
     ) -> tuple[int, list[str], list[str]]:
         write(own, {"mine/spec.py": spec, **(files or {})})
-        if any(each in text for each in NEVER for text in (spec, *(files or {}).values())):
+        if any(item in text for item in NEVER for text in (spec, *(files or {}).values())):
             monkeypatch.setenv(SECONDS_VARIABLE, "2")
         code = main(words)
         told = capfd.readouterr()

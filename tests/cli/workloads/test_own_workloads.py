@@ -87,8 +87,8 @@ def test_a_package_that_fails_is_imported_anew_the_next_time(own: Path) -> None:
 
 def test_the_hash_of_the_code_covers_a_users_package_wherever_it_lies(tmp_path: Path) -> None:
     here, there = tmp_path / "here/mine", tmp_path / "there/mine"
-    for each in (here, there):
-        write(each, {"spec.py": SPEC})
+    for value in (here, there):
+        write(value, {"spec.py": SPEC})
     assert code_sha256([here]) == code_sha256([there]) != code_sha256()
     write(there, {"spec.py": SPEC.replace("0.1", "0.2")})
     assert code_sha256([here]) != code_sha256([there])

@@ -113,13 +113,13 @@ class Killer(Unwatched):
     def started(self, attempt: Attempt) -> None:
         if attempt.placement.trial.seed == self._seed and attempt.number == 1:
             supervisors = [
-                each
-                for each in psutil.Process().children(recursive=True)
-                if each.cmdline()[:1] == ["ray::ImplicitFunc.train"] or "ImplicitFunc" in each.name()
+                child
+                for child in psutil.Process().children(recursive=True)
+                if child.cmdline()[:1] == ["ray::ImplicitFunc.train"] or "ImplicitFunc" in child.name()
             ]
             assert supervisors, "the first trial's actor is reused for this one"
-            for each in supervisors:
-                os.kill(each.pid, signal.SIGKILL)
+            for supervisor in supervisors:
+                os.kill(supervisor.pid, signal.SIGKILL)
 
 
 def test_a_killed_supervisor_on_ray_is_a_lost_worker_and_the_sweep_goes_on(

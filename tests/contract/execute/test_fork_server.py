@@ -171,7 +171,7 @@ def test_a_worker_reads_nothing_from_standard_input_and_writes_to_its_log(fork_s
 
 def test_a_worker_holds_no_connection_but_its_own(fork_server):
     channels = [fork_server.worker()[0] for _ in range(3)]
-    assert [told(each, "describe")["sockets"] for each in channels] == [1, 1, 1]
+    assert [told(channel, "describe")["sockets"] for channel in channels] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path
     assert asked_in_words(both, told) == (
         "2 nodes at once with 8 CPU in pool fast and 2 CPU, 1 GPU in pool slow not free"
     )
-    on_one = tuple(replace(each, host=0, pool=None) for each in (fast, slow))
+    on_one = tuple(replace(value, host=0, pool=None) for value in (fast, slow))
     together = replace(both, num_hosts=1, pool=None, unequal=on_one)
     assert _bundles_of(together, told) == [{"CPU": 10.0, "GPU": 1.0}]
     assert asked_in_words(together, told) == "10 CPU, 1 GPU not free"
@@ -134,10 +134,10 @@ def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(mon
     with family(monkeypatch) as started, ray_cluster.connected(here(cpus=2), address="local"):
         assert ray.get(ray.remote(lambda: "a worker too").remote()) == "a worker too"
         listening = [
-            each.laddr.ip
+            net_connection.laddr.ip
             for pid in (os.getpid(), *started.pids())
-            for each in psutil.Process(pid).net_connections(kind="inet")
-            if each.status == psutil.CONN_LISTEN
+            for net_connection in psutil.Process(pid).net_connections(kind="inet")
+            if net_connection.status == psutil.CONN_LISTEN
         ]
         assert len(listening) > 5
         assert {ip.removeprefix("::ffff:") for ip in listening} == {"127.0.0.1"}

@@ -20,7 +20,7 @@ def test_ray_takes_the_file_of_each_zone(zone):
 def test_ray_takes_the_labels_of_every_pool(pools):
     top = config(pools)
     groups = top["available_node_types"].values() if pools == "gcp" else top["spec"]["workerGroupSpecs"]
-    for labels in (each["labels"] for each in groups):
+    for labels in (group["labels"] for group in groups):
         assert [key for key in labels if label_utils.validate_label_key(key)] == []
         written = ",".join(f"{key}={value}" for key, value in labels.items())
         assert label_utils.parse_node_labels_string(written) == labels

@@ -62,7 +62,7 @@ class World:
     busy: list[Busy] = field(default_factory=list)
 
     def start(self, placed: Placement, *, seconds: float) -> None:
-        free = (each for each in self.nodes if not each.is_busy and self.now <= each.end + IDLE_SECONDS)
+        free = (node for node in self.nodes if not node.is_busy and self.now <= node.end + IDLE_SECONDS)
         node = next(free, None)
         if node is None:
             node = Node(name=f"t4-{len(self.nodes)}", start=self.now, end=self.now)
@@ -71,16 +71,16 @@ class World:
         self.busy.append(Busy(node, placed, self.now, self.now + seconds))
 
     def tell(self, trial: str, *, grace: float) -> None:
-        [one] = [each for each in self.busy if each.placed.trial_id == trial]
+        [one] = [item for item in self.busy if item.placed.trial_id == trial]
         if not one.is_told:
             one.is_told, one.end = True, min(one.end, self.now + grace)
 
     def ended(self) -> Sequence[TrialRecord]:
-        over = [each for each in self.busy if each.end <= self.now]
-        self.busy = [each for each in self.busy if each.end > self.now]
-        for each in over:
-            each.node.is_busy, each.node.end = False, each.end
-        return [self._record_of(each) for each in over]
+        over = [item for item in self.busy if item.end <= self.now]
+        self.busy = [item for item in self.busy if item.end > self.now]
+        for element in over:
+            element.node.is_busy, element.node.end = False, element.end
+        return [self._record_of(busy) for busy in over]
 
     def _record_of(self, one: Busy) -> TrialRecord:
         ended_with = {"failure": TOLD} if one.is_told else {}
@@ -90,7 +90,7 @@ class World:
 
     @property
     def node_seconds(self) -> float:
-        return sum(each.end + IDLE_SECONDS - each.start for each in self.nodes)
+        return sum(node.end + IDLE_SECONDS - node.start for node in self.nodes)
 
 
 def trial(index: int, *, setting: int) -> Placement:
@@ -117,7 +117,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
     seconds = {
         each.trial_id: float(each_seconds) for each, (each_seconds, _) in zip(placed, jobs, strict=True)
     }
-    known = [record(placement=each, started_at=0.0, ended_at=float(known_seconds or 0)) for each in placed]
+    known = [record(placement=item, started_at=0.0, ended_at=float(known_seconds or 0)) for item in placed]
     world = World(price_book)
     purse = BudgetTracker(
         Budget(usd=usd, hours=hours, usd_per_trial=usd_per_trial),
@@ -146,7 +146,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
             queue.end(made)
     assert len(records) + len(purse.balance.left_out) == len(jobs)
     over_seconds = 2 * look + grace + price_book.billing_seconds  # a look tells of an end, another of the cap
-    billed = [price_book.price_of(each.placement).billed_seconds(each.seconds) for each in records]
+    billed = [price_book.price_of(record.placement).billed_seconds(record.seconds) for record in records]
     if usd is not None:
         assert world.node_seconds * USD_PER_SECOND <= usd + NUM_NODES * over_seconds * USD_PER_SECOND
     if hours is not None:

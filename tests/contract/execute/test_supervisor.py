@@ -158,7 +158,7 @@ def test_a_failed_trial_is_a_record_and_the_rest_go_on(tmp_path, fault, kind, me
 def test_of_twelve_trials_one_that_has_no_memory_is_the_only_one_to_fail_and_is_not_started_again(tmp_path):
     placements = [noop("exhaust" if seed == 5 else "none", seed=seed) for seed in range(12)]
     records = run(context(tmp_path, retry_limits={"worker_lost": 1, "preempted": 10}), *placements)
-    assert [each.failure and each.failure.kind for each in records] == [None] * 5 + ["oom"] + [None] * 6
+    assert [record.failure and record.failure.kind for record in records] == [None] * 5 + ["oom"] + [None] * 6
 
 
 def test_the_log_of_a_failed_worker_holds_its_traceback(tmp_path):
@@ -175,7 +175,7 @@ def test_two_workers_take_the_same_steps_together(tmp_path, start_method):
     assert len(record.result.devices) == 2
     assert [len(blocks) for blocks in record.result.block_seconds] == [6, 6]
     assert record.result.samples == 20 * 64
-    assert sorted(each.name for each in (tmp_path / record.log_path).iterdir()) == ["rank0.log", "rank1.log"]
+    assert sorted(path.name for path in (tmp_path / record.log_path).iterdir()) == ["rank0.log", "rank1.log"]
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_the_failure_of_one_worker_ends_the_trial_of_both(tmp_path, fault, kind,
 def test_a_lost_worker_is_tried_again_and_each_attempt_has_its_record_and_log(tmp_path):
     told = context(tmp_path, retry_limits={"worker_lost": 1}, prior_attempts={noop("die").trial_id: 4})
     records = run(told, noop("die"))
-    assert [each.attempt for each in records] == [5, 6]
-    assert [each.log_path for each in records] == [f"logs/{noop('die').trial_id}-{n}" for n in (5, 6)]
+    assert [record.attempt for record in records] == [5, 6]
+    assert [record.log_path for record in records] == [f"logs/{noop('die').trial_id}-{n}" for n in (5, 6)]
 
 
 def test_a_rehearsal_takes_two_steps(tmp_path):

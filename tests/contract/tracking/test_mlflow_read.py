@@ -32,7 +32,7 @@ def uri(tmp_path_factory):
 def track(uri, sweep, records, files=()):
     store = MlflowStore(uri)
     store.begin(sweep)
-    store.sync((each, {}) for each in records)
+    store.sync((record, {}) for record in records)
     store.finish(files)
     assert store.missed == 0
 
@@ -53,7 +53,7 @@ def test_a_report_from_mlflow_equals_the_one_from_the_ledger(uri, tmp_path):
 
 def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path: Path) -> None:
     words = [
-        *(each for each in NOOP if each != "tracking=none"),
+        *(item for item in NOOP if item != "tracking=none"),
         "trainer.fault=none,raise",
         "sweep.repeats=2",
     ]
@@ -71,7 +71,7 @@ def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path:
 
 
 def test_a_report_from_mlflow_prices_anew_when_it_is_asked_to(tmp_path: Path) -> None:
-    words = [each for each in NOOP if each != "tracking=none"]
+    words = [item for item in NOOP if item != "tracking=none"]
     assert ask(*words, cwd=tmp_path).code == 0
     ledger = ask("report", *words, "prices.provisioning=spot", cwd=tmp_path)
     mlflow = ask("report", *words, "prices.provisioning=spot", "report.source=mlflow", cwd=tmp_path)

@@ -97,7 +97,7 @@ def wait_until_healthy(port, process):
 def finish_sweep(store, sweep, *, records=(), report=None):
     """How many runs the store has written."""
     store.begin(sweep)
-    store.sync((each, METRICS) for each in records)
+    store.sync((record, METRICS) for record in records)
     store.finish([report] if report else [])
     return store.sent
 
@@ -242,7 +242,9 @@ def test_the_sweep_runs_from_begin_to_finish_and_a_killed_driver_s_is_taken_up(u
     finish_sweep(MlflowStore(uri), sweep, report=report)
     (again,), _ = runs_of(uri, sweep)
     assert (again.info.run_id, again.info.status) == (parent.info.run_id, "FINISHED")
-    assert [each.path for each in MlflowClient(uri).list_artifacts(again.info.run_id)] == ["report.html"]
+    assert [list_artifact.path for list_artifact in MlflowClient(uri).list_artifacts(again.info.run_id)] == [
+        "report.html"
+    ]
 
 
 def test_a_later_report_takes_the_place_of_the_first_and_the_sweep_s_state_stays(uri, sweep, tmp_path):
@@ -266,7 +268,9 @@ def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left
     MlflowStore(uri).attach([report], sweep=sweep)
     (parent,), children = runs_of(uri, sweep)
     assert (parent.info.status, children) == ("FINISHED", [])
-    assert [each.path for each in MlflowClient(uri).list_artifacts(parent.info.run_id)] == ["report.html"]
+    assert [list_artifact.path for list_artifact in MlflowClient(uri).list_artifacts(parent.info.run_id)] == [
+        "report.html"
+    ]
 
 
 def test_a_report_that_cannot_be_attached_is_told_and_no_error(sweep, tmp_path, caplog):
@@ -319,13 +323,14 @@ def test_an_unreachable_server_loses_nothing_and_tells_it_in_two_lines(database,
         for attempt in (1, 2, 3):
             store.keep(record(attempt=attempt), METRICS)
         store.finish([])
-    first, last = (each.getMessage() for each in caplog.records if each.name.startswith("orchestrator"))
+    first, last = (record.getMessage() for record in caplog.records if record.name.startswith("orchestrator"))
     assert store.missed == 3
     assert first.startswith("MLflow at http://127.0.0.1:")
     assert "3 records are not in MLflow" in last
     assert "hunter2" not in caplog.text
     assert (
-        finish_sweep(MlflowStore(database), sweep, records=[record(attempt=each) for each in (1, 2, 3)]) == 3
+        finish_sweep(MlflowStore(database), sweep, records=[record(attempt=value) for value in (1, 2, 3)])
+        == 3
     )
 
 

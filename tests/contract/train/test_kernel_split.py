@@ -48,10 +48,10 @@ def first_held(rank: DeviceFacts) -> Iterator[int]:
 
 def test_a_record_tells_the_shares_of_each_rank_and_what_they_follow(result: TrainResult) -> None:
     again = codec.from_json(TrainResult, codec.to_json(result))
-    assert [each.layer for each in again.devices[0].kernel_shares] == ["model.0", "model.3"]
+    assert [kernel_share.layer for kernel_share in again.devices[0].kernel_shares] == ["model.0", "model.3"]
     held = zip(*map(first_held, again.devices), strict=True)
     layers = zip(*(rank.kernel_shares for rank in again.devices), strict=True)
     for kernels, of_layer in zip(held, layers, strict=True):
-        speeds = [each.flops_per_second for each in of_layer]
+        speeds = [item.flops_per_second for item in of_layer]
         for each, speed, count in zip(of_layer, speeds, kernels, strict=True):
             assert count == pytest.approx(each.of_kernels * speed / sum(speeds), abs=1)

@@ -79,7 +79,7 @@ if "orchestrator.train.process.fork_server" in sys.orig_argv:
 
 def placement_of(trainer: str, fault: str) -> Placement:
     """The trial that shows a fault."""
-    planted = [None if each is None else each.__name__ for each in FAULTS]
+    planted = [None if fault is None else fault.__name__ for fault in FAULTS]
     healthy = twin_of(trainer, fault)
     trial = replace(healthy.trial, repeat=planted.index(fault) if fault in planted else 0)
     if fault == "runs_on_another_processor":

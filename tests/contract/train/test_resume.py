@@ -63,7 +63,7 @@ def training(trainer: str = "torch_ddp", *, workers: int = 1) -> Placement:
 
 def kept_in(folder: Path) -> list[Path]:
     """The checkpoints of all trials, the oldest first."""
-    return sorted(each.parent for each in (folder / "checkpoints").glob("*/*/meta.json"))
+    return sorted(path.parent for path in (folder / "checkpoints").glob("*/*/meta.json"))
 
 
 class Striker(Unwatched):
@@ -179,7 +179,7 @@ def test_shares_that_are_dealt_anew_count_every_sample(
     assert (resumed.failure, resumed.attempt) == (None, 2)
     assert resumed.result.resumed_from_step > 0
     assert (resumed.result.steps, resumed.result.samples) == (STEPS, STEPS * 64)
-    assert sum(each.batch_share.samples for each in resumed.result.devices) == 64
+    assert sum(device.batch_share.samples for device in resumed.result.devices) == 64
 
 
 @pytest.mark.parametrize(("trainer", "workers"), [("torch_ddp", 2), ("tensorflow", 2), ("torch_xla", 1)])

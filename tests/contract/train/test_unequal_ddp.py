@@ -47,7 +47,7 @@ def test_a_rehearsal_does_not_say_of_how_many_samples_its_quality_is(result: Tra
 
 def test_a_record_tells_the_share_of_each_rank_and_what_it_follows(result: TrainResult) -> None:
     shares = [rank.batch_share for rank in codec.from_json(TrainResult, codec.to_json(result)).devices]
-    speed = sum(each.samples_per_second for each in shares)
-    assert sum(each.samples for each in shares) == 64
-    for each in shares:
-        assert each.samples == pytest.approx(64 * each.samples_per_second / speed, abs=1)
+    speed = sum(share.samples_per_second for share in shares)
+    assert sum(share.samples for share in shares) == 64
+    for item in shares:
+        assert item.samples == pytest.approx(64 * item.samples_per_second / speed, abs=1)

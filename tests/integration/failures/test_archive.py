@@ -45,7 +45,7 @@ def reach(server: S3, monkeypatch):
 def objects(url):
     files, root = url_to_fs(url)
     files.invalidate_cache()
-    return [files.cat_file(each) for each in files.ls(f"{root}/records", detail=False)]
+    return [files.cat_file(item) for item in files.ls(f"{root}/records", detail=False)]
 
 
 @pytest.mark.usefixtures("at_hand")
@@ -53,15 +53,15 @@ def test_an_object_is_created_if_it_is_absent_and_never_written_over():
     archive = BucketStore(f"{URL}/created")
     for each in (record(), record(environment={"written": "again"}), record(attempt=2)):
         archive.put(each)
-    assert sorted(archive.only_here([]), key=lambda each: each.attempt) == [record(), record(attempt=2)]
+    assert sorted(archive.only_here([]), key=lambda kept: kept.attempt) == [record(), record(attempt=2)]
 
 
 @pytest.mark.usefixtures("at_hand")
 def test_more_records_than_one_call_reads_come_back(tmp_path):
     archive = BucketStore(f"{URL}/many")
-    made = [record(attempt=each, ended_at=1_790_000_003.0 + each) for each in range(1, 121)]
-    for each in made:
-        archive.put(each)
+    made = [record(attempt=index, ended_at=1_790_000_003.0 + index) for index in range(1, 121)]
+    for item in made:
+        archive.put(item)
     assert archive.only_here(made[:7]) == tuple(made[7:])
 
 
@@ -78,8 +78,8 @@ def test_a_new_head_with_an_empty_disk_runs_nothing_again(server, tmp_path):
     assert (again.code, again.err) == (0, "")
     assert "to run: 0 to measure, 0 to rehearse; 1 cached, 0 skipped" in again.out
     assert (tmp_path / "outputs/smoke/records.jsonl").read_bytes() == kept
-    written = [each.read_bytes() for each in (tmp_path / "outputs").rglob("*") if each.is_file()]
-    assert not [each for each in (*written, first.out.encode()) if SECRET.encode() in each]
+    written = [path.read_bytes() for path in (tmp_path / "outputs").rglob("*") if path.is_file()]
+    assert not [value for value in (*written, first.out.encode()) if SECRET.encode() in value]
 
 
 @pytest.mark.usefixtures("at_hand")

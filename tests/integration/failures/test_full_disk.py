@@ -55,7 +55,7 @@ def test_a_full_disk_ends_the_sweep_in_one_line_and_keeps_what_has_finished(disk
         f"error: the disk of '{disk}/outputs/smoke' is full; its records are kept, and no other trial is "
         "started: make room, and the same command runs the rest\n",
     )
-    done = [each["trial_id"] for each in kept(disk, "first") if each["result"]]
+    done = [item["trial_id"] for item in kept(disk, "first") if item["result"]]
     assert 0 < len(done) < _NUM_TRIALS
 
 
@@ -63,7 +63,7 @@ def test_the_same_command_runs_what_is_missing_once_there_is_room(disk):
     assert said(disk, "second") == (0, "")
     before, after = kept(disk, "first"), kept(disk, "second")
     assert after[: len(before)] == before
-    done = [each["trial_id"] for each in after if each["result"]]
+    done = [item["trial_id"] for item in after if item["result"]]
     assert len(done) == len(set(done)) == _NUM_TRIALS
     assert not list((disk / "after_second").rglob("*.reserve"))
 

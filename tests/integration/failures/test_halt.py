@@ -49,7 +49,7 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     assert code == 1
     assert "stopping: what runs leaves" in out
     assert "Failed: 1 preempted." in out
-    assert [each["failure"] and each["failure"]["kind"] for each in records_in(tmp_path)] == [
+    assert [record["failure"] and record["failure"]["kind"] for record in records_in(tmp_path)] == [
         None,
         "preempted",
     ]
@@ -66,10 +66,10 @@ def test_a_paused_sweep_ends_when_nothing_runs_and_the_same_command_runs_exactly
     assert code == 1
     assert "pausing: nothing more is started" in out
     assert 0 < len(done) < 40
-    assert all(each["result"] for each in done)
+    assert all(mapping["result"] for mapping in done)
 
     assert ask(*MANY, cwd=tmp_path).code == 0
-    every = [each["trial_id"] for each in records_in(tmp_path)]
+    every = [record["trial_id"] for record in records_in(tmp_path)]
     assert (len(every), len(set(every))) == (40, 40)
 
 

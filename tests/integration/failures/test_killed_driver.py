@@ -25,7 +25,7 @@ WORDS = (
 
 def kept_in(folder: Path) -> list[Path]:
     """The checkpoints of all trials, the oldest first."""
-    return sorted(each.parent for each in (folder / "outputs/smoke/checkpoints").glob("*/*/meta.json"))
+    return sorted(path.parent for path in (folder / "outputs/smoke/checkpoints").glob("*/*/meta.json"))
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_checkpoint_that_was_cut_in_half_is_told_and_the_one_before_is_taken(t
     arrays.write_bytes(arrays.read_bytes()[: arrays.stat().st_size // 2])
     answer = ask(*WORDS, "executor=inline", cwd=tmp_path)
     (record,) = records_in(tmp_path)
-    step, damaged = (int(each.name.partition("-")[0]) for each in (before, newest))
+    step, damaged = (int(value.name.partition("-")[0]) for value in (before, newest))
     assert record["result"]["resumed_from_step"] == step
     assert f"the checkpoint of step {damaged} is damaged: its hash is another" in answer.out
     assert kept_in(tmp_path) == []

@@ -50,7 +50,7 @@ def redirected(how: str, words: Sequence[str], *, cwd: Path) -> Answer:
 
 
 def num_results(folder: Path) -> int:
-    return sum(each["result"] is not None for each in records_in(folder))
+    return sum(record["result"] is not None for record in records_in(folder))
 
 
 @pytest.mark.parametrize("words", [NOOP, ON_RAY], ids=["inline", "ray"])

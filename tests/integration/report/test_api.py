@@ -38,7 +38,7 @@ def test_sweeps_run_one_after_the_other_in_one_process_and_say_plain_lines(noteb
     assert records == "records: outputs/smoke/records.jsonl"
     assert data.startswith("data: synthetic")
     assert totals == f"to run: 1 to measure, 0 to rehearse; {num_repeats - 1} cached, 0 skipped"
-    assert [each[:30] for each in ended] == ["measured   mnist_cnn cpu noop "]
+    assert [item[:30] for item in ended] == ["measured   mnist_cnn cpu noop "]
     assert kernel.run("len(found.results), found.is_complete") == f"({num_repeats}, True)"
     assert len(records_in(folder)) == num_repeats
 
@@ -91,9 +91,9 @@ def test_an_interrupted_cell_leaves_nothing_alive_and_the_next_one_goes_on(noteb
     told = "interrupted; what has finished is kept, and the same call runs the rest"
     assert kernel.said.splitlines()[-1] == told
     started.wait_until_gone(but=before)
-    finished, *left = (each for each in records_in(folder) if each["spec"]["seed"] == seed)
+    finished, *left = (record for record in records_in(folder) if record["spec"]["seed"] == seed)
     assert finished["result"] is not None
-    assert [each["failure"]["kind"] for each in left] in ([], ["preempted"])  # it may not have begun
+    assert [item["failure"]["kind"] for item in left] in ([], ["preempted"])  # it may not have begun
     kernel.said = ""
     kernel.run(f"run({words})")
     assert "to run: 0 to measure, 0 to rehearse; 1 cached, 0 skipped" in kernel.said

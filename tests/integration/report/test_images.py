@@ -29,7 +29,7 @@ sys.meta_path[:] = [Hide if each is importlib.machinery.PathFinder else each for
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
 def test_every_figure_is_an_image_of_its_size_and_not_blank(case, tmp_path):
     files = write_report(tmp_path, *case(), FASTEST, images=True).files
-    images = [each for each in files if each.suffix == ".png"]
+    images = [file for file in files if file.suffix == ".png"]
     assert len(images) == 6
     for path in images:
         assert path.parent == tmp_path / "figures"
@@ -43,9 +43,9 @@ def test_every_figure_is_an_image_of_its_size_and_not_blank(case, tmp_path):
 @drawn_here
 def test_a_report_without_images_leaves_none_of_an_earlier_one(tmp_path):
     assert any(
-        each.suffix == ".png" for each in write_report(tmp_path, *tpu_vs_gpu(), FASTEST, images=True).files
+        file.suffix == ".png" for file in write_report(tmp_path, *tpu_vs_gpu(), FASTEST, images=True).files
     )
-    assert not any(each.suffix == ".png" for each in write_report(tmp_path, *tpu_vs_gpu(), FASTEST).files)
+    assert not any(file.suffix == ".png" for file in write_report(tmp_path, *tpu_vs_gpu(), FASTEST).files)
     assert list((tmp_path / "figures").iterdir()) == []
 
 
@@ -54,7 +54,7 @@ def test_a_browser_that_does_not_start_costs_the_images_alone(tmp_path, monkeypa
     with caplog.at_level(logging.WARNING):
         outcome = write_report(tmp_path, *tpu_vs_gpu(), FASTEST, images=True)
     assert outcome.report.exists()
-    (line,) = [each.getMessage() for each in caplog.records if each.name.startswith("orchestrator")]
+    (line,) = [record.getMessage() for record in caplog.records if record.name.startswith("orchestrator")]
     assert line.startswith("figures were not drawn as images: The browser seemed to close")
 
 

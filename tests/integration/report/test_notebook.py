@@ -40,14 +40,14 @@ def test_it_gives_what_it_shows(kept, again):
 
 def test_it_shows_a_plan_a_sweep_data_frames_a_figure_and_the_page(kept):
     shown = [output for cell in code(kept) for output in cell.outputs]
-    assert sum('class="dataframe"' in str(each.get("data")) for each in shown) >= 4
-    assert any("application/vnd.plotly.v1+json" in each.get("data", {}) for each in shown)
+    assert sum('class="dataframe"' in str(item.get("data")) for item in shown) >= 4
+    assert any("application/vnd.plotly.v1+json" in item.get("data", {}) for item in shown)
     assert 'href="outputs/smoke/report.html"' in str(shown)
 
 
 def test_every_cell_was_run_in_its_order_without_an_error(kept):
     assert [cell.execution_count for cell in code(kept)] == [*range(1, len(code(kept)) + 1)]
-    assert not [each for cell in code(kept) for each in cell.outputs if each.output_type == "error"]
+    assert not [output for cell in code(kept) for output in cell.outputs if output.output_type == "error"]
 
 
 def test_no_output_has_a_path_of_a_machine(kept):

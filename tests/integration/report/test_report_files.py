@@ -51,7 +51,7 @@ def test_a_folder_in_the_place_of_a_file_costs_this_file_alone(measured: Path, n
     place = measured / FOLDER / name
     place.unlink()
     (place / "mine").mkdir(parents=True)
-    others = [measured / FOLDER / each for each in NAMES if each != name]
+    others = [measured / FOLDER / item for item in NAMES if item != name]
     for other in others:
         other.unlink()
     told = ask("report", *NOOP, cwd=measured)
@@ -75,7 +75,7 @@ def test_a_run_whose_page_is_too_large_for_the_disk_keeps_its_records_and_the_fo
     assert told.code == 1
     assert lines_of(told) == [unwritten(tmp_path / FOLDER / "report.html", "File too large")]
     assert "1 trial measured" in told.out
-    assert [each["result"] is not None for each in records_in(tmp_path)] == [True]
+    assert [record["result"] is not None for record in records_in(tmp_path)] == [True]
     assert (tmp_path / FOLDER / "report.html").read_text() == "the former page"
     assert "1 trial measured" in (tmp_path / FOLDER / "report.md").read_text()
     again = ask("report", *NOOP, cwd=tmp_path)

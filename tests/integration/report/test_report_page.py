@@ -79,7 +79,7 @@ def test_a_page_that_errs_asks_and_overflows_is_caught_by_these_tests(browser, t
     with opened(browser, markup, tmp_path) as found:
         wide = found.page.evaluate("document.documentElement.scrollWidth")
         found.page.wait_for_load_state()
-    assert any("nothing is not defined" in each for each in found.console)
+    assert any("nothing is not defined" in name for name in found.console)
     assert wide > 1280
     assert "http://127.0.0.1:9/x.png" in "".join(found.requests)
 
@@ -89,7 +89,7 @@ def test_no_attack_is_carried_out_and_all_are_drawn_as_text(browser, tmp_path):
         assert found.page.locator("img").count() == 0
         assert found.page.title() == "example: report"
         words = found.page.locator("svg text").all_text_contents()
-    assert any("</script><img src=x" in each for each in words)
+    assert any("</script><img src=x" in word for word in words)
 
 
 def unequal():
@@ -160,7 +160,7 @@ def test_a_total_stays_below_whatever_the_order(page):
 
 
 def test_a_long_table_scrolls_in_its_own_box_under_its_header(browser, tmp_path):
-    records = [measured(steps=300 + each, step_seconds=0.01 + each * 1e-4) for each in range(60)]
+    records = [measured(steps=300 + index, step_seconds=0.01 + index * 1e-4) for index in range(60)]
     markup = render(sweep="example", findings=findings_of(records, plan_of(records)))
     with opened(browser, markup, tmp_path) as found:
         box = found.page.get_by_role("region", name="Measured")
@@ -221,7 +221,7 @@ def tick_colour(page):
 def test_it_prints_on_some_pages_each_with_text(page):
     paper = page.pdf(format="A4")
     assert 4 <= len(re.findall(rb"/Type /Page\b", paper)) <= 12
-    assert sum(each.count(b" Tj") for each in streams_of(paper)) > 300
+    assert sum(stream.count(b" Tj") for stream in streams_of(paper)) > 300
     page.emulate_media(media="print")
     printed = page.locator("body").inner_text()
     assert "cpu, torch_ddp, bf16" in printed
@@ -233,4 +233,4 @@ def test_it_prints_on_some_pages_each_with_text(page):
 def streams_of(paper):
     """The compressed streams of a PDF, unpacked."""
     packed = re.findall(rb"/FlateDecode[^>]*>>\s*stream\r?\n(.*?)endstream", paper, re.DOTALL)
-    return [zlib.decompressobj().decompress(each) for each in packed]
+    return [zlib.decompressobj().decompress(item) for item in packed]

@@ -35,7 +35,7 @@ def swept(tmp_path_factory):
     client = MlflowClient(f"sqlite:///{folder}/mlflow.db")
     experiment = client.get_experiment_by_name("smoke")
     *children, parent = client.search_runs([experiment.experiment_id])
-    return folder, parent.info, [each.info.run_id for each in children]
+    return folder, parent.info, [child.info.run_id for child in children]
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +85,10 @@ def page(browser):
     """A page that must not meet an error of a script, its own or that of a frame in it."""
     opened, errors = browser.new_page(viewport={"width": 1400, "height": 1100}), []
     opened.set_default_timeout(PATIENCE)
-    opened.on("pageerror", lambda each: errors.append(str(each)))
-    opened.on("console", lambda each: errors.append(each.text) if "Security Policy" in each.text else None)
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on(
+        "console", lambda message: errors.append(message.text) if "Security Policy" in message.text else None
+    )
     yield opened
     opened.close()
     assert errors == []
@@ -128,7 +130,7 @@ def test_a_trial_has_its_numbers_and_what_its_host_did(page, server, swept):
 
 
 def test_a_comparison_has_the_axis_of_the_grid_beside_the_rate(page, server, swept):
-    runs, experiments = (quote(json.dumps(each)) for each in (swept[2], [swept[1].experiment_id]))
+    runs, experiments = (quote(json.dumps(value)) for value in (swept[2], [swept[1].experiment_id]))
     page.goto(f"{server}/compare-runs?runs={runs}&experiments={experiments}")
     expect(page.get_by_text("Comparing 2 Runs from 1 Experiment")).to_be_visible(timeout=PATIENCE)
     plot = page.locator("g.parcoords, .parcoords").first

@@ -47,10 +47,10 @@ def test_no_secret_is_written_or_said_or_on_the_command_line_of_a_child(
         assert driver.stdout is not None
         said = driver.stdout.read()
         driver.stdout.close()
-    files = [each for each in tmp_path.rglob("*") if each.is_file()]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert driver.returncode == 0
     assert "MLflow at http://127.0.0.1:" in said
-    assert {"records.jsonl", "report.html"} <= {each.name for each in files}
-    assert any("raylet" in each for each in children)
-    written = [said, *(children - {typed}), *(each.read_bytes().decode(errors="replace") for each in files)]
-    assert not [secret for secret in PLANTED for each in written if secret in each]
+    assert {"records.jsonl", "report.html"} <= {file.name for file in files}
+    assert any("raylet" in child for child in children)
+    written = [said, *(children - {typed}), *(file.read_bytes().decode(errors="replace") for file in files)]
+    assert not [secret for secret in PLANTED for item in written if secret in item]

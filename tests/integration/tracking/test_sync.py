@@ -41,7 +41,7 @@ def test_a_report_is_shown_in_mlflow_too(swept):
     told = ask("report", *NOOP, "tracking=mlflow", cwd=folder)
     assert (told.code, told.err) == (0, "")
     page = (folder / "outputs" / "smoke" / "report.html").read_bytes()
-    assert [each.read_bytes() for each in (folder / "mlruns").rglob("report.html")] == [page]
+    assert [path.read_bytes() for path in (folder / "mlruns").rglob("report.html")] == [page]
 
 
 def test_no_password_is_shown_or_kept(swept):

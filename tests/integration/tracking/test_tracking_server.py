@@ -72,11 +72,11 @@ def test_a_wrong_password_loses_nothing_and_sync_sends_it_later(server, tmp_path
 def test_no_password_is_in_anything_that_was_written(server, swept):
     folder, told = swept
     files = [
-        each for top in (folder, server.folder / "artifacts") for each in top.rglob("*") if each.is_file()
+        path for top in (folder, server.folder / "artifacts") for path in top.rglob("*") if path.is_file()
     ]
-    assert {"records.jsonl", "record.json", "report.html"} <= {each.name for each in files}
-    written = [each.read_bytes() for each in (*files, server.folder / "log")] + [told.out.encode()]
-    assert not [secret for secret in server.secrets for each in written if secret.encode() in each]
+    assert {"records.jsonl", "record.json", "report.html"} <= {file.name for file in files}
+    written = [file.read_bytes() for file in (*files, server.folder / "log")] + [told.out.encode()]
+    assert not [secret for secret in server.secrets for item in written if secret.encode() in item]
 
 
 def test_no_password_is_in_a_run(server, swept, monkeypatch):

@@ -158,6 +158,6 @@ def _machine(
 def _wait_for(running: Any, count: int) -> None:
     """Until the head has heard of all machines."""
     until = time.monotonic() + _START_SECONDS
-    while sum(each["Alive"] for each in running.global_state.node_table()) <= count:
+    while sum(item["Alive"] for item in running.global_state.node_table()) <= count:
         assert time.monotonic() < until, "a machine did not join"
         time.sleep(0.2)

@@ -56,8 +56,8 @@ def database(programs: Path, password: str) -> Iterator[str]:
     owner = pwd.getpwnam("nobody") if is_root else pwd.getpwuid(os.getuid())
     folder = Path(tempfile.mkdtemp(prefix="pg-"))  # not below pytest's, into which no other user may look
     (folder / "password").write_text(password)
-    for each in (folder, folder / "password"):
-        os.chown(each, owner.pw_uid, owner.pw_gid)
+    for value in (folder, folder / "password"):
+        os.chown(value, owner.pw_uid, owner.pw_gid)
     how: dict[str, Any] = {
         "cwd": folder,
         **({"user": owner.pw_uid, "group": owner.pw_gid} if is_root else {}),

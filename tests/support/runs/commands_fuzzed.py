@@ -50,7 +50,7 @@ def planned(words: Sequence[str], *, folder: Path, variables: Mapping[str, str] 
 
 
 def _files(folder: Path) -> set[str]:
-    return {str(each.relative_to(folder)) for each in folder.rglob("*") if "__pycache__" not in each.parts}
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if "__pycache__" not in path.parts}
 
 
 @contextlib.contextmanager

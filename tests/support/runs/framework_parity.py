@@ -113,7 +113,7 @@ def batch_of(spec: WorkloadSpec) -> dict[str, np.ndarray]:
     judge = "discriminator" if isinstance(spec.phases[-1].protocol, Gan) else spec.quality.network
     network = spec.networks[judge]
     labels = np.random.default_rng(6).integers(0, shapes_of(network)[-1][0], BATCH)
-    drawn = {each.name: noise_of(each, np.arange(BATCH), seed=7) for each in spec.noise}
+    drawn = {item.name: noise_of(item, np.arange(BATCH), seed=7) for item in spec.noise}
     return {"x": inputs_of(network), "y": labels} | drawn
 
 

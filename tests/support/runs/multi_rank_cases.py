@@ -39,7 +39,7 @@ def findings_of(script: str) -> dict[str, list[Finding]]:
 
 def is_done(folder: Path, name: str, jobs: list[WorkerJob], work: Callable[[WorkerJob], Finding]) -> bool:
     """Have each rank do the work and keep what it found; whether all did."""
-    return do_all(jobs, [folder / f"{name}-{each.rank}" for each in jobs], work=partial(_keep, work))
+    return do_all(jobs, [folder / f"{name}-{job.rank}" for job in jobs], work=partial(_keep, work))
 
 
 def _keep(work: Callable[[WorkerJob], Finding], job: WorkerJob, stem: Path) -> None:

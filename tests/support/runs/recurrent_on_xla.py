@@ -46,7 +46,7 @@ def found_of(cell: str, precision: str) -> dict[str, Any]:
     ours, theirs = build(network(cell, STEPS), 1), build(network(cell, STEPS), 1).to(torch_xla.device())
     dtypes: list[str] = []
     theirs.nodes[1].register_forward_hook(lambda *seen: dtypes.append(str(seen[-1].dtype)))
-    expected, found = (logits_of(each, precision) for each in (ours, theirs))
+    expected, found = (logits_of(value, precision) for value in (ours, theirs))
     torch_xla.sync()  # else each array that is read compiles a program of its own
     return {
         "logits": (found.detach().cpu() - expected.detach()).abs().max().item(),
@@ -63,7 +63,7 @@ def instructions_of(cell: str, steps: int) -> int:
     """Length of a training step's program; it is not compiled."""
     model = build(network(cell, steps), 1).to(torch_xla.device())
     logits_of(model, "fp32")
-    program = torch_xla._XLAC._get_xla_tensors_hlo([each.grad for each in trained(model)])
+    program = torch_xla._XLAC._get_xla_tensors_hlo([item.grad for item in trained(model)])
     torch_xla._XLAC._clear_pending_irs(str(torch_xla.device()))
     return len(program.splitlines())
 
@@ -83,7 +83,7 @@ def logits_of(model: TorchNetwork, precision: str) -> Tensor:
 
 def trained(model: TorchNetwork) -> list[nn.Parameter]:
     """All but an LSTM's second bias."""
-    return [each for each in model.parameters() if each.requires_grad]
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 def on_devices(host: Tensor) -> Tensor:
@@ -102,6 +102,6 @@ if __name__ == "__main__":
         runtime.use_spmd()
     torch.zeros(1, device=torch_xla.device()).item()  # before autograd runs on a CPU: it counts devices once
     for cell in ("lstm", "gru"):
-        said = {each: found_of(cell, each) for each in sys.argv[2:]}
+        said = {item: found_of(cell, item) for item in sys.argv[2:]}
         lengths = [instructions_of(cell, steps) for steps in (8, STEPS)]
         sys.stdout.write(json.dumps({"cell": cell, "lengths": lengths} | said) + "\n")

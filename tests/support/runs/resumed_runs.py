@@ -67,7 +67,7 @@ def ends_of(trainer: str, task: str) -> dict[str, list[Ends]]:
             check=True,
             timeout=240,
         )
-        return {run: [_ends(folder / f"{run}-{each.rank}") for each in jobs[run][0]] for run in jobs}
+        return {run: [_ends(folder / f"{run}-{item.rank}") for item in jobs[run][0]] for run in jobs}
 
 
 def _ends(stem: Path) -> Ends:

@@ -43,8 +43,8 @@ def small_trial(trainer: str, workers: int, **changes: Any) -> Placement:
 
 def records_of(trials: Mapping[str, Placement], request: pytest.FixtureRequest) -> dict[str, TrialRecord]:
     """The records of those that the asking module's selected tests have as `result`, by name."""
-    tests = (each for each in request.session.items if each.path == request.path)
-    names = {each.callspec.params["result"] for each in tests if isinstance(each, pytest.Function)}
+    tests = (item for item in request.session.items if item.path == request.path)
+    names = {test.callspec.params["result"] for test in tests if isinstance(test, pytest.Function)}
     asked = {name: each for name, each in trials.items() if name in names}
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -53,9 +53,9 @@ def records_of(trials: Mapping[str, Placement], request: pytest.FixtureRequest) 
             deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),
             data_paths={
                 data: str(resolve(_DATA_SETS[data], "synthetic", cache=folder, download=False).path)
-                for data in {each.trial.data for each in asked.values()}
+                for data in {item.trial.data for item in asked.values()}
             },
-            pythons={each.trial.trainer: sys.executable for each in asked.values()},
+            pythons={item.trial.trainer: sys.executable for item in asked.values()},
         )
         found = {record.trial_id: record for record in run(told, *asked.values())}
     return {name: found[each.trial_id] for name, each in asked.items()}

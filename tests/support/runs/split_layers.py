@@ -94,7 +94,7 @@ def _layers(case: Case, job: WorkerJob, wire: RankChannel) -> Finding:
     first = nn.Conv2d(3, 6, 3, padding=1)
     second = nn.Conv2d(**{"in_channels": 6, "out_channels": 12, "kernel_size": 3, **case.convolution})
     whole = nn.Sequential(first, nn.Tanh(), second).double().to(memory_format=torch.channels_last)
-    pieces = [parts_by(case.speeds, each) for each in (first, second)]
+    pieces = [parts_by(case.speeds, value) for value in (first, second)]
     watch = StepTimer(wire.device, num_layers=2)
     split = [
         SplitConvolution(each, number=number, parts=parts, rank=job.rank, wire=wire, watch=watch)
@@ -174,7 +174,7 @@ def _network(
     reached: list[dict[str, Any]] = []
     for networks, served in ((whole, False), (split, True)):
         trained = networks.train_in(phase)["model"]
-        held = [each for each in trained if job.rank == MASTER or not served or each in end.parameters()]
+        held = [item for item in trained if job.rank == MASTER or not served or item in end.parameters()]
         kept = optimizer_of(optimizer, held)
         losses = Losses(networks, phase)
         for speeds in in_turn:

@@ -123,7 +123,7 @@ def outcomes_of(trainer: str, task: str) -> dict[str, list[Outcome]]:
             check=True,
             timeout=600,
         )
-        return {run: [_outcome(folder / f"{run}-{each.rank}") for each in jobs[run]] for run in jobs}
+        return {run: [_outcome(folder / f"{run}-{item.rank}") for item in jobs[run]] for run in jobs}
 
 
 def compiled_runs(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
@@ -152,9 +152,9 @@ def jobs_of(
     """The jobs of one trial, one for each process; `workload_options` are those of `WORKLOADS` by default."""
     precision, processes, replicas = shape
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(processes)]
-    addresses = tuple(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
-    for each in sockets:
-        each.close()
+    addresses = tuple(f"127.0.0.1:{socket.getsockname()[1]}" for socket in sockets)
+    for item in sockets:
+        item.close()
     trial = TrialSpec(
         workload=task,
         workload_version=1,

@@ -107,7 +107,7 @@ def is_one_line(text: str) -> bool:
 @contextmanager
 def within(cpu_seconds: int) -> Iterator[None]:
     """Fail a body that computes for longer, or waits ten times as long, wherever it hangs in Python."""
-    earlier = [signal.signal(each, _stop) for each in (signal.SIGPROF, signal.SIGALRM)]
+    earlier = [signal.signal(value, _stop) for value in (signal.SIGPROF, signal.SIGALRM)]
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     signal.alarm(10 * cpu_seconds)
     try:
@@ -153,8 +153,8 @@ def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], whole: Any) -> Any:
 def _holders(value: Any) -> Iterator[Any]:
     if isinstance(value, (dict, list)):
         yield value
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _holders(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _holders(item)
 
 
 @st.composite

@@ -33,8 +33,8 @@ def put(top: Any, key: str, value: Any) -> None:
     """Set the value at a path of keys, divided by slashes, with ~ for a slash; None takes it away."""
     names = [word.replace("~", "/") for word in key.split("/")]
     *path, last = (int(name) if name.isdecimal() else name for name in names)
-    for each in path:
-        top = top[each]
+    for item in path:
+        top = top[item]
     if value is None:
         del top[last]
     else:

@@ -125,7 +125,7 @@ def environment(missing: str | None = None, **versions: str) -> TrainerEnvironme
 def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **changes: Any) -> Plan:
     """The plan of those points under the trainers above, with nothing recorded and nothing missing."""
     sweep = Sweep(name="example", points=points, repeats=repeats, baseline=baseline)
-    trainers = {each.name: each for each in (torch_like(), tensorflow_like(), splitting())}
+    trainers = {value.name: value for value in (torch_like(), tensorflow_like(), splitting())}
     told = {
         "inventory": here(),
         "trainers": trainers,

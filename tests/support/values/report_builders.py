@@ -122,8 +122,8 @@ def baseline_of(records, **values):
 def plan_of(records, *, skipped=(), stale=None, baseline=None, forecasts=(), hindcasts=None, so_far=(0, 0)):
     """A plan that found those records in the ledger."""
     cached = tuple(
-        Cached(trial=each.spec, trial_id=each.trial_id, provenance=each.provenance, stale=stale)
-        for each in {record.trial_id: record for record in records}.values()
+        Cached(trial=item.spec, trial_id=item.trial_id, provenance=item.provenance, stale=stale)
+        for item in {record.trial_id: record for record in records}.values()
     )
     return Plan(
         sweep="example",

@@ -18,7 +18,7 @@ def grid(*words, **parts):
 
 
 def combinations(*words, **parts):
-    return [dict(each) for each in grid(*words, **parts).combinations()]
+    return [dict(combination) for combination in grid(*words, **parts).combinations()]
 
 
 def test_what_no_axis_says_comes_from_the_base():
@@ -27,7 +27,9 @@ def test_what_no_axis_says_comes_from_the_base():
 
 def test_the_first_axis_changes_slowest_and_a_scalar_is_an_axis_of_one():
     found = combinations(grid={"precision": ["fp32", "bf16"], "device": ["cpu", "t4"], "seed": 5})
-    assert [(each["precision"], each["device"], each["seed"]) for each in found] == [
+    assert [
+        (combination["precision"], combination["device"], combination["seed"]) for combination in found
+    ] == [
         ("fp32", "cpu", 5),
         ("fp32", "t4", 5),
         ("bf16", "cpu", 5),
@@ -39,7 +41,10 @@ def test_what_is_common_holds_for_included_points_too():
     found = combinations(
         common={"measure.max_blocks": 6, "seed": 7}, grid={"device": ["cpu"]}, include=[{"device": "t4"}]
     )
-    assert [(each["device"], each["seed"], each["measure.max_blocks"]) for each in found] == [
+    assert [
+        (combination["device"], combination["seed"], combination["measure.max_blocks"])
+        for combination in found
+    ] == [
         ("cpu", 7, 6),
         ("t4", 7, 6),
     ]
@@ -51,7 +56,7 @@ def test_a_value_of_the_command_line_replaces_the_axis_and_what_includes_say():
         grid={"device": ["cpu", "t4"], "precision": ["fp32", "fp16"]},
         include=[{"device": "v100", "precision": "fp16"}],
     )
-    assert [(each["device"], each["precision"]) for each in found] == [
+    assert [(combination["device"], combination["precision"]) for combination in found] == [
         ("cpu", "bf16"),
         ("t4", "bf16"),
         ("v100", "bf16"),
@@ -60,7 +65,7 @@ def test_a_value_of_the_command_line_replaces_the_axis_and_what_includes_say():
 
 def test_several_values_of_the_command_line_are_an_axis_of_the_grid_and_of_each_include():
     found = combinations("seed=1,2", grid={"device": ["cpu"]}, include=[{"device": "t4"}])
-    assert [(each["device"], each["seed"]) for each in found] == [
+    assert [(combination["device"], combination["seed"]) for combination in found] == [
         ("cpu", 1),
         ("cpu", 2),
         ("t4", 1),
@@ -72,19 +77,22 @@ def test_an_axis_is_added_or_taken_away():
     found = combinations(
         "+sweep.grid.seed=[1,2]", "~sweep.grid.precision", grid={"precision": ["fp16"], "device": ["cpu"]}
     )
-    assert [(each["precision"], each["seed"]) for each in found] == [("fp32", 1), ("fp32", 2)]
+    assert [(combination["precision"], combination["seed"]) for combination in found] == [
+        ("fp32", 1),
+        ("fp32", 2),
+    ]
 
 
 def test_an_exclude_may_name_a_key_that_is_no_axis():
     found = combinations("+sweep.grid.seed=[1,2]", exclude=[{"num_workers": 1, "seed": 2}], grid={})
-    assert [each["seed"] for each in found] == [1]
+    assert [combination["seed"] for combination in found] == [1]
 
 
 def test_a_list_is_one_value_of_a_knob_that_is_a_list():
     found = combinations(
         grid={"workload.filters": [[8, 16], [4, 8]]}, exclude=[{"workload.filters": [[4, 8]]}]
     )
-    assert [each["workload.filters"] for each in found] == [(8, 16)]
+    assert [combination["workload.filters"] for combination in found] == [(8, 16)]
 
 
 def test_devices_one_by_one_are_a_value_and_stand_for_the_keys_that_follow_from_them():
@@ -102,7 +110,7 @@ def test_devices_one_by_one_are_a_value_and_stand_for_the_keys_that_follow_from_
 def test_devices_one_by_one_can_be_excluded_and_be_the_baseline():
     axes = {"devices": [["cpu", "t4"], ["t4", "cpu"]]}
     found = grid(grid=axes, exclude=[{"devices": ["cpu", "t4"]}], baseline={"devices": ["t4", "cpu"]})
-    assert [each["devices"] for each in found.combinations()] == [("t4", "cpu")]
+    assert [combination["devices"] for combination in found.combinations()] == [("t4", "cpu")]
 
 
 @pytest.mark.parametrize("key", ["device", "num_workers", "num_hosts"])

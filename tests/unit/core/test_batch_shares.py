@@ -24,7 +24,7 @@ SPEEDS = st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=8)
     ],
 )
 def test_shares_are_in_proportion_to_speed_and_a_slow_rank_has_one_sample(samples, speeds, sizes):
-    assert [len(each) for each in batch_shares_of(samples, speeds)] == sizes
+    assert [len(batch_share) for batch_share in batch_shares_of(samples, speeds)] == sizes
 
 
 @given(speeds=SPEEDS, more=st.integers(0, 4096))

@@ -249,5 +249,5 @@ def test_what_does_not_fit_waits_while_something_runs_and_is_then_left_out():
 def test_a_forecast_takes_trials_in_their_order_as_long_as_they_fit():
     known = ran(gpu(1), 300, reused_from="another")
     told = purse(known, usd=1.5).forecast([gpu(0), gpu(2), gpu(1, repeat=1)])
-    assert [each.seconds for each in told.quotes] == [1000, 300]
+    assert [quote.seconds for quote in told.quotes] == [1000, 300]
     assert [quote.seconds for _, quote in told.left_out] == [1000]

@@ -40,9 +40,11 @@ def test_a_trial_error_carries_its_class_beside_its_line(kind):
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
-    classes = [each for each in vars(errors).values() if isinstance(each, type)]
-    drawn = [each.__name__ for each in classes if each.__name__ in (errors.__doc__ or "")]
-    assert sorted(drawn) == sorted(each.__name__ for each in classes if issubclass(each, OrchestratorError))
+    classes = [variable for variable in vars(errors).values() if isinstance(variable, type)]
+    drawn = [class_name.__name__ for class_name in classes if class_name.__name__ in (errors.__doc__ or "")]
+    assert sorted(drawn) == sorted(
+        class_name.__name__ for class_name in classes if issubclass(class_name, OrchestratorError)
+    )
 
 
 def test_a_notebook_shows_the_line_alone():

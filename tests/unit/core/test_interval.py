@@ -23,13 +23,13 @@ def test_six_values_cover_the_median_with_their_whole_range():
 
 
 def test_nine_values_lose_one_at_each_end():
-    interval = median_interval([float(each) for each in range(1, 10)])
+    interval = median_interval([float(index) for index in range(1, 10)])
     # none or one of nine on one side of the median: 2 * (1 + 9) of 2^9 cases
     assert interval == Interval(median=5.0, low=2.0, high=8.0, coverage=1 - 20 / 512)
 
 
 def test_fifteen_values_lose_three_at_each_end():
-    interval = median_interval([float(each) for each in range(1, 16)])
+    interval = median_interval([float(index) for index in range(1, 16)])
     assert (interval.low, interval.high) == (4.0, 12.0)
     assert interval.coverage == pytest.approx(0.9648, abs=1e-4)  # table of the sign test, n = 15
 
@@ -63,7 +63,7 @@ def drifting(size, rng, *, correlation):
 def share_that_holds_the_median(size, *, correlation):
     rng = random.Random(1)
     intervals = [median_interval(drifting(size, rng, correlation=correlation)) for _ in range(2000)]
-    return sum(each.low <= 0 <= each.high for each in intervals) / len(intervals)
+    return sum(interval.low <= 0 <= interval.high for interval in intervals) / len(intervals)
 
 
 @pytest.mark.parametrize("size", [6, 9, 15])
@@ -95,7 +95,7 @@ def test_the_order_of_the_values_does_not_matter(values, random):
 @settings(max_examples=50)
 @given(samples)
 def test_doubled_values_have_a_doubled_interval(values):
-    interval, doubled = median_interval(values), median_interval([2 * each for each in values])
+    interval, doubled = median_interval(values), median_interval([2 * value for value in values])
     assert (doubled.low, doubled.median, doubled.high) == (
         2 * interval.low,
         2 * interval.median,

@@ -18,13 +18,13 @@ def finished(placement, **changes):
 
 def test_every_repeat_of_a_point_is_measured():
     found = planned(point(), repeats=3)
-    assert [each.trial.repeat for each in found.placements] == [0, 1, 2]
-    assert len({each.trial_id for each in found.placements}) == 3
+    assert [placement.trial.repeat for placement in found.placements] == [0, 1, 2]
+    assert len({placement.trial_id for placement in found.placements}) == 3
 
 
 def test_a_missing_device_is_rehearsed_once_and_after_all_measured_trials():
     found = planned(point(device=T4), point(), repeats=3)
-    assert [(each.trial.device, each.provenance) for each in found.placements] == [
+    assert [(placement.trial.device, placement.provenance) for placement in found.placements] == [
         ("cpu", "measured"),
         ("cpu", "measured"),
         ("cpu", "measured"),
@@ -43,11 +43,11 @@ def test_an_impossible_point_is_skipped_once_with_its_reason():
 
 def test_trials_of_a_device_that_is_not_at_hand_are_told_whether_they_are_rehearsed_or_skipped():
     points = (point(), point(device=T4), point(device=T4, precision="bf16"))
-    rehearsed, skipped = (planned(*points, missing_device=each) for each in ("rehearse", "skip"))
+    rehearsed, skipped = (planned(*points, missing_device=name) for name in ("rehearse", "skip"))
     (absent,) = rehearsed.absent
     assert (absent.device, absent.precision) == ("t4", "fp32"), "a T4 has no bf16: such a point runs nowhere"
     assert skipped.absent == (absent,)
-    again = planned(*points, records=[finished(each) for each in rehearsed.placements])
+    again = planned(*points, records=[finished(placement) for placement in rehearsed.placements])
     assert again.absent == (absent,)
     assert not planned(*points, inventory=here(devices={"t4": held(1)})).absent
 
@@ -61,7 +61,7 @@ def test_a_missing_environment_skips_with_the_line_that_says_how_to_get_it():
 def test_what_is_recorded_with_a_result_is_not_run_again():
     first, second = planned(point(), repeats=2).placements
     found = planned(point(), repeats=2, records=[finished(first)])
-    assert [each.trial_id for each in found.placements] == [second.trial_id]
+    assert [placement.trial_id for placement in found.placements] == [second.trial_id]
     (cached,) = found.cached
     assert (cached.trial_id, cached.provenance, cached.stale) == (first.trial_id, "measured", None)
 
@@ -121,9 +121,9 @@ def test_a_result_stands_whatever_failed_after_it():
 def test_a_rehearsal_that_failed_is_not_run_again_while_the_device_is_missing():
     (rehearsal,) = planned(point(device=T4)).placements
     known = [failed(rehearsal)]
-    assert [each.provenance for each in planned(point(device=T4), records=known).failed] == ["rehearsed"]
+    assert [item.provenance for item in planned(point(device=T4), records=known).failed] == ["rehearsed"]
     found = planned(point(device=T4), records=known, inventory=here(devices={"t4": held(1)}))
-    assert [each.provenance for each in found.placements] == ["measured"]
+    assert [placement.provenance for placement in found.placements] == ["measured"]
 
 
 def test_what_failed_is_run_again_when_that_is_asked_for_and_what_has_a_result_is_not():
@@ -167,15 +167,15 @@ def test_a_rehearsal_counts_while_the_device_is_missing_and_never_for_a_measurem
     (cached,) = planned(point(device=T4), records=known).cached
     assert cached.provenance == "rehearsed"
     found = planned(point(device=T4), records=known, inventory=here(devices={"t4": held(1)}))
-    assert [each.provenance for each in found.placements] == ["measured"]
+    assert [placement.provenance for placement in found.placements] == ["measured"]
     assert not found.cached
 
 
 def test_a_measurement_made_elsewhere_counts_where_the_device_is_missing():
     there = planned(point(device=T4), repeats=2, inventory=here(devices={"t4": held(1)})).placements
-    found = planned(point(device=T4), repeats=2, records=[finished(each) for each in there])
+    found = planned(point(device=T4), repeats=2, records=[finished(item) for item in there])
     assert not found.placements
-    assert [each.provenance for each in found.cached] == ["measured", "measured"]
+    assert [cached_trial.provenance for cached_trial in found.cached] == ["measured", "measured"]
 
 
 def test_a_measurement_counts_even_where_its_environment_is_gone():
@@ -215,7 +215,9 @@ def test_a_plan_names_the_trials_of_the_baseline_by_their_first_repeats():
     found = planned(point(is_baseline=True), point(precision="bf16"), repeats=3, baseline=("precision",))
     assert found.baseline.keys == ("precision",)
     assert found.baseline.points == tuple(
-        each.trial_id for each in found.placements if (each.trial.precision, each.trial.repeat) == ("fp32", 0)
+        placement.trial_id
+        for placement in found.placements
+        if (placement.trial.precision, placement.trial.repeat) == ("fp32", 0)
     )
 
 

@@ -66,8 +66,8 @@ def test_a_trial_id_is_the_same_in_every_process_and_on_every_machine():
 
 
 def test_every_field_has_another_value_in_this_test():
-    assert set(_OTHER_VALUES) == {each.name for each in dataclasses.fields(TrialSpec)}
-    assert set(_OTHER_TIMINGS) == {each.name for each in dataclasses.fields(TimingSpec)}
+    assert set(_OTHER_VALUES) == {field_.name for field_ in dataclasses.fields(TrialSpec)}
+    assert set(_OTHER_TIMINGS) == {field_.name for field_ in dataclasses.fields(TimingSpec)}
 
 
 @pytest.mark.parametrize("name", _OTHER_VALUES)
@@ -103,7 +103,7 @@ def test_a_field_at_its_default_does_not_count_so_that_a_new_one_changes_no_id()
     newer = dataclasses.make_dataclass(
         "Newer", [("added", int, 7)], bases=(TrialSpec,), frozen=True, kw_only=True
     )
-    fields = {each.name: getattr(trial_spec(), each.name) for each in dataclasses.fields(TrialSpec)}
+    fields = {field_.name: getattr(trial_spec(), field_.name) for field_ in dataclasses.fields(TrialSpec)}
     assert trial_id(newer(**fields)) == trial_id(trial_spec())
     assert trial_id(newer(**fields, added=8)) != trial_id(trial_spec())
 

@@ -17,19 +17,25 @@ MANIFESTS = list(yaml.safe_load_all((DEPLOY / "mlflow" / "kubernetes.yaml").read
 
 
 def pods():
-    return [each["spec"]["template"]["spec"] for each in MANIFESTS if "template" in each.get("spec", {})]
+    return [
+        manifest["spec"]["template"]["spec"]
+        for manifest in MANIFESTS
+        if "template" in manifest.get("spec", {})
+    ]
 
 
 def test_every_environment_of_a_pool_has_an_image():
-    names = {each.parent.name for each in DOCKERFILES if each.parent.parent.name == "docker"}
+    names = {
+        dockerfile.parent.name for dockerfile in DOCKERFILES if dockerfile.parent.parent.name == "docker"
+    }
     assert names == set(Environment.__args__) - {"any"}
 
 
-@pytest.mark.parametrize("file", DOCKERFILES, ids=lambda each: each.parent.name)
+@pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.parent.name)
 def test_an_image_is_pinned_and_does_not_run_as_root(file):
-    lines = [each.split() for each in file.read_text().splitlines() if each and not each.startswith("#")]
-    assert [each[1] for each in lines if each[0] == "USER"][-1] == "1000"
-    for _, base in (each for each in lines if each[0] == "FROM"):
+    lines = [line.split() for line in file.read_text().splitlines() if line and not line.startswith("#")]
+    assert [line[1] for line in lines if line[0] == "USER"][-1] == "1000"
+    for _, base in (line for line in lines if line[0] == "FROM"):
         assert not list(unpinned("FROM", base))
     installed = re.findall(r"(?<![\w-])([\w-]+(?:\[[\w-]+\])?)==[\d.]+", file.read_text())
     assert installed
@@ -49,12 +55,14 @@ def test_no_secret_and_no_image_that_may_change_is_in_them(documents):
 
 
 def test_the_composed_server_is_reached_from_its_host_alone():
-    ports = [each for service in COMPOSE["services"].values() for each in service.get("ports", ())]
+    ports = [item for service in COMPOSE["services"].values() for item in service.get("ports", ())]
     assert ports == ["127.0.0.1:5000:5000"]
 
 
 def test_nothing_of_kubernetes_is_open_or_root():
-    assert {each["spec"]["type"] for each in MANIFESTS if each["kind"] == "Service"} == {"ClusterIP"}
+    assert {manifest["spec"]["type"] for manifest in MANIFESTS if manifest["kind"] == "Service"} == {
+        "ClusterIP"
+    }
     for pod in pods():
         assert pod["securityContext"]["runAsNonRoot"] is True
         (container,) = pod["containers"]

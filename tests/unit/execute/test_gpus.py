@@ -23,7 +23,7 @@ def driver(tmp_path, monkeypatch):
 
 
 def visible(setting: str | None) -> list[str]:
-    return [each.index for each in visible_of(gpus_of(_TWO), setting=setting)]
+    return [gpu.index for gpu in visible_of(gpus_of(_TWO), setting=setting)]
 
 
 def test_the_driver_tells_of_each_gpu_its_index_uuid_and_name():
@@ -96,4 +96,4 @@ def test_the_driver_is_asked_and_the_variable_heeded(driver, monkeypatch):
         "echo '1, GPU-b, Tesla T4'",
     )
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert [each.uuid for each in usable_gpus()] == ["GPU-b"]
+    assert [gpu.uuid for gpu in usable_gpus()] == ["GPU-b"]

@@ -69,7 +69,7 @@ def test_a_story_is_complete_when_every_rank_has_reported():
 def test_reports_stand_in_the_order_of_ranks():
     second = {"event": "report", "report": to_plain(report(samples=2))}
     told = tell(story(), (1, second), (0, _REPORT))
-    assert [each.samples for each in told.reports] == [7680, 2]
+    assert [report.samples for report in told.reports] == [7680, 2]
 
 
 def test_a_rank_that_leaves_after_its_report_has_not_failed():

@@ -50,13 +50,13 @@ def test_while_one_waits_for_two_pools_the_trials_of_each_go_on():
 def test_a_pool_that_brings_no_node_withdraws_all_that_have_a_part_there():
     queue = queue_of(alone("slow"), alone("slow", 1), BOTH, alone("fast"))
     assert queue.take() == Attempt(placement=alone("slow"), number=1)
-    assert [each.placement for each in queue.withdraw(["slow"])] == [alone("slow", 1), BOTH]
+    assert [item.placement for item in queue.withdraw(["slow"])] == [alone("slow", 1), BOTH]
     assert queue.take().placement == alone("fast")
 
 
 def test_of_two_pools_that_bring_no_nodes_together_it_is_not_known_which_one_does_not():
     queue = queue_of(alone("slow"), BOTH, alone("fast"))
-    assert [each.placement for each in queue.withdraw(["fast", "slow"])] == [BOTH]
+    assert [item.placement for item in queue.withdraw(["fast", "slow"])] == [BOTH]
 
 
 ROWS = {
@@ -67,7 +67,7 @@ ROWS = {
     }
 }
 MARKET = PriceBook(
-    devices={each.name: each for each in (FAST, SLOW, T4S)},
+    devices={value.name: value for value in (FAST, SLOW, T4S)},
     prices=price_list(region="us-central1", rows=ROWS),
     today="2026-11-21",
     pools={"fast": FAST_POOL, "slow": SLOW_POOL},
@@ -77,7 +77,7 @@ MARKET = PriceBook(
 def test_the_price_of_a_mix_is_the_sum_of_its_parts_and_names_them():
     price = MARKET.price_of(BOTH)
     assert isinstance(price, Price)
-    assert [(each.instance, each.nodes, each.usd_per_hour) for each in price.rented] == [
+    assert [(item.instance, item.nodes, item.usd_per_hour) for item in price.rented] == [
         ("c3-standard-8", 1, 3.6),
         ("e2-standard-2", 1, 1.8),
     ]
@@ -103,7 +103,7 @@ def test_a_mix_over_two_pools_of_one_device_costs_both_and_needs_room_in_both():
     price_book = replace(MARKET, pools={**MARKET.pools, "fast-too": other})
     price = price_book.price_of(found)
     assert (price.usd_per_hour, price.num_nodes) == (pytest.approx(9.0), 3)
-    assert [each.usd_per_hour for each in node_prices_of(found, price)] == [3.6, 1.8, 3.6]
+    assert [item.usd_per_hour for item in node_prices_of(found, price)] == [3.6, 1.8, 3.6]
     assert fits_now(found, [], inventory=pools, kept={})
     assert not fits_now(found, [alone("fast")], inventory=pools, kept={})
 
@@ -118,20 +118,20 @@ def test_a_mix_of_which_one_part_has_no_price_has_none():
 @pytest.mark.parametrize("known", [{}, {"fast": FAST_POOL}, {"slow": SLOW_POOL}])
 def test_a_mix_of_which_a_pool_is_no_longer_known_costs_what_its_devices_cost(known):
     price = replace(MARKET, pools=known).price_of(BOTH)
-    assert [(each.instance, each.nodes) for each in price.rented] == [
+    assert [(item.instance, item.nodes) for item in price.rented] == [
         ("c3-standard-8", 1),
         ("e2-standard-2", 1),
     ]
     assert price.is_hypothetical
     apart = placed(unequal(SLOW, T4S), inventory=inventory(SLOW_POOL, pool("t4", count=1)))
     rented = replace(MARKET, pools=known).price_of(apart).rented
-    assert [each.instance for each in rented] == ["e2-standard-2", "n1-standard-8+1xT4"]
+    assert [item.instance for item in rented] == ["e2-standard-2", "n1-standard-8+1xT4"]
 
 
 def test_the_host_of_an_accelerator_has_a_processor():
     both = placed(unequal(SLOW, T4S), inventory=here(devices={"t4": held(1)}))
     price = MARKET.price_of(both)
-    assert [each.instance for each in price.rented] == ["n1-standard-8+1xT4"]
+    assert [item.instance for item in price.rented] == ["n1-standard-8+1xT4"]
     apart = MARKET.price_of_absent(placed(unequal(FAST, SLOW)).trial)
     assert apart.usd_per_hour == pytest.approx(5.4)
 

@@ -28,7 +28,7 @@ def measured(seed: int = 0) -> Placement:
 
 def started(*waiting: Placement, beside: tuple[Placement, ...] = ()) -> Placement | None:
     attempt = next_startable(
-        [Attempt(placement=each, number=1) for each in waiting], beside, inventory=_HERE, kept={}
+        [Attempt(placement=item, number=1) for item in waiting], beside, inventory=_HERE, kept={}
     )
     return attempt and attempt.placement
 
@@ -188,7 +188,7 @@ def test_the_trials_of_a_pool_are_withdrawn_in_their_order_and_no_others():
     placements = [on_gpus(1, seed=seed, pool="spot" if seed % 2 else "t4") for seed in range(6)]
     queue = queue_of(*placements, inventory=pools)
     running = queue.take()
-    assert [each.placement.trial.seed for each in queue.withdraw(["spot"])] == [1, 3, 5]
+    assert [item.placement.trial.seed for item in queue.withdraw(["spot"])] == [1, 3, 5]
     assert queue.withdraw(["spot"]) == ()
     queue.end(record(placement=running.placement))
     assert [queue.take().placement.trial.seed, queue.take().placement.trial.seed] == [2, 4]

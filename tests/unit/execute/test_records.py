@@ -15,7 +15,7 @@ def test_a_trial_that_was_never_tried_has_no_attempt():
 
 
 def test_the_latest_of_a_trials_records_tells_its_attempts():
-    records = [record(attempt=each) for each in (2, 5, 3)]
+    records = [record(attempt=value) for value in (2, 5, 3)]
     assert attempts_made(records, []) == {record().trial_id: 5}
 
 

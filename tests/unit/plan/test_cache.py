@@ -26,7 +26,7 @@ def test_a_failure_of_another_sweep_is_taken_over_once_for_it_would_come_again()
         trial=attempts[0].spec, trial_id=attempts[0].trial_id, provenance="measured", kind="oom", message=""
     )
     taken = reuse_results([known], {"other": attempts}, sweep="mine")
-    assert [(each.attempt, each.failure, each.reused_from) for each in taken] == [
+    assert [(record.attempt, record.failure, record.reused_from) for record in taken] == [
         (1, FAILED, "other"),
         (2, FAILED, "other"),
     ]
@@ -42,7 +42,7 @@ def test_attempts_that_failed_come_along_in_their_order_for_they_cost_too():
     attempts = [record(sweep="other", attempt=number, failure=FAILED) for number in (1, 2)]
     attempts.append(record(sweep="other", attempt=3))
     found = reuse_results([cached(attempts[-1])], {"other": attempts}, sweep="mine")
-    assert [(each.attempt, each.failure, each.reused_from) for each in found] == [
+    assert [(record.attempt, record.failure, record.reused_from) for record in found] == [
         (1, FAILED, "other"),
         (2, FAILED, "other"),
         (3, None, "other"),

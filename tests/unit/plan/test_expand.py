@@ -24,7 +24,7 @@ def grids_with_an_entry(draw):
 
 @given(GRIDS)
 def test_every_combination_comes_exactly_once_in_the_order_of_the_axes(grid):
-    found = [tuple(each.values()) for each in expand(grid)]
+    found = [tuple(combination.values()) for combination in expand(grid)]
     assert found == list(product(*grid.values()))
     assert len(set(found)) == math.prod(map(len, grid.values()))
 
@@ -32,10 +32,10 @@ def test_every_combination_comes_exactly_once_in_the_order_of_the_axes(grid):
 @given(grids_with_an_entry())
 def test_exclude_takes_what_has_all_of_an_entrys_values_and_nothing_else(drawn):
     grid, entry = drawn
-    matching = [each for each in expand(grid) if entry.items() <= each.items()]
+    matching = [combination for combination in expand(grid) if entry.items() <= combination.items()]
     kept = expand(grid, exclude=[entry], include=[{"device": "kept"}])[:-1]
     assert sorted(map(str, (*kept, *matching))) == sorted(map(str, expand(grid)))
-    assert not any(entry.items() <= each.items() for each in kept)
+    assert not any(entry.items() <= item.items() for item in kept)
 
 
 @given(grids_with_an_entry())

@@ -59,7 +59,7 @@ def test_more_processes_than_cores_is_placed_with_a_warning():
 
 def test_a_placement_tells_a_trainer_that_trains_nothing():
     idle = torch_like(trains=False)
-    assert [placed(point(device=each), trainer=idle).trains for each in (device(), T4)] == [False, False]
+    assert [placed(point(device=value), trainer=idle).trains for value in (device(), T4)] == [False, False]
     assert placed(point()).trains
 
 

@@ -31,7 +31,7 @@ SLICE = replace(
     link_bytes_per_second=8e10,
 )
 RATED = replace(GPU, name="v100")
-DEVICES = {each.name: each for each in (GPU, RATED, SLICE, device())}
+DEVICES = {value.name: value for value in (GPU, RATED, SLICE, device())}
 BASIS = bases_of(DEVICES, MODELS)
 LENET, VGG = {"workload": "lenet5"}, {"workload": "vgg11"}
 
@@ -86,17 +86,17 @@ def test_one_measured_trial_calibrates_a_device_that_was_never_seen():
 
 def test_more_workloads_come_nearer_to_the_device_and_narrow_the_interval():
     names = ("lenet5", "alexnet", "resnet18", "vgg13", "vgg16", "vgg19", "resnet34", "resnet50")
-    records = [slowed(3.0, workload=each) for each in names]
+    records = [slowed(3.0, workload=name) for name in names]
     found = [estimate(trial(**VGG), *records[:count]) for count in (1, 2, 4, 8)]
     truth = 3.0 * BASIS(trial(**VGG)).seconds
-    errors = [abs(math.log(each.likely / truth)) for each in found]
+    errors = [abs(math.log(estimate.likely / truth)) for estimate in found]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.1
-    assert [width(each) for each in found] == sorted(map(width, found), reverse=True)
+    assert [width(estimate) for estimate in found] == sorted(map(width, found), reverse=True)
 
 
 def test_many_records_of_one_workload_are_no_more_than_one_workload():
-    records = [slowed(3.0, **LENET, global_batch_size=each) for each in (32, 64, 128)]
+    records = [slowed(3.0, **LENET, global_batch_size=value) for value in (32, 64, 128)]
     one, three = estimate(trial(**VGG), records[0]), estimate(trial(**VGG), *records)
     assert width(three) == pytest.approx(width(one))
     assert "3 of sweep zoo" in three.source
@@ -104,7 +104,7 @@ def test_many_records_of_one_workload_are_no_more_than_one_workload():
 
 def test_workloads_that_disagree_widen_the_interval():
     names = ("lenet5", "alexnet", "resnet18", "vgg13")
-    agreeing = [slowed(3.0, workload=each) for each in names]
+    agreeing = [slowed(3.0, workload=name) for name in names]
     apart = [slowed(factor, workload=each) for factor, each in zip((0.5, 2, 6, 18), names, strict=True)]
     assert width(estimate(trial(**VGG), *apart)) > 2 * width(estimate(trial(**VGG), *agreeing))
 
@@ -139,7 +139,7 @@ def test_a_rate_that_others_published_is_a_wide_beginning_that_own_measurements_
 
 
 def test_rates_of_the_very_device_tell_more_than_those_of_others():
-    there, elsewhere = (estimate(trial(**VGG, device=each, precision="fp16")) for each in (RATED, GPU))
+    there, elsewhere = (estimate(trial(**VGG, device=value, precision="fp16")) for value in (RATED, GPU))
     assert there.source == "rough: resnet50, inception_v3, vgg16 in fp16 as published there (NVIDIA, Lambda)"
     assert (
         elsewhere.source

@@ -26,12 +26,12 @@ GPU = replace(
 )
 
 MODELS = default_models()
-BASIS = bases_of({each.name: each for each in (GPU, TPU, device())}, MODELS)
+BASIS = bases_of({value.name: value for value in (GPU, TPU, device())}, MODELS)
 ESTIMATE = estimator_of(BASIS, (), MODELS.prior)
 
 
 def price_book(**changes):
-    devices = {each.name: each for each in (GPU, TPU)}
+    devices = {value.name: value for value in (GPU, TPU)}
     return PriceBook(devices=devices, prices=price_list(**changes), today="2026-09-22")
 
 
@@ -61,7 +61,7 @@ def test_what_is_here_or_runs_nowhere_or_trains_nothing_has_none():
 
 
 def test_trials_that_differ_in_their_seed_are_one_forecast_and_others_are_not():
-    seeds = [point(device=GPU, seed=each) for each in range(3)]
+    seeds = [point(device=GPU, seed=index) for index in range(3)]
     (one,) = forecasts(*seeds)
     assert one.num_trials == 3
     assert len(forecasts(*seeds, point(device=GPU, steps=240), point(device=GPU, global_batch_size=32))) == 3
@@ -71,7 +71,7 @@ def test_trials_with_a_target_are_another_forecast_and_phases_are_counted():
     targeted = point(device=GPU, timing=TimingSpec(max_blocks=6, target=0.9))
     assert len(forecasts(point(device=GPU), targeted)) == 2
     found = forecasts(point(device=GPU), point(device=GPU, workload="mnist_dbn", steps=400))
-    assert [each.num_phases for each in found] == [1, 3]
+    assert [item.num_phases for item in found] == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_what_was_measured_has_a_hindcast_for_each_point_and_what_would_be_refus
     there = here(devices={"t4": held(2)})
     points = (point(device=GPU), point(device=GPU, seed=1), point(device=GPU, precision="bf16"), point())
     plan = planned(*points, repeats=2, inventory=there)
-    records = [record(placement=each) for each in plan.placements]
-    first, second, *_ = (each.trial_id for each in plan.placements if not each.trial.repeat)
+    records = [record(placement=item) for item in plan.placements]
+    first, second, *_ = (placement.trial_id for placement in plan.placements if not placement.trial.repeat)
     found = hindcasts_of(plan, records, ESTIMATE)
     assert set(found) == {first, second}
     assert found[first] == forecasts(point(device=GPU))[0].step

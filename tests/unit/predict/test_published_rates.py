@@ -25,7 +25,7 @@ def name_of(rate):
 
 
 @pytest.mark.parametrize(
-    ("rate", "kept"), tuple(zip(RATES, MODELS.rated, strict=True)), ids=[name_of(each) for each in RATES]
+    ("rate", "kept"), tuple(zip(RATES, MODELS.rated, strict=True)), ids=[name_of(rate) for rate in RATES]
 )
 def test_what_is_kept_is_the_published_step_over_its_parts_on_that_device(rate, kept):
     seconds = rate.global_batch_size / rate.samples_per_second
@@ -35,7 +35,7 @@ def test_what_is_kept_is_the_published_step_over_its_parts_on_that_device(rate, 
 
 @pytest.mark.parametrize("workload", ["resnet50", "inception_v3", "vgg16"])
 def test_the_fit_to_a_device_holds_rates_that_it_never_saw(workload):
-    (rate,) = (each for each in RATES if name_of(each) == f"v100 fp32 {workload}" and each.num_workers == 1)
+    (rate,) = (rate for rate in RATES if name_of(rate) == f"v100 fp32 {workload}" and rate.num_workers == 1)
     step = published_estimate_of(asked(rate), MODELS).step
     assert isinstance(step, Estimate)
     assert step.source.startswith("fitted to V100")
@@ -44,9 +44,9 @@ def test_the_fit_to_a_device_holds_rates_that_it_never_saw(workload):
 
 @pytest.mark.parametrize("kept", MODELS.rated, ids=name_of)
 def test_the_interval_of_each_network_holds_by_the_others_alone(kept):
-    kin = [each for each in MODELS.rated if (each.kind, each.precision) == (kept.kind, kept.precision)]
-    others = [each for each in kin if each.workload != kept.workload] or [
-        each for each in kin if each.device != kept.device
+    kin = [step for step in MODELS.rated if (step.kind, step.precision) == (kept.kind, kept.precision)]
+    others = [step for step in kin if step.workload != kept.workload] or [
+        step for step in kin if step.device != kept.device
     ]
     prior = MODELS.prior
     found = rated_of(others, device=kept.device, between_devices=prior.device, workload=2 * prior.workload)

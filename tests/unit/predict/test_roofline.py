@@ -105,10 +105,10 @@ def test_a_sum_of_parts_is_found_again():
     measured = list(world())
     found = fit_analytic(measured, for_new_devices=False, source="a test")
     assert found.factor < 1.2
-    for each in measured:
-        if each.device == "new":
-            assert on_new(found, each.demand) == pytest.approx(each.step_seconds, rel=0.1)
-            assert found.beyond(each.demand) is None
+    for item in measured:
+        if item.device == "new":
+            assert on_new(found, item.demand) == pytest.approx(item.step_seconds, rel=0.1)
+            assert found.beyond(item.demand) is None
 
 
 def test_a_model_that_is_unlike_the_others_makes_intervals_wide():
@@ -117,10 +117,10 @@ def test_a_model_that_is_unlike_the_others_makes_intervals_wide():
 
 def test_intervals_for_new_devices_are_of_devices_held_out():
     biased = [
-        replace(each, step_seconds=each.step_seconds * (3.0 if each.device == "new" else 1.0))
-        for each in world()
+        replace(item, step_seconds=item.step_seconds * (3.0 if item.device == "new" else 1.0))
+        for item in world()
     ]
-    known = fit_analytic([each for each in biased if each.device == "new"], for_new_devices=False, source="")
+    known = fit_analytic([item for item in biased if item.device == "new"], for_new_devices=False, source="")
     unknown = fit_analytic(biased, for_new_devices=True, source="")
     assert known.factor < 1.5 < 2.5 < unknown.factor
 

@@ -43,7 +43,7 @@ def test_each_part_is_on_a_node_of_the_pool_with_its_device_in_the_order_of_rank
     assert (BOTH.pools, BOTH.trial.num_hosts) == (("fast", "slow"), 2)
     assert BOTH.trial.host_cpu == "c3-standard-8 x8 + e2-standard-2 x2"
     other_way = placed(unequal(SLOW, FAST), inventory=POOLS)
-    assert ([each.pool for each in other_way.unequal], other_way.node) == (["slow", "fast"], "slow")
+    assert ([group.pool for group in other_way.unequal], other_way.node) == (["slow", "fast"], "slow")
     assert other_way.trial_id != BOTH.trial_id
 
 
@@ -54,7 +54,7 @@ def test_a_placement_comes_back_from_its_record():
 def test_workers_that_follow_each_other_share_a_node_and_others_have_one_each():
     pools = inventory(pool("fast", device=FAST), pool("t4", count=4), max_nodes=6)
     found = placed(unequal(T4S, T4S, FAST, T4S), inventory=pools)
-    assert [(each.pool, each.host, each.num_processes, each.devices) for each in found.unequal] == [
+    assert [(group.pool, group.host, group.num_processes, group.devices) for group in found.unequal] == [
         ("t4", 0, 2, 2),
         ("fast", 1, 1, 0),
         ("t4", 2, 1, 1),
@@ -65,20 +65,20 @@ def test_workers_that_follow_each_other_share_a_node_and_others_have_one_each():
 def test_on_one_host_a_core_is_left_to_each_accelerator_and_the_processor_has_the_rest():
     two = here(cpus=8, devices={"t4": held(2)})
     found = placed(unequal(CPU, T4, T4), inventory=two)
-    assert [(each.kind, each.cpus, each.threads, each.devices) for each in found.unequal] == [
+    assert [(group.kind, group.cpus, group.threads, group.devices) for group in found.unequal] == [
         ("cpu", 6, 6, 0),
         ("gpu", 2, 1, 2),
     ]
     assert (found.provenance, found.num_hosts, found.trial.host_cpu) == ("measured", 1, "Some CPU x8")
-    assert sum(each.cpus for each in placed(unequal(CPU, T4, T4, CPU), inventory=two).unequal) == 8
+    assert sum(group.cpus for group in placed(unequal(CPU, T4, T4, CPU), inventory=two).unequal) == 8
 
 
 @pytest.mark.parametrize(("cpus", "shares"), [(8, [2, 3, 3]), (3, [1, 1, 1]), (2, [0, 1, 1]), (1, [0, 0, 1])])
 def test_a_mix_of_all_accelerators_of_a_host_has_all_of_its_cores_and_fits(cpus, shares):
     host = here(cpus=cpus, devices={"t4": held(2), "v100": held(1)})
     found = placed(unequal(T4, replace(T4, name="v100"), T4), inventory=host)
-    assert ([each.cpus for each in found.unequal], found.trial.host_cpu) == (shares, None)
-    assert [each.threads for each in found.unequal] == [max(1, each) for each in shares]
+    assert ([group.cpus for group in found.unequal], found.trial.host_cpu) == (shares, None)
+    assert [group.threads for group in found.unequal] == [max(1, share) for share in shares]
     assert fits(found, host.host, pool=None)
 
 
@@ -86,7 +86,7 @@ def test_more_processes_than_cores_are_told():
     found = placed(unequal(CPU, T4, T4), inventory=here(cpus=2, devices={"t4": held(2)}))
     assert "3 worker processes share 2 cores" in found.warnings
     assert "kernel_split was never run on a GPU by those who wrote it" in found.warnings
-    assert sum(each.cpus for each in found.unequal) == 2
+    assert sum(group.cpus for group in found.unequal) == 2
 
 
 def test_what_one_host_cannot_be_is_rehearsed_or_skipped_with_a_reason():
@@ -111,7 +111,7 @@ def test_on_fake_nodes_each_part_is_rehearsed_and_holds_what_it_would_hold():
     found = placed(unequal(FAST, T4S, T4S), inventory=inventory(FAST_POOL, pool("t4", count=4), is_fake=True))
     assert (found.provenance, found.num_processes) == ("rehearsed", 3)
     assert found.substitutions == ("a fake node for cpu_fast", "a fake node for t4")
-    assert [(each.kind, each.device, each.threads, each.devices) for each in found.unequal] == [
+    assert [(group.kind, group.device, group.threads, group.devices) for group in found.unequal] == [
         ("cpu", "cpu_fast", 1, 0),
         ("cpu", "t4", 1, 2),
     ]
@@ -136,12 +136,12 @@ OTHER_FAST = pool("fast-too", device=FAST, max_nodes=1)
 
 def test_parts_of_one_device_are_in_several_pools_where_none_has_room_for_all():
     found = placed(unequal(FAST, SLOW, FAST), inventory=inventory(FAST_POOL, SLOW_POOL, OTHER_FAST))
-    assert [each.pool for each in found.unequal] == ["fast", "slow", "fast-too"]
-    assert [each.host for each in found.unequal] == [0, 1, 2]
+    assert [group.pool for group in found.unequal] == ["fast", "slow", "fast-too"]
+    assert [group.host for group in found.unequal] == [0, 1, 2]
     assert (found.pools, found.num_hosts) == (("fast", "slow", "fast-too"), 3)
     single = [pool(name, device=T4S, max_nodes=1) for name in ("a", "b", "c")]
     found = placed(unequal(T4S, T4S, FAST, T4S), inventory=inventory(FAST_POOL, *single))
-    assert [each.pool for each in found.unequal] == ["a", "b", "fast", "c"]
+    assert [group.pool for group in found.unequal] == ["a", "b", "fast", "c"]
 
 
 def test_who_finds_room_in_one_pool_alone_comes_first():
@@ -149,7 +149,7 @@ def test_who_finds_room_in_one_pool_alone_comes_first():
         pool("wide", device=T4S, count=4, max_nodes=1), pool("narrow", device=T4S, max_nodes=1), FAST_POOL
     )
     found = placed(unequal(T4S, FAST, *[T4S] * 4), inventory=pools)
-    assert [(each.pool, each.num_processes) for each in found.unequal] == [
+    assert [(group.pool, group.num_processes) for group in found.unequal] == [
         ("narrow", 1),
         ("fast", 1),
         ("wide", 4),
@@ -259,7 +259,7 @@ def test_a_plan_names_all_devices_and_where_each_part_is():
 def test_a_mix_is_not_predicted_and_teaches_nothing_of_its_first_device():
     there = here(devices={"t4": held(1)})
     made = record(placement=placed(unequal(T4, CPU), inventory=there))
-    known = {each.name: each for each in (T4, CPU)}
+    known = {value.name: value for value in (T4, CPU)}
     assert step_measurements([made], devices=known) == ()
     models = default_models()
     estimate = estimator_of(bases_of(known, models), (), models.prior)

@@ -12,7 +12,7 @@ def path(tmp_path):
 
 
 def told(journal):
-    return [(each.trial_id, each.attempt, each.stage) for each in journal.steps()]
+    return [(step.trial_id, step.attempt, step.stage) for step in journal.steps()]
 
 
 def test_steps_are_read_back_in_their_order(path):

@@ -28,8 +28,8 @@ def test_an_absent_ledger_has_no_records(ledger):
 
 def test_what_is_appended_is_read_back_in_order(ledger):
     kept = record(), record(spec=trial_spec(seed=1), failure=Failure(kind="oom", message="killed"))
-    for each in kept:
-        ledger.append(each)
+    for item in kept:
+        ledger.append(item)
     assert Ledger(ledger.path).records() == kept
     assert len(ledger.path.read_text().splitlines()) == 2
 
@@ -55,7 +55,7 @@ def test_a_line_torn_by_a_crash_is_moved_aside_and_told(ledger, caplog):
         file.write(b'{"trial_id": "half')
     reopened = Ledger(ledger.path)
     reopened.append(record(attempt=2))
-    assert [each.attempt for each in reopened.records()] == [1, 2]
+    assert [record.attempt for record in reopened.records()] == [1, 2]
     assert ledger.path.with_name("records.corrupt.jsonl").read_bytes() == b'{"trial_id": "half\n'
     assert "line 2 is moved to records.corrupt.jsonl: not JSON: Unterminated string" in caplog.text
 
@@ -64,7 +64,7 @@ def test_a_record_that_lacks_only_its_line_end_is_kept(ledger):
     ledger.append(record())
     ledger.path.write_bytes(ledger.path.read_bytes().rstrip(b"\n"))
     Ledger(ledger.path).append(record(attempt=2))
-    assert [each.attempt for each in ledger.records()] == [1, 2]
+    assert [record.attempt for record in ledger.records()] == [1, 2]
     assert not ledger.path.with_name("records.corrupt.jsonl").exists()
 
 

@@ -34,7 +34,7 @@ def objects(url):
     files, root = url_to_fs(url)
     files.invalidate_cache()
     paths = files.ls(f"{root}/records", detail=False) if files.exists(f"{root}/records") else []
-    return {each.rpartition("/")[2]: files.cat_file(each) for each in paths}
+    return {path.rpartition("/")[2]: files.cat_file(path) for path in paths}
 
 
 def put(url, name, content):
@@ -51,10 +51,10 @@ def test_a_record_is_in_both_places_when_append_returns(path, url):
 
 
 def test_a_new_disk_gets_every_record_in_the_order_in_which_they_ended(path, url, tmp_path):
-    made = [record(attempt=each, ended_at=1_790_000_100.0 - each) for each in (1, 2, 3)]
+    made = [record(attempt=value, ended_at=1_790_000_100.0 - value) for value in (1, 2, 3)]
     with archived(path, url).lock():
-        for each in made:
-            BucketStore(url).put(each)
+        for item in made:
+            BucketStore(url).put(item)
     new = tmp_path / "new" / "example" / "records.jsonl"
     assert archived(new, url).records() == tuple(made[::-1])
     assert not new.exists()
@@ -70,8 +70,8 @@ def test_what_only_the_file_has_is_sent_when_the_sweep_is_taken_up(path, url):
 
 def test_the_same_record_is_one_object_and_its_first_content_stays(url):
     archive = BucketStore(url)
-    for each in (record(), record(environment={"written": "again"})):
-        archive.put(each)
+    for value in (record(), record(environment={"written": "again"})):
+        archive.put(value)
     assert archive.only_here([]) == (record(),)
 
 

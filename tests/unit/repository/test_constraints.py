@@ -13,7 +13,7 @@ NEEDED = [
     found
     for text in (
         *PROJECT["dependencies"],
-        *(each for name in ("torch", "tensorflow", "gcp", "dev") for each in EXTRAS[name]),
+        *(item for name in ("torch", "tensorflow", "gcp", "dev") for item in EXTRAS[name]),
     )
     if (found := Requirement(text)).name != "orchestrator"
 ]
@@ -36,4 +36,4 @@ def test_a_pin_names_no_build_so_that_those_for_cpus_and_for_cuda_fit() -> None:
 
 @pytest.mark.parametrize("needed", NEEDED, ids=str)
 def test_what_is_needed_has_an_upper_bound(needed: Requirement) -> None:
-    assert needed.name == "pandas-stubs" or any(each.operator in ("<", "==") for each in needed.specifier)
+    assert needed.name == "pandas-stubs" or any(item.operator in ("<", "==") for item in needed.specifier)

@@ -22,7 +22,7 @@ for number, _ in enumerate(sys.stdin):
 
 def check(*ratios: float) -> Check:
     """Pairs of median blocks with those ratios of their rates."""
-    pairs = (Blocks(ours=(9.0, 1 / each, 0.1), bare=(1.0, 1.0, 1.0)) for each in ratios)
+    pairs = (Blocks(ours=(9.0, 1 / ratio, 0.1), bare=(1.0, 1.0, 1.0)) for ratio in ratios)
     return Check(trainer="torch_ddp", pairs=tuple(pairs), samples_per_block=500)
 
 

@@ -8,14 +8,14 @@ from repeat_spread import Way, interleaved, main, ratio_of, row_of
 
 
 def way(*logs: float) -> Way:
-    return Way(rates=tuple(1000 * math.exp(each) for each in logs), num_noisy=0)
+    return Way(rates=tuple(1000 * math.exp(log) for log in logs), num_noisy=0)
 
 
 def test_the_order_within_pairs_alternates_and_each_way_has_half():
     repeats = [placement(trial_spec(repeat=index)) for index in range(6)]
-    methods = [each.start_method for each in interleaved(repeats)]
+    methods = [placement.start_method for placement in interleaved(repeats)]
     assert methods == ["fork", "spawn", "spawn", "fork", "fork", "spawn"]
-    assert [each.trial.repeat for each in interleaved(repeats)] == list(range(6))
+    assert [placement.trial.repeat for placement in interleaved(repeats)] == list(range(6))
 
 
 def test_twice_the_deviation_of_five_repeats_each_is_no_difference_shown():
@@ -28,7 +28,7 @@ def test_twice_the_deviation_of_five_repeats_each_is_no_difference_shown():
 @pytest.mark.parametrize(("factor", "verdict"), [(10, "spawned is wider"), (0.1, "spawned is narrower")])
 def test_ten_times_the_deviation_is_told(factor, verdict):
     logs = (-2e-2, -1e-2, 0, 1e-2, 2e-2)
-    assert ratio_of(way(*logs), way(*(factor * each for each in logs))).verdict == verdict
+    assert ratio_of(way(*logs), way(*(factor * log for log in logs))).verdict == verdict
 
 
 def test_a_row_marks_what_was_disturbed():

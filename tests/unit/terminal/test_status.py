@@ -11,7 +11,10 @@ from orchestrator.terminal.status import print_status
 
 DONE, RUNS, WAITS = (placement(trial_spec(seed=seed)) for seed in range(3))
 STEPS = [
-    *(TrialEvent(trial_id=each.trial_id, attempt=0, stage="queued", at=0.0) for each in (DONE, RUNS, WAITS)),
+    *(
+        TrialEvent(trial_id=value.trial_id, attempt=0, stage="queued", at=0.0)
+        for value in (DONE, RUNS, WAITS)
+    ),
     TrialEvent(trial_id=DONE.trial_id, attempt=1, stage="running", at=1.0),
     TrialEvent(trial_id=RUNS.trial_id, attempt=2, stage="running", at=86_400.0 * 365),
 ]

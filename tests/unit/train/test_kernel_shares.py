@@ -66,7 +66,7 @@ def test_kernels_go_from_the_rank_that_held_them_to_the_one_that_will():
 @given(count=st.integers(1, 64), speeds=st.lists(st.tuples(*[st.floats(0, 9)] * 2), min_size=1, max_size=5))
 def test_every_kernel_is_hauled_once_into_the_part_of_its_new_owner_in_order(count, speeds):
     before, after = (
-        parts_of(count, channels=3, groups=1, speeds=[1e-3 + each for each in of_ranks])
+        parts_of(count, channels=3, groups=1, speeds=[1e-3 + of_rank for of_rank in of_ranks])
         for of_ranks in zip(*speeds, strict=True)
     )
     hauls = list(transfers_between(before, after))

@@ -55,7 +55,7 @@ def test_torch_ranks_meet_at_the_address_of_rank_zero() -> None:
 @pytest.mark.parametrize("variables", [rendezvous.torch_distributed, rendezvous.tensorflow_cluster])
 def test_a_local_rank_is_that_among_the_ranks_of_its_host(variables) -> None:
     rank_contexts = [rank_context(rank, TWO_HOSTS, kind="gpu", num_hosts=2) for rank in range(4)]
-    assert [variables(each)["LOCAL_RANK"] for each in rank_contexts] == ["0", "1", "0", "1"]
+    assert [variables(rank_context)["LOCAL_RANK"] for rank_context in rank_contexts] == ["0", "1", "0", "1"]
 
 
 def test_gloo_takes_the_interface_by_which_the_ranks_reach_each_other() -> None:
@@ -76,11 +76,11 @@ def test_the_chips_of_a_tpu_build_their_slice_at_ports_that_every_rank_knows(chi
     addresses = tuple(f"10.0.0.1:{4001 + rank}" for rank in range(chips))
     ranks = [rendezvous.torch_tpu(rank_context(rank, addresses, kind="tpu")) for rank in range(chips)]
     shared = ("TORCH_TPU_SLICEBUILDER_ADDRESSES", "TORCH_TPU_TOPOLOGY", "TORCH_TPU_XPROF_SESSION_ID")
-    assert {tuple(each[name] for name in shared) for each in ranks} == {
+    assert {tuple(rank[name] for name in shared) for rank in ranks} == {
         (",".join(f"10.0.0.1:{8070 + rank}" for rank in range(chips)), grid, "4001")
     }
-    assert [each["LOCAL_RANK"] for each in ranks] == [str(rank) for rank in range(chips)]
-    assert {each["LOCAL_WORLD_SIZE"] for each in ranks} == {str(chips)}
+    assert [rank["LOCAL_RANK"] for rank in ranks] == [str(rank) for rank in range(chips)]
+    assert {rank["LOCAL_WORLD_SIZE"] for rank in ranks} == {str(chips)}
 
 
 def test_tf_config_names_every_worker_and_this_one() -> None:
@@ -122,7 +122,7 @@ def test_each_host_of_a_slice_is_told_its_place_and_a_single_one_looks_for_no_ot
     replicas, listed = SLICES[slice_type]
     hosts = listed.split()
     told = {"kind": "tpu", "replicas": replicas, "threads": 4, "num_hosts": len(hosts)}
-    addresses = tuple(f"{each}:4001" for each in hosts)
+    addresses = tuple(f"{host}:4001" for host in hosts)
     for host in range(len(hosts)):
         place = {"TPU_WORKER_ID": str(host), "TPU_WORKER_HOSTNAMES": ",".join(hosts)}
         assert rendezvous.xla_spmd(rank_context(host, addresses, **told)) == {

@@ -46,7 +46,7 @@ def test_every_rank_keeps_its_blocks_processor_time_memory_and_device():
     assert result.block_seconds == ((1.0,), (2.0,))
     assert result.reading_seconds == (((0.2, 0.1),), ((0.4, 0.3),))
     assert (result.cpu_seconds, result.peak_host_bytes) == ((1.0, 2.0), (1, 2))
-    assert [each.name for each in result.devices] == ["Some CPU", "Another CPU"]
+    assert [device.name for device in result.devices] == ["Some CPU", "Another CPU"]
 
 
 def test_samples_are_added_up_over_ranks():
@@ -74,7 +74,7 @@ def test_a_rank_whose_one_kernel_does_not_learn_says_nothing_of_the_rest(kernels
 
 
 def test_the_rank_that_compiled_most_while_it_was_timed_counts():
-    still, busy, silent = (report({"compile_counts": each}) for each in [(9, 9), (2, 4), None])
+    still, busy, silent = (report({"compile_counts": value}) for value in [(9, 9), (2, 4), None])
     assert result_of([still, busy, silent], launch_seconds=0.6).compile_counts == (2, 4)
 
 
@@ -87,13 +87,13 @@ def test_of_a_pursuit_the_first_rank_says_the_quality_and_the_slowest_one_the_ti
     slow = replace(
         first,
         curve=tuple(
-            replace(each, training_seconds=each.training_seconds + 1, quality=0.1) for each in first.curve
+            replace(item, training_seconds=item.training_seconds + 1, quality=0.1) for item in first.curve
         ),
         evaluation_seconds=0.7,
     )
     merged = result_of([report({"pursuit": first}), report({"pursuit": slow})], launch_seconds=0.6).pursuit
     assert merged is not None
-    assert [(each.steps, each.training_seconds, each.quality) for each in merged.curve] == [
+    assert [(item.steps, item.training_seconds, item.quality) for item in merged.curve] == [
         (10, 2.0, 0.5),
         (20, 3.0, 0.9),
     ]

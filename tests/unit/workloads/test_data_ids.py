@@ -23,14 +23,14 @@ def published(name, *, url):
 
 def test_data_that_is_read_in_another_way_or_belongs_to_another_set_is_other_data(means):
     sets = (MNIST, replace(MNIST, version=MNIST.version + 1), replace(MNIST, name="mnist_again"))
-    refs = [prepare(each, "synthetic", means) for each in sets]
+    refs = [prepare(item, "synthetic", means) for item in sets]
     version, content = MNIST.version, MNIST.synthetic.version
-    assert [each.id for each in refs] == [
+    assert [ref.id for ref in refs] == [
         f"synthetic:mnist-v{version}:{content}",
         f"synthetic:mnist-v{version + 1}:{content}",
         f"synthetic:mnist_again-v{version}:{content}",
     ]
-    assert len({each.path for each in refs}) == 3
+    assert len({ref.path for ref in refs}) == 3
 
 
 @pytest.mark.parametrize("source", ["real", "standin"])

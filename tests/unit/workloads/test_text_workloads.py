@@ -35,7 +35,7 @@ def test_a_review_costs_both_kernels_of_both_directions_at_each_of_80_words(
 def test_all_recurrent_layers_but_the_last_hand_on_every_word(name: str, gates: int, bias_rows: int) -> None:
     network = workload(name, {"layers": 3, "units": 5}).networks["model"]
     layers = [node.layer for node in network.nodes if isinstance(node.layer, Recurrent)]
-    assert [each.sequences for each in layers] == [True, True, False]
+    assert [layer.sequences for layer in layers] == [True, True, False]
     assert network_parameters(network)["3.forward_kernel"] == (10, gates * 5)
 
 

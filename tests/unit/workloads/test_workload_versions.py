@@ -44,7 +44,7 @@ def with_mentioned(files: set[Path]) -> set[Path]:
         file = waiting.pop()
         found.add(file)
         named = {file_of(module) for module in _MENTIONED.findall(file.read_text())}
-        waiting |= {each for each in named if each.exists()} - found
+        waiting |= {path for path in named if path.exists()} - found
     return found
 
 
@@ -62,7 +62,7 @@ def test_a_workload_whose_code_changes_gets_another_version(name: str) -> None:
 
 def test_a_workload_is_made_of_the_modules_that_its_folder_names() -> None:
     own = {file_of("mnist_gan.spec")}
-    named = {str(each.relative_to(ROOT / "workloads")) for each in with_mentioned(own)}
+    named = {str(path.relative_to(ROOT / "workloads")) for path in with_mentioned(own)}
     assert {"mnist_gan/frechet.py", "data/mnist.py", "data/drawn_glyphs.py", "layers.py"} <= named
     assert not {"mnist_dbn/spec.py", "with_torch/network.py"} & named
 

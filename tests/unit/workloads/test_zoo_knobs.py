@@ -66,7 +66,9 @@ def test_a_knob_out_of_range_is_refused(name: str, option: str, value: object, e
 def test_kernels_of_cifar10_cnn_reach_its_convolutions() -> None:
     network = workload("cifar10_cnn", {"kernels": [8, 12, 16], "kernel_size": 3}).networks["model"]
     convolutions = [node.layer for node in network.nodes if isinstance(node.layer, Conv2d)]
-    assert [(each.filters, each.kernel, each.padding) for each in convolutions] == [
+    assert [
+        (convolution.filters, convolution.kernel, convolution.padding) for convolution in convolutions
+    ] == [
         (8, 3, 1),
         (12, 3, 1),
         (16, 3, 1),
@@ -100,9 +102,9 @@ def test_retinopathy_cnn_tells_five_grades_or_two_kinds_with_each_network(
         workload("retinopathy_cnn", options),
         workload("retinopathy_cnn", options | {"binary": True}),
     )
-    assert [shapes_of(each.networks["model"])[-1] for each in (graded, binary)] == [(5,), (2,)]
-    assert [each.data.binary for each in (graded, binary)] == [False, True]
-    assert [each.quality.measure.split(":")[1] for each in (graded, binary)] == ["graded", "referable"]
+    assert [shapes_of(value.networks["model"])[-1] for value in (graded, binary)] == [(5,), (2,)]
+    assert [value.data.binary for value in (graded, binary)] == [False, True]
+    assert [value.quality.measure.split(":")[1] for value in (graded, binary)] == ["graded", "referable"]
     with pytest.raises(
         UnsuitableInputError,
         match=f"^retinopathy_cnn of {network} image_size={smallest - 1} is too small; it takes",

@@ -16,7 +16,7 @@ def against(records, **values):
 
 
 def pairs(found):
-    return [(each.where, each.first, each.second, each.verdict) for each in found.compared]
+    return [(item.where, item.first, item.second, item.verdict) for item in found.compared]
 
 
 def test_every_setting_is_compared_with_the_one_that_differs_in_the_named_keys_alone():
@@ -74,7 +74,7 @@ def test_what_differs_in_anything_else_has_no_baseline(changes):
 
 
 def test_a_key_that_is_no_factor_chooses_the_baseline_and_is_the_same_on_both_sides():
-    records = [measured(steps=steps, precision=each) for steps in (300, 400) for each in ("fp32", "bf16")]
+    records = [measured(steps=steps, precision=name) for steps in (300, 400) for name in ("fp32", "bf16")]
     found = against(records, steps=300, precision="fp32")
     assert (len(found.compared), found.num_without) == (1, 2)
 
@@ -91,7 +91,7 @@ def test_a_trainer_and_an_option_of_one_may_be_the_baseline():
 
 
 def against_of(records, *, keys, chosen):
-    baseline = baseline_of([each for each in records if chosen(each.spec)])
+    baseline = baseline_of([record for record in records if chosen(record.spec)])
     return against_baseline(measured_of(frame_of(records)), type(baseline)(keys=keys, points=baseline.points))
 
 

@@ -18,7 +18,7 @@ rates = st.lists(st.floats(1, 1e6), min_size=2, max_size=12)
 
 
 def compared(*groups):
-    return comparisons_of(measured_of(frame_of([each for group in groups for each in group])))
+    return comparisons_of(measured_of(frame_of([item for group in groups for item in group])))
 
 
 def the_one_of(*groups):
@@ -37,7 +37,7 @@ def test_five_repeats_a_side_show_a_third_more():
 def test_repeats_that_differ_more_than_the_sides_show_no_difference():
     rates = (1000, 1200, 1100, 1050, 1150)
     only = the_one_of(
-        repeats("torch_ddp", rates=rates), repeats("tensorflow", rates=[each - 10 for each in rates])
+        repeats("torch_ddp", rates=rates), repeats("tensorflow", rates=[rate - 10 for rate in rates])
     )
     assert only.verdict == "no difference shown"
     assert only.ratio.low < 1 < only.ratio.high
@@ -117,7 +117,7 @@ def test_each_factor_is_compared_and_its_sides_are_named_by_it(factor, sides, ch
 
 
 def test_results_on_different_data_are_never_compared():
-    on_real = [measured(precision=each, data=f"real:{'ab' * 32}") for each in ("fp32", "bf16")]
+    on_real = [measured(precision=name, data=f"real:{'ab' * 32}") for name in ("fp32", "bf16")]
     groups = compared([measured(), measured(precision="bf16")], on_real)
     assert {pair.where for group in groups for pair in group} == {
         "mnist_cnn, stand-in 1f2e3d4c",
@@ -131,8 +131,8 @@ def test_a_trainer_that_trains_nothing_wins_nothing():
 
 
 def test_the_fastest_is_compared_with_each_of_the_others_the_next_one_first():
-    (group,) = compared([measured(each) for each in ("torch_xla", "tensorflow", "torch_ddp")])
-    assert [(each.first, each.second) for each in group] == [
+    (group,) = compared([measured(name) for name in ("torch_xla", "tensorflow", "torch_ddp")])
+    assert [(item.first, item.second) for item in group] == [
         ("torch_ddp", "tensorflow"),
         ("torch_ddp", "torch_xla"),
     ]
@@ -166,12 +166,12 @@ def test_equal_sides_are_called_different_about_once_in_twenty_at_most(size):
     intervals = [
         ratio_of(*([rng.lognormvariate(7, 0.05) for _ in range(size)] for _ in range(2))) for _ in range(2000)
     ]
-    assert sum(not each.low <= 1 <= each.high for each in intervals) / len(intervals) <= 0.06
+    assert sum(not interval.low <= 1 <= interval.high for interval in intervals) / len(intervals) <= 0.06
 
 
 def test_welchs_interval_of_five_repeats_worked_out_by_hand():
     # mean logarithms 3 and 1; variances 2.5 and 2.5; error 1, 8 degrees of freedom: half width 2.306 * 1
-    first, second = ([math.exp(mean + each) for each in (-2, -1, 0, 1, 2)] for mean in (3, 1))
+    first, second = ([math.exp(mean + value) for value in (-2, -1, 0, 1, 2)] for mean in (3, 1))
     ratio = ratio_of(first, second)
     assert math.log(ratio.median) == pytest.approx(2)
     assert math.log(ratio.high) - math.log(ratio.low) == pytest.approx(2 * 2.306)
@@ -186,18 +186,18 @@ def test_the_same_build_for_another_kind_of_device_is_the_same_version():
 def test_trainers_meet_with_the_same_value_of_an_option_that_both_have():
     compiled = {"trainer_options": {"compile": "on"}}
     groups = compared(
-        *([measured(each)] for each in ("torch_ddp", "tensorflow")),
-        *([measured(each, step_seconds=0.008, **compiled)] for each in ("torch_ddp", "tensorflow")),
+        *([measured(name)] for name in ("torch_ddp", "tensorflow")),
+        *([measured(name, step_seconds=0.008, **compiled)] for name in ("torch_ddp", "tensorflow")),
         [measured("torch_xla")],
     )
-    by_trainer = {(each.first, each.second) for group in groups for each in group if each.factor == "trainer"}
+    by_trainer = {(item.first, item.second) for group in groups for item in group if item.factor == "trainer"}
     assert by_trainer == {
         ("torch_ddp, trainer.compile=on", "tensorflow, trainer.compile=on"),
         ("torch_ddp, trainer.compile=on", "torch_xla"),
         ("torch_ddp", "tensorflow"),
         ("torch_ddp", "torch_xla"),
     }
-    assert {each.factor for group in groups for each in group} == {"trainer", "trainer.compile"}
+    assert {item.factor for group in groups for item in group} == {"trainer", "trainer.compile"}
 
 
 def test_a_gpu_is_compared_with_the_cpu_of_each_host_and_the_cpus_never_with_each_other():
@@ -205,5 +205,5 @@ def test_a_gpu_is_compared_with_the_cpu_of_each_host_and_the_cpus_never_with_eac
         measured(host_cpu=each, step_seconds=seconds) for each, seconds in (("A x2", 0.01), ("B x2", 0.02))
     ]
     (group,) = compared(hosts, [measured(device="t4", host_cpu=None, step_seconds=0.001)])
-    assert [(each.first, each.second) for each in group] == [("t4", "cpu, A x2"), ("t4", "cpu, B x2")]
+    assert [(item.first, item.second) for item in group] == [("t4", "cpu, A x2"), ("t4", "cpu, B x2")]
     assert compared(hosts) == ()

@@ -74,8 +74,8 @@ def findings():
 
 
 def rows(findings, title):
-    (table,) = (each for each in tables_of(findings) if each.title == title)
-    return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
+    (table,) = (table for table in tables_of(findings) if table.title == title)
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def test_rates_and_dollars_of_a_million_samples(findings):
@@ -95,7 +95,7 @@ def test_the_speed_up_with_its_interval(findings):
 
 def test_what_the_trials_cost(findings):
     cpu, t4, total = rows(findings, "Cost")
-    assert [(each["billed node s"], each["$"]) for each in (cpu, t4, total)] == [
+    assert [(value["billed node s"], value["$"]) for value in (cpu, t4, total)] == [
         ("18.00", "0.001800"),
         ("6.000", "0.003000"),
         ("24.00", "0.004800"),

@@ -20,9 +20,9 @@ def workers(count, *, batch=64, rate, **changes):
 def test_strong_scaling_is_at_one_global_batch():
     (strong,) = found([workers(4, rate=2400), workers(1, rate=1000), workers(2, rate=1600)])
     assert (strong.kind, strong.batch) == ("strong", "64")
-    assert [each.setting.num_workers for each in strong.points] == [1, 2, 4]
-    assert [strong.speed_up(each).median for each in strong.points] == pytest.approx([1, 1.6, 2.4])
-    assert [strong.efficiency(each).median for each in strong.points] == pytest.approx([1, 0.8, 0.6])
+    assert [point.setting.num_workers for point in strong.points] == [1, 2, 4]
+    assert [strong.speed_up(point).median for point in strong.points] == pytest.approx([1, 1.6, 2.4])
+    assert [strong.efficiency(point).median for point in strong.points] == pytest.approx([1, 0.8, 0.6])
 
 
 def test_weak_scaling_is_at_one_batch_for_each_worker():

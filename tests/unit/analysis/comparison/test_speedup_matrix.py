@@ -23,7 +23,7 @@ def test_cells_are_speed_ups_over_the_baseline_and_dashes_where_nothing_was_meas
         *repeats(rates=(2600, 2620, 2580, 2610, 2590), precision="fp16", **GPU),
     ]
     table = table_of(records, device="cpu", precision="fp32")
-    assert [each.header for each in table.columns] == ["where", "device", "fp32", "bf16", "fp16"]
+    assert [column.header for column in table.columns] == ["where", "device", "fp32", "bf16", "fp16"]
     assert table.rows == (
         ("mnist_cnn", "cpu", "1x, reference", "0.77x [0.76, 0.78]", "\N{EN DASH}"),
         ("mnist_cnn", "t4", "\N{EN DASH}", "\N{EN DASH}", "2.00x [1.98, 2.02]"),
@@ -49,7 +49,7 @@ def test_a_baseline_that_names_several_cells_is_the_slowest_of_them():
 
 def test_each_trainer_batch_and_data_has_a_matrix_of_its_own():
     kinds = ({}, {"trainer": "tensorflow"}, {"global_batch_size": 128}, {"data": f"real:{'ab' * 32}"})
-    records = [measured(precision=each, **kind) for kind in kinds for each in ("fp32", "bf16")]
+    records = [measured(precision=name, **kind) for kind in kinds for name in ("fp32", "bf16")]
     rows = table_of(records).rows
     assert len({where for where, *_ in rows}) == len(rows) == 4
     assert all("reference" in " ".join(row) for row in rows)
@@ -65,5 +65,5 @@ def test_cpus_of_two_hosts_never_share_a_matrix():
 
 
 def test_what_trains_nothing_has_no_matrix():
-    records = [measured(precision=each, placed={"trains": False}) for each in ("fp32", "bf16")]
+    records = [measured(precision=name, placed={"trains": False}) for name in ("fp32", "bf16")]
     assert table_of(records).rows == ()

@@ -28,8 +28,8 @@ def name_of(trial):
 
 def stretches(*records):
     return [
-        (each.row, each.phase, round(each.start, 6), round(each.seconds, 6))
-        for each in timeline_of(records, name_of).stretches
+        (stretch.row, stretch.phase, round(stretch.start, 6), round(stretch.seconds, 6))
+        for stretch in timeline_of(records, name_of).stretches
     ]
 
 
@@ -48,8 +48,12 @@ def test_an_attempt_on_several_nodes_is_on_each():
     both = placement(trial_spec(num_workers=2, num_hosts=2), other_nodes=("b",))
     found = timeline_of([ran(0, 3, placed=both), ran(3, 4, node="b")], name_of)
     assert found.rows == ("a", "b")
-    assert {(each.row, each.phase) for each in found.stretches} >= {(0, "training"), (1, "training")}
-    assert [each.row for each in found.stretches if each.start >= 3 and each.phase != IDLE] == [1, 1, 1]
+    assert {(stretch.row, stretch.phase) for stretch in found.stretches} >= {(0, "training"), (1, "training")}
+    assert [stretch.row for stretch in found.stretches if stretch.start >= 3 and stretch.phase != IDLE] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_phases_go_no_further_than_their_attempt():
@@ -73,21 +77,23 @@ def test_a_failed_rehearsal_is_no_failed_measurement():
 def test_a_node_is_idle_when_no_attempt_runs_on_it():
     found = timeline_of([ran(0, 3), ran(5, 8), ran(6, 12, node="b")], name_of)
     assert found.rows == ("a", "b")
-    idle = [(each.row, each.start, each.seconds) for each in found.stretches if each.phase == IDLE]
+    idle = [
+        (stretch.row, stretch.start, stretch.seconds) for stretch in found.stretches if stretch.phase == IDLE
+    ]
     assert idle == [(0, 3, 2), (0, 8, 4), (1, 0, 6)]
 
 
 def test_attempts_beside_each_other_have_a_row_each_and_are_not_idle():
     found = timeline_of([ran(0, 9), ran(1, 3), ran(4, 12)], name_of)
     assert found.rows == ("a", "a")
-    assert {each.row for each in found.stretches} == {0, 1}
-    assert IDLE not in {each.phase for each in found.stretches}
+    assert {stretch.row for stretch in found.stretches} == {0, 1}
+    assert IDLE not in {stretch.phase for stretch in found.stretches}
 
 
 def test_a_long_pause_is_left_out_and_told():
     found = timeline_of([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], name_of)
     assert found.pauses == ((3, 3600), (6, 3600))
-    assert [each.start for each in found.stretches if each.phase == "launch"] == [0, 3, 6]
+    assert [stretch.start for stretch in found.stretches if stretch.phase == "launch"] == [0, 3, 6]
     (figure,) = timeline_figures([ran(0, 3), ran(3603, 3606), ran(7206, 7209)], name_of)
     assert "2 pauses without any attempt, 2.000 h together." in figure.caption
 
@@ -110,7 +116,7 @@ def test_a_sweep_that_measured_nothing_has_no_timeline():
 def test_the_figure_marks_failed_and_rehearsed_by_patterns_and_words():
     records, plan = tpu_vs_gpu()
     figure = figures_of(findings_of(records, plan))["timeline-of-the-sweep"]
-    traces = {each["name"]: each for each in figure.plot["data"]}
+    traces = {item["name"]: item for item in figure.plot["data"]}
     patterns = {name: each["marker"].get("pattern", {}).get("shape") for name, each in traces.items()}
     assert patterns == {
         **dict.fromkeys(("launch", "first step", "training", "evaluation", "rest", "idle")),
@@ -118,8 +124,8 @@ def test_the_figure_marks_failed_and_rehearsed_by_patterns_and_words():
         "rehearsed": "/",
         "rehearsal failed": "x",
     }
-    assert [traces[each]["text"] for each in ("failed", "rehearsed")] == ["failed", "rehearsed"]
-    assert len({traces[each]["marker"]["color"] for each in ("failed", "rehearsal failed")}) == 2
+    assert [traces[name]["text"] for name in ("failed", "rehearsed")] == ["failed", "rehearsed"]
+    assert len({traces[text]["marker"]["color"] for text in ("failed", "rehearsal failed")}) == 2
     assert "attempt 2" in "".join(label for label, _ in traces["training"]["customdata"])
     assert figure.alternative.startswith("Timeline of 35 attempts on 1 node. Their time: launch 18.00 s, ")
 

@@ -31,9 +31,9 @@ def over_workers(**changes):
 def test_step_times_are_marks_and_their_fit_is_a_line_from_an_empty_batch_on():
     (figure,) = step_cost_figures(over_batches())
     marks, line = go.Figure(figure.plot).data
-    assert [round(each, 6) for each in marks.y] == [16.4, 22.8, 35.6]
+    assert [round(item, 6) for item in marks.y] == [16.4, 22.8, 35.6]
     assert list(line.x) == [0, 256]
-    assert [round(each, 6) for each in line.y] == [10.0, 35.6]
+    assert [round(item, 6) for item in line.y] == [10.0, 35.6]
 
 
 def test_two_batches_are_marks_without_a_line():
@@ -45,7 +45,7 @@ def test_efficiencies_are_a_curve():
     (figure,) = scaling_figures(over_workers())
     (curve,) = go.Figure(figure.plot).data
     assert list(curve.x) == [1, 2, 4]
-    assert [round(each, 6) for each in curve.y] == [1, round(math.sqrt(0.5), 6), 0.5]
+    assert [round(item, 6) for item in curve.y] == [1, round(math.sqrt(0.5), 6), 0.5]
 
 
 def test_names_of_users_are_shown_as_text():
@@ -58,7 +58,7 @@ def test_names_of_users_are_shown_as_text():
 
 def test_a_figure_of_many_says_how_many_it_shows():
     records = [
-        measured(global_batch_size=batch, steps=300 + each) for batch in (64, 128) for each in range(13)
+        measured(global_batch_size=batch, steps=300 + index) for batch in (64, 128) for index in range(13)
     ]
     (figure,) = step_cost_figures(step_costs_of(measured_of(frame_of(records))))
     assert len(figure.plot["data"]) == 12
@@ -76,8 +76,8 @@ def test_without_several_batches_or_workers_there_is_no_figure():
 
 
 def test_no_two_lines_of_a_figure_look_alike():
-    costs = [cost for each in range(12) for cost in over_batches(steps=300 + each)]
-    scalings = [each for one in range(12) for each in over_workers(steps=300 + one)]
+    costs = [cost for index in range(12) for cost in over_batches(steps=300 + index)]
+    scalings = [over_worker for one in range(12) for over_worker in over_workers(steps=300 + one)]
     for (figure,) in (step_cost_figures(costs), scaling_figures(scalings)):
-        markers = [each["marker"] for each in figure.plot["data"] if "markers" in each["mode"]]
-        assert len({(each["color"], each["symbol"]) for each in markers}) == len(markers) == 12
+        markers = [item["marker"] for item in figure.plot["data"] if "markers" in item["mode"]]
+        assert len({(marker["color"], marker["symbol"]) for marker in markers}) == len(markers) == 12

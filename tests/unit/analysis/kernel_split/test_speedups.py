@@ -37,8 +37,8 @@ def work(*, kernels=(5, 50), batch=32, workers=2):
 
 def test_a_model_of_other_settings_alone_is_off_by_as_much_as_the_steps_were():
     found = family(split_sweep()[0])
-    assert [each.error for each in found.splits] == pytest.approx([off - 1 for off in OFF])
-    assert [each.held for each in found.splits[:2]] == [(33, 17), (33, 17)]
+    assert [split.error for split in found.splits] == pytest.approx([off - 1 for off in OFF])
+    assert [split.held for split in found.splits[:2]] == [(33, 17), (33, 17)]
 
 
 def test_brackets_are_as_wide_as_the_largest_error_of_few_settings():
@@ -49,14 +49,14 @@ def test_brackets_are_as_wide_as_the_largest_error_of_few_settings():
 
 def test_brackets_of_many_settings_leave_the_worst_tenth_out():
     batches = range(32, 32 + 20 * 8, 8)
-    records = [split_record(batch=each, workers=1) for each in batches]
+    records = [split_record(batch=item, workers=1) for item in batches]
     records += [split_record(batch=each, off=1 + index / 100) for index, each in enumerate(batches)]
     margin = family(records).margin
     assert (margin.factor, margin.coverage) == (pytest.approx(1.18), 0.9)
 
 
 def test_too_few_settings_have_no_brackets():
-    records = [split_record(workers=1), *(split_record(batch=each) for each in (32, 64, 96))]
+    records = [split_record(workers=1), *(split_record(batch=value) for value in (32, 64, 96))]
     found = family(records)
     assert found.margin is None
     assert found.bracketed(2.0).low == found.bracketed(2.0).high == 2.0
@@ -66,7 +66,7 @@ def test_too_few_settings_have_no_brackets():
 def test_the_speed_up_is_over_one_worker_of_the_same_trainer_or_else_of_its_framework():
     one, two = split_record(workers=1), split_record()
     plain = split_record(workers=1, trainer="torch_ddp", off=2.0)
-    rows = [split_table(families(each)).rows[0] for each in ([one, plain, two], [plain, two], [two])]
+    rows = [split_table(families(value)).rows[0] for value in ([one, plain, two], [plain, two], [two])]
     assert [row[5] for row in rows] == ["1 worker", "1 worker of torch_ddp", "not measured"]
     own, other = (float(row[6].removesuffix("x")) for row in rows[:2])
     assert other == pytest.approx(2 * own, abs=0.02)
@@ -84,15 +84,15 @@ def test_trials_of_one_setting_that_ran_with_other_versions_are_shown_side_by_si
     slow, fast = sorted(float(row[6].partition("x")[0]) for row in table.rows)
     assert fast == pytest.approx(2 * slow, abs=0.02)
     figures = split_figures(families([one, old, new]))
-    names = {trace["name"] for each in figures for trace in each.plot["data"] if "legendgroup" in trace}
-    assert any("torch 2.9" in each for each in names)
-    assert any("torch 3.0" in each for each in names)
+    names = {trace["name"] for figure in figures for trace in figure.plot["data"] if "legendgroup" in trace}
+    assert any("torch 2.9" in name for name in names)
+    assert any("torch 3.0" in name for name in names)
 
 
 def test_rows_come_in_the_order_of_their_numbers():
     kernels = [(500, 500), (1500, 1500), (50, 150)]
     table = split_table(
-        families([split_record(kernels=each, batch=b) for each in kernels for b in (64, 128)])
+        families([split_record(kernels=kernel, batch=b) for kernel in kernels for b in (64, 128)])
     )
     assert [row[1] for row in table.rows[::2]] == [
         "kernels 50:150",
@@ -105,7 +105,7 @@ def test_rows_come_in_the_order_of_their_numbers():
 def test_even_shares_are_another_setting_and_are_predicted_as_such():
     even = split_record(trainer_options={"shares": "even"})
     found = family([split_record(workers=1), split_record(batch=64), even])
-    shares = {each.work.is_even: each.model.shares for each in found.splits}
+    shares = {split.work.is_even: split.model.shares for split in found.splits}
     assert shares[True][1] == (25, 25)
     assert shares[False][1] == (33, 17)
 
@@ -138,7 +138,7 @@ def test_what_lies_beyond_the_calibrated_channels_is_told():
 
 def test_workers_that_are_faster_than_the_one_they_are_compared_with_are_told():
     slow = [split_record(workers=1), split_record(batch=64)]
-    fast = [split_record(speeds=(90e9, 90e9), batch=each) for each in (32, 64)]
+    fast = [split_record(speeds=(90e9, 90e9), batch=value) for value in (32, 64)]
     note = "A bound above the number of workers"
     assert note not in split_table(families(slow)).note
     assert note in split_table(families([split_record(workers=1), *fast])).note
@@ -146,7 +146,7 @@ def test_workers_that_are_faster_than_the_one_they_are_compared_with_are_told():
 
 def test_between_calibrated_sizes_speeds_lie_on_a_line_of_logarithms_and_beyond_they_stay():
     points = ((math.log(10), math.log(1.0)), (math.log(1000), math.log(100.0)))
-    assert [read_off(points, each) for each in (1, 10, 100, 1000, 9999)] == pytest.approx(
+    assert [read_off(points, value) for value in (1, 10, 100, 1000, 9999)] == pytest.approx(
         [1, 1, 10, 100, 100]
     )
 
@@ -173,7 +173,7 @@ def test_over_the_least_link_several_workers_are_as_fast_as_one():
             "nothing is known of the link from 1 trial of 1 worker x 1 thread; measure another setting with",
         ),
         (
-            lambda: [split_record(workers=1), *(split_record(link=None, batch=each) for each in (32, 64))],
+            lambda: [split_record(workers=1), *(split_record(link=None, batch=value) for value in (32, 64))],
             "the link from 1 trial of 2 workers x 1 thread; measure them again, for they are of before",
         ),
         (
@@ -230,7 +230,7 @@ def test_what_the_model_of_time_does_not_know_is_refused(name, precision, reason
 
 
 def test_a_workload_whose_code_is_not_here_is_told_and_named():
-    records = [split_record(workers=each, workload="lost_net") for each in (1, 2)]
+    records = [split_record(workers=value, workload="lost_net") for value in (1, 2)]
     (row,) = split_table(families(records)).rows
     assert "unknown workload 'lost_net'" in row[-1]
     assert row[1] == "kernels 5:50"
@@ -240,15 +240,15 @@ def test_a_workload_whose_code_is_not_here_is_told_and_named():
 def test_the_report_has_both_tables_and_four_figures():
     records, plan = split_sweep()
     findings = findings_of(records, plan)
-    titles = [each.title for each in tables_of(findings)]
+    titles = [table.title for table in tables_of(findings)]
     assert {"Split convolutions", "What Amdahl's law says of the paper"} <= set(titles)
-    named = [each for each in figures_of(findings) if each.startswith("speed-up-over")]
-    assert [each.split("-")[3] for each in named] == ["workers", "kernels", "batch", "bandwidth"]
+    named = [figure for figure in figures_of(findings) if figure.startswith("speed-up-over")]
+    assert [figure.split("-")[3] for figure in named] == ["workers", "kernels", "batch", "bandwidth"]
     assert "### Split convolutions" in markdown_of("example", findings)
 
 
 def test_a_sweep_that_splits_nothing_has_none_of_that():
-    records = [split_record(workers=each, trainer="torch_ddp") for each in (1, 2)]
+    records = [split_record(workers=value, trainer="torch_ddp") for value in (1, 2)]
     assert families(records) == ()
     assert split_figures(()) == ()
     assert paper_table(()).rows == ()
@@ -256,17 +256,17 @@ def test_a_sweep_that_splits_nothing_has_none_of_that():
 
 def test_workers_that_are_not_alike_are_a_machine_of_their_own():
     alike, mixed = split_record(device="t4"), split_record(device="t4", other_devices=("cpu",))
-    found = {each.machine.device: each.calibrations for each in families([alike, mixed])}
+    found = {family.machine.device: family.calibrations for family in families([alike, mixed])}
     assert [*found] == ["t4", "t4+cpu"]
-    assert [sum(one.num_trials for one in each.values()) for each in found.values()] == [1, 1]
+    assert [sum(one.num_trials for one in item.values()) for item in found.values()] == [1, 1]
 
 
 def test_a_sweep_of_one_worker_alone_has_a_report_without_any_of_that():
-    records = [split_record(batch=each, workers=1) for each in (32, 64)]
+    records = [split_record(batch=value, workers=1) for value in (32, 64)]
     findings = findings_of(records, plan_of(records))
-    assert not [each for each in figures_of(findings) if each.startswith("speed-up-over")]
+    assert not [figure for figure in figures_of(findings) if figure.startswith("speed-up-over")]
     assert not {"Split convolutions", "What Amdahl's law says of the paper"} & {
-        each.title for each in tables_of(findings)
+        table.title for table in tables_of(findings)
     }
 
 
@@ -280,12 +280,12 @@ def test_the_papers_points_stand_beside_what_the_law_allows_here():
 
 def figure(name):
     found = split_figures(families(split_sweep()[0]))
-    return next(drawn(each) for each in found if f"over {name}" in each.title)
+    return next(drawn(figure) for figure in found if f"over {name}" in figure.title)
 
 
 def test_lines_are_predicted_and_dashed_and_marks_are_measured():
     traces = figure("workers")["data"]
-    kinds = {each["name"].rpartition(", ")[2]: each for each in traces if "the paper" not in each["name"]}
+    kinds = {trace["name"].rpartition(", ")[2]: trace for trace in traces if "the paper" not in trace["name"]}
     assert kinds["predicted"]["line"]["dash"] == "dash"
     assert kinds["predicted"]["x"] == list(range(1, 9))
     assert kinds["predicted"]["y"][0] == pytest.approx(1)
@@ -294,9 +294,9 @@ def test_lines_are_predicted_and_dashed_and_marks_are_measured():
 
 def test_the_papers_points_lie_on_the_bound_that_is_drawn_through_them():
     traces = figure("workers")["data"]
-    stars = [each for each in traces if each["name"].startswith("the paper")]
-    bounds = [each for each in traces if each["name"].startswith("Amdahl's law")]
-    assert [(each["x"], each["y"]) for each in stars] == [([4], [3.28]), ([3], [2.45])]
+    stars = [trace for trace in traces if trace["name"].startswith("the paper")]
+    bounds = [trace for trace in traces if trace["name"].startswith("Amdahl's law")]
+    assert [(star["x"], star["y"]) for star in stars] == [([4], [3.28]), ([3], [2.45])]
     for star, line in zip(stars, bounds, strict=True):
         assert line["y"][star["x"][0] - 1] == pytest.approx(star["y"][0])
 
@@ -304,14 +304,14 @@ def test_the_papers_points_lie_on_the_bound_that_is_drawn_through_them():
 def test_kernels_go_on_to_those_of_the_paper_and_each_network_has_its_tick():
     axis = figure("kernels")["layout"]["xaxis"]
     assert axis["ticktext"] == ["5:50", "30:100", "50:150", "100:300", "250:750", "500:1500"]
-    assert axis["tickvals"][:3] == [sum(each) for each in KERNELS]
+    assert axis["tickvals"][:3] == [sum(kernel) for kernel in KERNELS]
 
 
 def test_over_a_wider_link_nothing_is_slower_and_the_mark_lies_at_the_measured_one():
     traces = figure("bandwidth")["data"]
-    lines = [each for each in traces if each["mode"] == "lines"]
-    assert all(each["y"] == sorted(each["y"]) for each in lines)
-    marked = [x for each in traces if each["mode"] == "markers" for x in each["x"]]
+    lines = [trace for trace in traces if trace["mode"] == "lines"]
+    assert all(line["y"] == sorted(line["y"]) for line in lines)
+    marked = [x for trace in traces if trace["mode"] == "markers" for x in trace["x"]]
     assert marked == pytest.approx([1.0] * 6)
 
 
@@ -320,7 +320,7 @@ def test_batches_go_on_beyond_the_largest():
 
 
 def test_plotly_knows_these_figures_and_words_tell_them():
-    for each in split_figures(families(split_sweep()[0])):
-        go.Figure(drawn(each))
-        assert "measured" in each.alternative
-        assert "predicted" in each.alternative
+    for figure in split_figures(families(split_sweep()[0])):
+        go.Figure(drawn(figure))
+        assert "measured" in figure.alternative
+        assert "predicted" in figure.alternative

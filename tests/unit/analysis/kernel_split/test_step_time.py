@@ -39,8 +39,8 @@ def test_the_paper_sized_network_has_the_work_that_its_layers_say():
 def test_half_as_wide_values_travel_in_half_the_bytes():
     network = workload("cifar10_cnn", {}).networks["model"]
     whole, half = layers_of(network, batch=8), layers_of(network, batch=8, value_bytes=2)
-    assert [each.output_bytes for each in whole] == [2 * each.output_bytes for each in half]
-    assert [each.flops for each in whole] == [each.flops for each in half]
+    assert [item.output_bytes for item in whole] == [2 * item.output_bytes for item in half]
+    assert [item.flops for item in whole] == [item.flops for item in half]
 
 
 @pytest.mark.parametrize(

@@ -68,26 +68,32 @@ def test_three_repeats_are_one_row_with_their_median_and_range():
 
 
 def test_different_data_is_never_one_row():
-    records = [record(spec=trial_spec(data=each)) for each in ("synthetic:1", "real:ab")]
-    assert [each.setting.data for each in measured_of(frame_of(records))] == ["real:ab", "synthetic:1"]
+    records = [record(spec=trial_spec(data=text)) for text in ("synthetic:1", "real:ab")]
+    assert [measurement.setting.data for measurement in measured_of(frame_of(records))] == [
+        "real:ab",
+        "synthetic:1",
+    ]
 
 
 def test_repeats_made_with_other_versions_are_a_row_of_their_own_that_says_so():
     records = [measured(repeat=index, versions={"torch": version}) for index, version in enumerate("223")]
     found = measured_of(frame_of(records))
-    assert {(each.setting.ran_with, each.num_repeats) for each in found} == {("torch 2", 2), ("torch 3", 1)}
+    assert {(measurement.setting.ran_with, measurement.num_repeats) for measurement in found} == {
+        ("torch 2", 2),
+        ("torch 3", 1),
+    }
 
 
 def test_a_variable_that_was_set_for_some_repeats_alone_keeps_them_apart():
     found = measured_of(
         frame_of([measured(repeat=0), measured(repeat=1, versions={"OMP_PROC_BIND": "spread"})])
     )
-    assert {each.setting.ran_with for each in found} == {"", "OMP_PROC_BIND spread"}
+    assert {measurement.setting.ran_with for measurement in found} == {"", "OMP_PROC_BIND spread"}
 
 
 def test_versions_that_differ_between_trainers_are_not_told():
     found = measured_of(frame_of([measured("torch_ddp"), measured("tensorflow")]))
-    assert {each.setting.ran_with for each in found} == {""}
+    assert {measurement.setting.ran_with for measurement in found} == {""}
 
 
 def test_repeats_from_another_host_or_another_commit_are_still_repeats():
@@ -99,7 +105,10 @@ def test_repeats_from_another_host_or_another_commit_are_still_repeats():
 def test_what_trains_nothing_comes_last():
     idle = measured("noop", step_seconds=1e-6, placed={"trains": False})
     found = measured_of(frame_of([idle, measured()]))
-    assert [(each.setting.trainer, each.trains) for each in found] == [("torch_ddp", True), ("noop", False)]
+    assert [(measurement.setting.trainer, measurement.trains) for measurement in found] == [
+        ("torch_ddp", True),
+        ("noop", False),
+    ]
 
 
 def test_only_measured_results_are_measured():
@@ -108,8 +117,12 @@ def test_only_measured_results_are_measured():
 
 
 def test_the_fastest_comes_first():
-    frame = frame_of([measured(each) for each in ("torch_xla", "torch_ddp", "tensorflow")])
-    assert [each.setting.trainer for each in measured_of(frame)] == ["torch_ddp", "tensorflow", "torch_xla"]
+    frame = frame_of([measured(name) for name in ("torch_xla", "torch_ddp", "tensorflow")])
+    assert [measurement.setting.trainer for measurement in measured_of(frame)] == [
+        "torch_ddp",
+        "tensorflow",
+        "torch_xla",
+    ]
 
 
 def test_a_quality_called_precision_is_not_the_precision_of_the_arithmetic():

@@ -22,7 +22,7 @@ SEEDS = (0, 1, 2)
 
 def seeded(*, seeds=SEEDS, rates=RATES, **changes):
     """Two repeats of each seed."""
-    return [each for seed in seeds for each in repeats(rates=rates, seed=seed, **changes)]
+    return [repeat for seed in seeds for repeat in repeats(rates=rates, seed=seed, **changes)]
 
 
 def measured_in(records):
@@ -31,12 +31,12 @@ def measured_in(records):
 
 def table_of(title, records, **changes):
     tables = tables_of(findings_of(records, plan_of(records, **changes)))
-    return next(each for each in tables if each.title == title)
+    return next(table for table in tables if table.title == title)
 
 
 def rows_of(title, records, **changes):
     table = table_of(title, records, **changes)
-    return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def test_a_setting_is_named_alike_in_all_its_seeds_and_repeats_and_in_nothing_else():
@@ -56,7 +56,7 @@ def test_one_measurement_pools_all_seeds_and_tells_which_were_quiet():
     assert only.quiet == (True, True, True, False, True, True)
     assert only.num_noisy == 1
     assert only.setting_id == setting_id(records[0].spec)
-    assert only.points == tuple(trial_id(replace(each.spec, repeat=0)) for each in records[::2])
+    assert only.points == tuple(trial_id(replace(record.spec, repeat=0)) for record in records[::2])
 
 
 def test_the_table_has_one_row_and_says_of_how_many_seeds():
@@ -105,18 +105,18 @@ def test_without_a_baseline_the_reference_is_the_same_cell_in_every_row():
         measured(step_seconds=0.021, precision="bf16", **other),
     ]
     table = matrix_table(matrices_of(measured_in(records), None))
-    column = [each.header for each in table.columns].index("fp32")
+    column = [column.header for column in table.columns].index("fp32")
     assert [row[column] for row in table.rows] == ["1x, reference"] * 2
 
 
 def test_scaling_is_over_all_seeds():
     alone = seeded()
     two = [
-        replace(each, spec=each.spec)
-        for each in seeded(rates=(1800, 1820), num_workers=2, replicas=2, seeds=(7, 8, 9))
+        replace(item, spec=item.spec)
+        for item in seeded(rates=(1800, 1820), num_workers=2, replicas=2, seeds=(7, 8, 9))
     ]
-    rows = [each for each in rows_of("Scaling", [*alone, *two]) if each["kind"] == "strong"]
-    assert [each["workers"] for each in rows] == ["1", "2"]
+    rows = [row for row in rows_of("Scaling", [*alone, *two]) if row["kind"] == "strong"]
+    assert [row["workers"] for row in rows] == ["1", "2"]
     assert rows[1]["speed-up"].startswith("1.80x")
 
 
@@ -134,7 +134,7 @@ def test_utilisation_is_told_of_a_setting_with_all_its_seeds():
 
 def test_curves_of_several_seeds_share_a_legend_entry():
     (figure,) = loss_figures(seeded())
-    assert [each["showlegend"] for each in figure.plot["data"]] == [True, *[False] * 5]
+    assert [item["showlegend"] for item in figure.plot["data"]] == [True, *[False] * 5]
 
 
 def test_the_frame_has_the_setting_the_seed_and_the_repeat():

@@ -41,7 +41,7 @@ def trial_with(**changes):
 
 
 def test_every_field_of_a_trial_is_changed_here():
-    assert set(OTHERS) == {each.name for each in fields(TrialSpec)}
+    assert set(OTHERS) == {field_.name for field_ in fields(TrialSpec)}
 
 
 @pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("seed", "repeat")])
@@ -60,7 +60,7 @@ changes = st.fixed_dictionaries({}, optional={name: st.sampled_from(OTHERS[name]
 @settings(max_examples=200)
 @given(st.lists(changes, min_size=2, max_size=4))
 def test_no_two_different_trials_of_a_sweep_share_a_name(several):
-    trials = [trial_with(**each) for each in several]
+    trials = [trial_with(**item) for item in several]
     name_of = namer(trials)
     for one in trials:
         assert [name_of(other) == name_of(one) for other in trials] == [other == one for other in trials]

@@ -38,7 +38,7 @@ def test_two_nodes_cost_twice_as_much_and_have_twice_the_node_seconds():
 def test_every_second_of_an_attempt_is_in_one_part():
     """Of 3 s: launch 0.6, first step 0.2, warm-up 0.03, evaluation 0.1; training 1.4 - 0.23; the rest 0.9."""
     bill = bill_of(attempt(3))
-    parts = [getattr(bill, each.name) for each in fields(Bill)]
+    parts = [getattr(bill, field_.name) for field_ in fields(Bill)]
     assert parts == pytest.approx([0.6, 0.2, 0.03, 1.17, 0.1, 0.9, 0.0, 0.003])
     assert bill.billed_node_seconds == 3
 
@@ -107,7 +107,7 @@ def test_an_attempt_that_two_sweeps_share_is_billed_once():
 
 def test_a_result_that_another_one_replaced_is_not_billed_for_the_trial():
     (billed,) = attempts_of([attempt(8), attempt(3, number=2)]).values()
-    assert [each.attempt for each in billed] == [2]
+    assert [item.attempt for item in billed] == [2]
 
 
 def test_a_trial_that_only_failed_is_billed_for_that():

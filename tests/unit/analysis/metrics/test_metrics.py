@@ -148,7 +148,7 @@ def test_six_tenths_of_a_second_at_400_watts_are_240_joules_at_most():
 
 
 def test_what_it_took_is_that_of_all_ranks_or_of_the_one_that_needed_most():
-    devices = [replace(train_result().devices[0], peak_memory_bytes=each) for each in (10**9, 2 * 10**9)]
+    devices = [replace(train_result().devices[0], peak_memory_bytes=value) for value in (10**9, 2 * 10**9)]
     metrics = metrics_of(
         record(
             result=train_result(
@@ -193,7 +193,9 @@ def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
 def test_the_documentation_says_what_the_code_says():
     documented = (ROOT / "docs" / "metrics.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", documented, re.MULTILINE)
-    assert rows == [(each.key, each.unit, each.meaning) for each in (*METRICS.values(), *COSTS.values())]
+    assert rows == [
+        (metric.key, metric.unit, metric.meaning) for metric in (*METRICS.values(), *COSTS.values())
+    ]
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=20), st.integers(1, 10_000))

@@ -123,7 +123,7 @@ def test_the_table_has_the_interval_of_a_quality_where_one_is_known_and_says_wha
         measured(recorded={"quality": {"accuracy": 0.9, "held_out_loss": 0.25}, "held_out_samples": 100})
     ]
     table = tables_of(findings_of(records, plan_of(records)))[0]
-    row = dict(zip((each.header for each in table.columns), table.rows[0], strict=True))
+    row = dict(zip((column.header for column in table.columns), table.rows[0], strict=True))
     assert row["accuracy"] == "0.9000 [0.8256, 0.9448]"
     assert row["held_out_loss"] == "0.2500"
     assert "Those of a quality are 95% intervals" in table.note

@@ -31,8 +31,8 @@ def of(*records):
 
 def cells(records, title: str, column: str) -> list[str]:
     tables = tables_of(findings_of(records, plan_of(records)))
-    (table,) = (each for each in tables if each.title == title)
-    place = [each.header for each in table.columns].index(column)
+    (table,) = (table for table in tables if table.title == title)
+    place = [column.header for column in table.columns].index(column)
     return [row[place] for row in table.rows]
 
 
@@ -44,7 +44,7 @@ def test_the_time_of_a_resumed_job_holds_the_training_up_to_its_checkpoint():
 
 def test_what_a_resumed_repeat_cost_is_not_that_of_a_job():
     both = [measured(), measured(repeat=1, recorded=RESUMED)]
-    priced = [replace(each, price=price()) for each in both]
+    priced = [replace(item, price=price()) for item in both]
     whole, together, alone = of(priced[0]), of(*priced), of(priced[1])
     assert together[0].job_usd == whole[0].job_usd
     assert math.isnan(alone[0].job_usd.median)

@@ -10,15 +10,15 @@ from orchestrator.analysis.report.headline import headline_of
 def found(records, so_far=(0, 0), **step_seconds):
     """Predicted of the first repeat of each trainer: that step, half and twice of it as its interval."""
     hindcasts = {
-        each.trial_id: forecast(step_seconds=step_seconds[each.spec.trainer]).step
-        for each in records
-        if not each.spec.repeat and each.spec.trainer in step_seconds
+        record.trial_id: forecast(step_seconds=step_seconds[record.spec.trainer]).step
+        for record in records
+        if not record.spec.repeat and record.spec.trainer in step_seconds
     }
     return findings_of(records, plan_of(records, hindcasts=hindcasts, so_far=so_far))
 
 
 def table_of(findings):
-    (one,) = [each for each in tables_of(findings) if each.title == "Predicted, then measured"]
+    (one,) = [table for table in tables_of(findings) if table.title == "Predicted, then measured"]
     return one
 
 
@@ -81,8 +81,8 @@ def test_the_intervals_of_all_sweeps_are_counted_where_there_are_more_than_these
 
 def test_without_a_prediction_there_is_neither_table_nor_sentence():
     findings = found([measured()])
-    assert not [each for each in tables_of(findings) if each.title == "Predicted, then measured"]
-    assert not [each for each in headline_of(findings) if "predicted" in each]
+    assert not [table for table in tables_of(findings) if table.title == "Predicted, then measured"]
+    assert not [name for name in headline_of(findings) if "predicted" in name]
 
 
 def test_what_a_busy_host_slowed_down_judges_no_prediction_in_the_headline():

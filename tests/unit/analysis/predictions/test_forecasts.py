@@ -20,7 +20,7 @@ TPU = forecast(device="tpu_v3_8", step_seconds=None, source="no TPU was measured
 
 
 def rows_of(table):
-    return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def found(records, forecasts, goal="fastest"):
@@ -28,7 +28,7 @@ def found(records, forecasts, goal="fastest"):
 
 
 def table(records, forecasts, title):
-    (one,) = [each for each in tables_of(found(records, forecasts)) if each.title == title]
+    (one,) = [table for table in tables_of(found(records, forecasts)) if table.title == title]
     return one
 
 
@@ -44,7 +44,7 @@ def test_a_row_has_step_hours_and_dollars_of_a_trial_and_what_they_stand_on():
     assert row["$ [90%]"].value == pytest.approx(HOURS * 3.6)
     assert row["from, or why not"].startswith("fitted to T4; priced as ")
     assert refused["from, or why not"] == "no TPU was measured; measure it there"
-    assert {refused[each] for each in ("step ms [90%]", "hours [90%]", "$ [90%]")} == {UNKNOWN}
+    assert {refused[text] for text in ("step ms [90%]", "hours [90%]", "$ [90%]")} == {UNKNOWN}
 
 
 def test_trainers_of_which_the_same_is_thought_share_a_row_and_others_do_not():

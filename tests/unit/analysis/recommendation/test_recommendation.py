@@ -208,7 +208,7 @@ class TestATie:
         assert set(found.tied) == {"cpu, torch_ddp, fp32", "cpu, tensorflow, fp32"}
         told = headline_of(findings_of(self.records(), plan_of(self.records())))[0]
         assert told.startswith("Tie: ")
-        assert all(each in told for each in found.tied)
+        assert all(item in told for item in found.tied)
 
     def test_the_cheaper_one_is_chosen_and_that_is_said(self):
         paid = {
@@ -258,8 +258,10 @@ class TestATie:
             *repeats("tensorflow", rates=(17_640, 21_000, 14_500)),
         ]
         commands = answer(records).next_step.command.split(" && ")
-        assert [("compile" in each, "torch_ddp" in each) for each in commands].count((True, True)) == 1
-        assert not any("compile" in each and "tensorflow" in each for each in commands)
+        assert [("compile" in command, "torch_ddp" in command) for command in commands].count(
+            (True, True)
+        ) == 1
+        assert not any("compile" in command and "tensorflow" in command for command in commands)
 
     def test_repeats_are_asked_of_each_seed(self):
         """Two repeats of each of three seeds are six runs; twelve are four of each."""
@@ -553,9 +555,9 @@ def test_a_wish_that_nothing_can_meet_is_refused(objective, message):
 
 def test_trainings_on_other_data_or_of_another_workload_are_other_jobs():
     changes = ({}, {"precision": "bf16"}, {"data": f"real:{'ab' * 32}"}, {"workload_options": {"width": 2}})
-    records = [training(64, 0.010, **each) for each in changes]
+    records = [training(64, 0.010, **change) for change in changes]
     found = findings_of(records, plan_of(records)).recommendations
-    assert sorted(len(each.standings) for each in found) == [1, 1, 2]
+    assert sorted(len(item.standings) for item in found) == [1, 1, 2]
 
 
 def test_what_trains_nothing_is_no_job():

@@ -18,9 +18,11 @@ def training(*qualities, higher_is_better=True, **changes):
 
 def rows_of(records):
     (table,) = (
-        each for each in tables_of(findings_of(records, plan_of(records))) if each.title == "Time to target"
+        table
+        for table in tables_of(findings_of(records, plan_of(records)))
+        if table.title == "Time to target"
     )
-    return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def test_seeds_are_one_row_with_their_median_and_range():
@@ -78,9 +80,9 @@ def test_the_fastest_setting_comes_first_and_one_that_did_not_reach_it_last():
 
 
 def test_trainings_with_other_versions_are_rows_of_their_own_that_say_so():
-    records = [training(0.9, versions={"torch_ddp": each}, seed=int(each[-1])) for each in ("2.8", "2.9")]
+    records = [training(0.9, versions={"torch_ddp": name}, seed=int(name[-1])) for name in ("2.8", "2.9")]
     told = [row["ran with"] for row in rows_of(records)]
-    assert sorted(each[each.index("torch_ddp") :] for each in told) == ["torch_ddp 2.8", "torch_ddp 2.9"]
+    assert sorted(item[item.index("torch_ddp") :] for item in told) == ["torch_ddp 2.8", "torch_ddp 2.9"]
 
 
 def test_repeats_of_a_seed_are_trainings_too_and_a_noisy_one_is_counted():
@@ -93,4 +95,6 @@ def test_repeats_of_a_seed_are_trainings_too_and_a_noisy_one_is_counted():
 def test_what_had_no_target_is_in_no_row():
     records = [measured()]
     assert to_target_of(records) == ()
-    assert "Time to target" not in [each.title for each in tables_of(findings_of(records, plan_of(records)))]
+    assert "Time to target" not in [
+        table.title for table in tables_of(findings_of(records, plan_of(records)))
+    ]

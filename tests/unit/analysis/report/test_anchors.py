@@ -20,4 +20,4 @@ def test_titles_that_would_be_named_alike_are_numbered():
 def test_whatever_titles_hold_their_names_are_plain_and_unlike(titles):
     names = list(names_for(titles))
     assert len(set(names)) == len(titles)
-    assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", each) for each in names)
+    assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)

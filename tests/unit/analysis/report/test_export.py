@@ -59,7 +59,7 @@ def test_a_text_that_a_spreadsheet_would_compute_is_inert():
 
 def test_comparisons_are_numbers_with_their_verdicts():
     rates = (1000, 1010, 990, 1005, 995)
-    records = [*repeats(rates=rates), *repeats(rates=[2 * each for each in rates], precision="bf16")]
+    records = [*repeats(rates=rates), *repeats(rates=[2 * rate for rate in rates], precision="bf16")]
     findings = findings_of(records, plan_of(records, baseline=baseline_of(records, precision="fp32")))
     frame = comparisons_frame(findings)
     assert list(frame["kind"]) == ["baseline", "pair"]
@@ -75,7 +75,7 @@ def test_a_report_is_files_of_every_form(case, tmp_path):
     folder = tmp_path / "sweep"
     outcome = write_report(folder, records, plan, FASTEST)
     assert outcome.files == files_in(folder)
-    assert [each.name for each in outcome.files] == [
+    assert [file.name for file in outcome.files] == [
         "report.html",
         "report.md",
         "results.csv",

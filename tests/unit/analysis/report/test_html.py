@@ -59,7 +59,7 @@ def test_hostile_headers_cells_and_names_stay_text():
 
 
 def test_a_total_is_below_the_body_and_stays_when_the_table_is_cut():
-    rows = tuple((str(each), count(each)) for each in range(9))
+    rows = tuple((str(index), count(index)) for index in range(9))
     whole = table(*rows, ("all", count(36)), has_total=True)
     short = cut(whole, most_rows=2)
     assert [row[0] for row in short.rows] == ["0", "1", "all"]

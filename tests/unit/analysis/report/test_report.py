@@ -81,16 +81,16 @@ def test_an_attack_inside_a_figure_stays_json():
     assert "&lt;/script&gt;" in bars["data"][0]["y"][0]  # Plotly reads markup, and shows this
     assert "&lt;/script&gt;" in curves["data"][0]["name"]
     assert "&lt;/script&gt;" in timeline["data"][0]["customdata"][0][0]
-    assert any("&lt;/script&gt;" in each for each in timeline["layout"]["yaxis"]["ticktext"])
+    assert any("&lt;/script&gt;" in item for item in timeline["layout"]["yaxis"]["ticktext"])
 
 
 @pytest.mark.parametrize("case", [tpu_vs_gpu, hostile])
 def test_no_block_holds_markup_that_plotly_would_draw(case):
-    words = [each for block in Page(page_of(case)).blocks for each in words_in(block)]
+    words = [word for block in Page(page_of(case)).blocks for word in words_in(block)]
     assert not [
-        each
-        for each in words
-        if "<" in each.replace("<br>", "").replace("<extra>", "").replace("</extra>", "")
+        word
+        for word in words
+        if "<" in word.replace("<br>", "").replace("<extra>", "").replace("</extra>", "")
     ]
 
 
@@ -107,17 +107,17 @@ def test_the_page_refers_to_nothing_outside_itself():
     named = {attributes.get("id") for _, attributes in page.elements}
     links = [attributes["href"] for _, attributes in page.elements if "href" in attributes]
     assert len(links) > 10
-    assert all(each[:1] == "#" and each[1:] in named for each in links)
+    assert all(link[:1] == "#" and link[1:] in named for link in links)
     assert not [attributes for _, attributes in page.elements if "src" in attributes]
     assert "url(" not in page_of(tpu_vs_gpu).replace(plotly(), "")
 
 
 def test_figures_whose_titles_differ_in_signs_alone_have_ids_of_their_own():
-    records = [measured(workload=each) for each in ("<a>", "'a'", HOSTILE)]
+    records = [measured(workload=value) for value in ("<a>", "'a'", HOSTILE)]
     page = Page(render(sweep="example", findings=findings_of(records, plan_of(records))))
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(set(ids)) == len(ids)
-    assert all(re.fullmatch("[a-z0-9:-]+", each) for each in ids)
+    assert all(re.fullmatch("[a-z0-9:-]+", id_) for id_ in ids)
     assert {
         "figure:throughput-of-a-stand-in-1f2e3d4c-data",
         "figure:throughput-of-a-stand-in-1f2e3d4c-data-2",

@@ -21,7 +21,7 @@ def themes():
     """Theme -> name -> colour, in the order in which the style sheet has them."""
     blocks = re.findall(r":root[.a-z]* \{([^}]*)\}", STYLE)
     return dict(
-        zip(THEMES, (dict(re.findall(r"(--[a-z-]+): (#\w{6});", each)) for each in blocks), strict=True)
+        zip(THEMES, (dict(re.findall(r"(--[a-z-]+): (#\w{6});", block)) for block in blocks), strict=True)
     )
 
 
@@ -29,7 +29,7 @@ def luminance(colour):
     """Relative luminance of `#rrggbb`: WCAG 2.2, definitions."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     red, green, blue = (
-        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -54,7 +54,7 @@ def test_text_stands_out_from_what_it_is_written_on(theme):
 @pytest.mark.parametrize("theme", THEMES)
 def test_bars_lines_and_marks_stand_out_from_the_page(theme):
     page = themes()[theme]["--page"]
-    assert {each for each in (*COLOURS, NEUTRAL) if contrast(each, page) < LEAST_OF_SHAPES} == set()
+    assert {colour for colour in (*COLOURS, NEUTRAL) if contrast(colour, page) < LEAST_OF_SHAPES} == set()
 
 
 def test_the_style_uses_no_colour_beside_those_that_are_checked():

@@ -18,11 +18,11 @@ LABEL = "cpu-box on demand in here, $3.6/h of 2026-09-01"
 
 
 def tables(records):
-    return {each.title: each for each in tables_of(findings_of(records, plan_of(records)))}
+    return {table.title: table for table in tables_of(findings_of(records, plan_of(records)))}
 
 
 def rows_of(table):
-    return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def bill_of(records):

@@ -19,11 +19,11 @@ FAILED = Failure(kind="oom", message="the host killed it")
 
 
 def tables(records, **changes):
-    return {each.title: each for each in tables_of(findings_of(records, plan_of(records, **changes)))}
+    return {table.title: table for table in tables_of(findings_of(records, plan_of(records, **changes)))}
 
 
 def rows_of(table):
-    return [dict(zip((each.header for each in table.columns), row, strict=True)) for row in table.rows]
+    return [dict(zip((column.header for column in table.columns), row, strict=True)) for row in table.rows]
 
 
 def facts(records, **changes):
@@ -33,7 +33,7 @@ def facts(records, **changes):
 
 def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
     records, plan = tpu_vs_gpu()
-    assert [each.title for each in tables_of(findings_of(records, plan))] == [
+    assert [table.title for table in tables_of(findings_of(records, plan))] == [
         "Settings of the job",
         "Measure next",
         "Measured",
@@ -52,8 +52,8 @@ def test_a_sweep_has_a_table_for_each_fate_and_none_that_is_empty():
 
 def test_records_are_told_in_the_order_of_the_plan_in_whatever_order_they_came():
     records, plan = tpu_vs_gpu()
-    first, second = (findings_of(each, plan) for each in (records, records[::-1]))
-    assert list(second.frame["trial_id"]) == [each.trial_id for each in plan.cached]
+    first, second = (findings_of(value, plan) for value in (records, records[::-1]))
+    assert list(second.frame["trial_id"]) == [cached_trial.trial_id for cached_trial in plan.cached]
     assert tables_of(first) == tables_of(second)
 
 
@@ -260,10 +260,10 @@ def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice
         record(spec=trial_spec(precision="bf16", seed=9), failure=FAILED),
     ]
     found = findings_of(records, plan_of(records, baseline=baseline_of(records, precision="fp32")))
-    sides = {side for group in found.compared for each in group for side in (each.first, each.second)}
+    sides = {side for group in found.compared for item in group for side in (item.first, item.second)}
     assert sides == {"fp32", "bf16"}
     assert len(found.against.compared) == 1
-    assert [set(each.cells) for each in found.matrices] == [{("cpu", "fp32"), ("cpu", "bf16")}]
+    assert [set(matrice.cells) for matrice in found.matrices] == [{("cpu", "fp32"), ("cpu", "bf16")}]
     assert (found.scaling, found.step_costs) == ((), ())
     answer, failed = found.recommendations
     assert [(one.setting, one.num_runs) for one in answer.standings] == [

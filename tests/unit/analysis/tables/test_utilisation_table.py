@@ -52,7 +52,7 @@ def test_no_peak_no_row_and_nothing_of_a_rehearsal():
 
 
 def test_other_versions_are_no_repeats():
-    older, newer = (replace(calibrated(0.01), environment={"torch": each}) for each in ("2.9", "2.13"))
+    older, newer = (replace(calibrated(0.01), environment={"torch": name}) for name in ("2.9", "2.13"))
     assert len(rows(older, newer)) == 2
 
 

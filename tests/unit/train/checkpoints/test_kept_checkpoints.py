@@ -36,7 +36,7 @@ def written(folder: Path, step: int, *, trial_id: str = TRIAL) -> Path:
 
 def steps_kept(checkpoints: CheckpointStore, into: Path, *, trial_id: str = TRIAL) -> list[int]:
     into.mkdir()
-    return [int(Path(each).name.partition("-")[0]) for each in checkpoints.fetch(trial_id, into)]
+    return [int(Path(item).name.partition("-")[0]) for item in checkpoints.fetch(trial_id, into)]
 
 
 def test_the_last_two_of_a_trial_are_kept_and_the_newest_comes_first(url, worker, tmp_path):

@@ -79,7 +79,7 @@ def test_checkpoints_are_made_between_blocks_and_their_seconds_are_in_no_time():
     trainer = Restored()
     shelf = Shelf(trainer)
     with_checkpoints, without = trained(trainer, steps=10, shelf=shelf), trained(Restored(), steps=10)
-    assert [each.step for each in shelf.progress] == [4, 6, 8, 10]
+    assert [item.step for item in shelf.progress] == [4, 6, 8, 10]
     assert with_checkpoints.checkpoint_seconds == 4 * _WRITE_SECONDS
     for name in ("block_seconds", "training_seconds", "phase_seconds", "first_step_seconds", "losses"):
         assert getattr(with_checkpoints, name) == getattr(without, name)
@@ -95,7 +95,7 @@ def test_after_the_blocks_no_part_is_longer_than_one_of_them():
     trainer = Restored()
     shelf = Shelf(trainer)
     trained(trainer, steps=400, shelf=shelf)
-    assert [each.step for each in shelf.progress][4:7] == [14, 18, 20]  # the loss is read after 18
+    assert [item.step for item in shelf.progress][4:7] == [14, 18, 20]  # the loss is read after 18
 
 
 def test_a_checkpoint_knows_the_losses_that_were_read_and_the_seconds_that_were_trained():

@@ -57,7 +57,7 @@ def pursued(
 
 def steps_of(times: LoopTimes) -> list[int]:
     assert times.pursuit is not None
-    return [each.steps for each in times.pursuit.curve]
+    return [item.steps for item in times.pursuit.curve]
 
 
 def test_it_is_evaluated_after_the_warm_up_and_then_as_often_as_asked_for():

@@ -11,8 +11,8 @@ from orchestrator.train.process.channel import Channel, ChannelClosedError
 def ends():
     one, other = socket.socketpair()
     with one, other:
-        for each in (one, other):
-            each.settimeout(5.0)
+        for value in (one, other):
+            value.settimeout(5.0)
         yield one, other
 
 

@@ -32,7 +32,7 @@ def test_ranks_may_differ_in_times_memory_and_the_last_bits_of_losses_and_qualit
 
 def test_ranks_that_have_shares_of_their_own_count_samples_of_their_own():
     shares = [
-        BatchShare(samples=each, of_samples=64, probe_samples=32, probe_seconds=0.1) for each in (56, 8)
+        BatchShare(samples=value, of_samples=64, probe_samples=32, probe_seconds=0.1) for value in (56, 8)
     ]
     facts = [replace(report().device, batch_share=share) for share in shares]
     ranks = [
