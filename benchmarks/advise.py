@@ -1,4 +1,4 @@
-"""How soon `predict advise` finds the best published setting without measuring all of them.
+"""Replay of `predict advise`: cost of finding the best published setting without measuring all.
 
     python benchmarks/advise.py $ORCHESTRATOR_DATA/profet [--json]
 

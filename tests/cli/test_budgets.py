@@ -29,7 +29,7 @@ def folder(tmp_path, tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Where somebody sits who types what is given."""
+    """Terminal whose user types the given answer."""
 
     class Keyboard(io.StringIO):
         def isatty(self):

@@ -1,4 +1,6 @@
-"""What a terminal is shown of an error: a short line, and a file with all of it; nothing that it obeys."""
+"""Errors in a terminal: a short line, and a file with the whole text; no control sequence reaches the
+terminal.
+"""
 
 import io
 import logging
@@ -93,7 +95,7 @@ def test_a_long_failure_is_cut_and_says_where_all_of_it_is() -> None:
 
 
 def line_of_failure(message: str) -> str:
-    """What is told of a trial that fails with it, where nobody watches."""
+    """Return the line about a trial that fails with that message, without a live view."""
     console = Console(file=io.StringIO(), width=160)
     place = placement(trial_spec())
     with watching(console, [place], ledger="outputs/smoke/records.jsonl") as watcher:

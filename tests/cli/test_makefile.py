@@ -1,4 +1,4 @@
-"""What the words of the Makefile come to; nothing is made."""
+"""Commands that the Makefile would run; nothing is made."""
 
 import subprocess
 import sys

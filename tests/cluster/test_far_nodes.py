@@ -40,7 +40,7 @@ TOLERANCE = 1e-4  # of a loss: float32 sums in another order
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the driver, with its data, its records and its workloads."""
+    """Folder of the driver, with its data, its records and its workloads."""
     return tmp_path_factory.mktemp("driver")
 
 

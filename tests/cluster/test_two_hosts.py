@@ -37,7 +37,7 @@ class FarNodeKiller(Striker):
 
 
 def newest_checkpoint(folder: Path, record: TrialRecord) -> tuple[str, dict[str, np.ndarray]]:
-    """Its name, which begins with its step, and its arrays."""
+    """Return the newest checkpoint's name, which begins with its step, and its arrays."""
     newest = max((folder / "checkpoints" / record.trial_id).iterdir())
     with np.load(newest / "arrays.npz") as arrays:
         return newest.name.partition("-")[0], dict(arrays)

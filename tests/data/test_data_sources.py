@@ -1,4 +1,4 @@
-"""Where a data set comes from, and every way in which a source can be missing or wrong."""
+"""Source of a data set, and every way in which a source can be missing or wrong."""
 
 import hashlib
 import subprocess

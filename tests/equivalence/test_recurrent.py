@@ -184,7 +184,7 @@ def test_under_bf16_a_keras_cell_multiplies_in_bf16_in_its_loop_too(cell: str, b
 
 
 def nodes_of(graph: Any) -> Iterator[Any]:
-    """Of the graph, and of the bodies of its loops."""
+    """Yield the nodes of the graph and of the bodies of its loops."""
     plain = graph.as_graph_def()
     yield from plain.node
     for function in plain.library.function:
@@ -220,7 +220,7 @@ def test_keras_cells_that_xla_is_to_compile_ask_for_no_kernel_of_cudnn(cell: str
 
 @every_cell
 def test_torchs_counter_finds_the_analytic_operations(cell: str) -> None:
-    """In float64: a fused kernel, as of an LSTM in float32, is nothing that it counts."""
+    """Use float64, because the counter ignores fused kernels, such as an LSTM in float32."""
     counter = pytest.importorskip("torch.utils.flop_counter").FlopCounterMode(display=False)
     layers = Recurrent(cell=cell, units=4, sequences=True), Recurrent(cell=cell, units=5)
     network = sequential((STEPS, 3), *layers)
@@ -242,7 +242,7 @@ def test_torchs_counter_finds_the_analytic_operations(cell: str) -> None:
 
 @cache
 def on_xla(*arguments: str) -> dict[str, Any]:
-    """What `recurrent_on_xla.py` says of each cell."""
+    """Return the output of `recurrent_on_xla.py` for each cell."""
     python = python_of("torch_xla")
     if not python.exists():
         pytest.skip(f"{python} is absent; get it with: make xla")

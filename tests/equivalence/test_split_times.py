@@ -1,4 +1,4 @@
-"""What a rank's steps are taken up by, under a clock that ticks as it is read; what calibrations measure."""
+"""Parts of a rank's step time, under a clock that ticks when it is read; results of calibrations."""
 
 from itertools import count
 

@@ -47,7 +47,7 @@ def twins(name: str) -> Twins:
 
 @pytest.fixture(scope="module")
 def precise(name: str) -> Twins:
-    """In float64, where a network is deep enough for float32 to be chaotic.
+    """Build the twins in float64 where a network is deep enough to be chaotic in float32.
 
     With moments of few samples, rounding errors grow a thousandfold on the way through it, and one that turns
     a ReLU off changes a gradient for good.
@@ -101,7 +101,9 @@ def test_layers_have_as_many_parameters(twins: Twins) -> None:
 
 
 def test_outputs_agree_within_1e_5_of_the_largest(twins: Twins) -> None:
-    """Of the largest: at initial moving statistics a residual network's features double at each block."""
+    """Compare with the largest output: at initial moving statistics a residual network's features double per
+    block.
+    """
     twins.start_over(seed=1)
     for ours, theirs in outputs_of(twins):
         assert ours.shape == theirs.shape
@@ -160,7 +162,9 @@ def test_under_bf16_hidden_layers_are_bf16_and_outputs_float32(name: str) -> Non
 
 
 def test_torchs_counter_finds_the_analytic_operations(twins: Twins) -> None:
-    """It sees no operations in recurrent layers, and too many in the gradient of a depthwise convolution."""
+    """Allow for the counter: it sees no operations in recurrent layers, and too many in a depthwise
+    gradient.
+    """
     layers = [node.layer for network in twins.spec.networks.values() for node in network.nodes]
     if any(isinstance(layer, Recurrent) for layer in layers):
         pytest.skip("PyTorch's counter does not know recurrent layers")

@@ -1,4 +1,6 @@
-"""Which bad input is given: the same every time, or with `make fuzz` twenty times as much, and other."""
+"""Examples of bad input: the same every time, or, with `make fuzz`, twenty times as many and different
+ones.
+"""
 
 import resource
 from collections.abc import Callable, Iterator

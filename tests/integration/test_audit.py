@@ -15,7 +15,7 @@ _AUDIT = ROOT / "tools/audit.py"
 
 
 class _Advisories(BaseHTTPRequestHandler):
-    """Of one version of one package."""
+    """Server with one advisory: one version of one package."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-"""What the command line answers: verbs, refusals, exit codes; with trials that compute nothing."""
+"""Answers of the command line: verbs, refusals, exit codes; with trials that compute nothing."""
 
 import json
 import signal

@@ -31,7 +31,7 @@ class Lesson:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def is_passed_with(self, reached: float) -> bool:
-        """Whether that is better than asked for, on the side of it that is away from chance."""
+        """Return whether the value is better than required, on the side away from chance."""
         return reached > self.beyond if self.beyond > self.chance else reached < self.beyond
 
 

@@ -52,7 +52,7 @@ def test_both_frameworks_compute_the_same() -> None:
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[Mapping[str, Any], ...]:
-    """Of its trials under every trainer, on Ray, from the command line."""
+    """Records of its trials under every trainer, on Ray, from the command line."""
     folder = tmp_path_factory.mktemp("own")
     write(folder, {"conf/sweep/own.yaml": GRID})
     told = ask(f"workload_path={EXAMPLES}", "+sweep=own", "tracking=none", cwd=folder)

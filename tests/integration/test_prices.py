@@ -6,7 +6,7 @@ from cli_process import NOOP, ask, records_in
 
 
 def said(*words: str, cwd: Path) -> str:
-    """What a command prints, on one line; it must end well."""
+    """Return a successful command's output on one line."""
     told = ask(*words, cwd=cwd)
     assert (told.code, told.err) == (0, "")
     return " ".join(told.out.split())

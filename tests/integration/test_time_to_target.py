@@ -18,7 +18,7 @@ RUNS = [(trainer, workers) for trainer in ("tensorflow", "torch_ddp", "torch_xla
 def trained(
     folder: Path, *asked: str, target: str, include: str
 ) -> tuple[str, dict[tuple[str, int], dict[str, Any]]]:
-    """What the command says, and what it recorded."""
+    """Train to the target; return the output and the records."""
     words = ("+sweep=time_to_quality", "executor=inline", "tracking=none", "data=standin", "seed=1")
     words = (*words, f"sweep.include=[{include}]", f"steps={LIMIT}", f"measure.target={target}", *asked)
     told = ask(*words, cwd=folder)

@@ -13,7 +13,7 @@ KIND = "time x cost: device"
 
 @pytest.fixture(scope="module")
 def cases():
-    """Where the answer is not always the same device."""
+    """Cases in which the best device varies."""
     return [case for case in cases_of(*read_jobs(DATA), is_new=False) if case.kind == KIND]
 
 

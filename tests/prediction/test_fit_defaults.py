@@ -1,4 +1,4 @@
-"""What a file must hold for default models to be fitted to it."""
+"""Requirements on a file to which default models can be fitted."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From held-out predictions to the numbers that methods are compared by."""
+"""Scores of methods from held-out predictions."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the benchmark of predictions says of figures that are not as they should be."""
+"""Benchmark output where figures fall short of the documentation."""
 
 import pytest
 from published_level import shortfalls

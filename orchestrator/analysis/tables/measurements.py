@@ -108,7 +108,7 @@ def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _measured_row(
-    each: Measurement,
+    measurement: Measurement,
     *,
     named: Iterable[str],
     known: Iterable[str],
@@ -116,27 +116,33 @@ def _measured_row(
     quality: Iterable[str],
 ) -> tuple[str, ...]:
     return (
-        *(_shown(each.setting, name) for name in named),
-        spread(each.samples_per_second),
-        spread(each.step_seconds, factor=1000),
-        number(each.first_step_seconds.median),
-        number(each.setup_seconds.median),
-        spread(each.final_loss),
-        *(number(each.where_known[name].median) if name in each.where_known else UNKNOWN for name in known),
-        *(spread(each.usd_per_million_samples), each.price or UNKNOWN)[: min(len(prices), 2)],
-        *(quality_words(each.quality[name]) if name in each.quality else UNKNOWN for name in quality),
-        _basis_of(each),
+        *(_shown(measurement.setting, name) for name in named),
+        spread(measurement.samples_per_second),
+        spread(measurement.step_seconds, factor=1000),
+        number(measurement.first_step_seconds.median),
+        number(measurement.setup_seconds.median),
+        spread(measurement.final_loss),
+        *(
+            number(measurement.where_known[name].median) if name in measurement.where_known else UNKNOWN
+            for name in known
+        ),
+        *(spread(measurement.usd_per_million_samples), measurement.price or UNKNOWN)[: min(len(prices), 2)],
+        *(
+            quality_words(measurement.quality[name]) if name in measurement.quality else UNKNOWN
+            for name in quality
+        ),
+        _basis_of(measurement),
     )
 
 
-def _basis_of(each: Measurement) -> str:
+def _basis_of(measurement: Measurement) -> str:
     """Describe the basis of the numbers: `6 repeats of 3 seeds, 1 noisy`, `15 blocks`."""
-    if each.num_repeats == 1:
-        marked = marks(is_noisy=bool(each.num_noisy), is_resumed=bool(each.num_resumed))
-        return counted(each.num_blocks, "block") + marked
-    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
-    seeds = f" of {counted(len(each.seeds), 'seed')}" if len(each.seeds) > 1 else ""
-    return counted(each.num_repeats, "repeat") + seeds + marked
+    if measurement.num_repeats == 1:
+        marked = marks(is_noisy=bool(measurement.num_noisy), is_resumed=bool(measurement.num_resumed))
+        return counted(measurement.num_blocks, "block") + marked
+    marked = counted_marks(num_noisy=measurement.num_noisy, num_resumed=measurement.num_resumed)
+    seeds = f" of {counted(len(measurement.seeds), 'seed')}" if len(measurement.seeds) > 1 else ""
+    return counted(measurement.num_repeats, "repeat") + seeds + marked
 
 
 def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> str:

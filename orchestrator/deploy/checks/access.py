@@ -109,8 +109,8 @@ def _ports(config: Config) -> FindingLines:
     for key, text in texts_of(options):
         if "run_options" in key and _PUBLISHED.search(text):
             yield Finding(key=key, message=f"{text!r} publishes a port; reach the head through ray dashboard")
-    for name, each in config["available_node_types"].items():
-        yield from _tags(f"available_node_types.{name}.node_config.tags", mapping(each))
+    for name, node in config["available_node_types"].items():
+        yield from _tags(f"available_node_types.{name}.node_config.tags", mapping(node))
 
 
 def _tags(key: str, node_type: Config) -> FindingLines:

@@ -78,12 +78,12 @@ def hosts_of_group(
     )
     if attempt.placement.unequal:
         bundles.sort(key=lambda bundle: bundle.index)
-    for place, each in enumerate(bundles):
-        if each.index == 0:
+    for place, bundle in enumerate(bundles):
+        if bundle.index == 0:
             hosts.append(local_host(attempt, here, fork_server_of=fork_server_of, place=place))
         else:
-            held = resources[each.index]
-            where = Bundle(group=group, index=each.index, node_id=each.node_id, resources=held)
+            held = resources[bundle.index]
+            where = Bundle(group=group, index=bundle.index, node_id=bundle.node_id, resources=held)
             hosts.append(RayHost(attempt, context, driver_files=driver_files, bundle=where, place=place))
     return _placed(attempt, bundles), hosts
 

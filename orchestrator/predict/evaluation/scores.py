@@ -196,6 +196,6 @@ def _costs(found: Sequence[HeldOut], anchor: str, price: Mapping[str, float]) ->
 def _by_workload(found: HeldOut, seconds: Floats) -> dict[str, float]:
     """Workload -> median of its repeats."""
     together: dict[str, list[float]] = defaultdict(list)
-    for workload, each in zip(found.pair.workloads.tolist(), seconds.tolist(), strict=True):
-        together[workload].append(each)
+    for workload, step_seconds in zip(found.pair.workloads.tolist(), seconds.tolist(), strict=True):
+        together[workload].append(step_seconds)
     return {workload: float(np.median(times)) for workload, times in together.items()}

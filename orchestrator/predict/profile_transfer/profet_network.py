@@ -56,9 +56,9 @@ def fit_networks(
     width, rows = max(feature.shape[1] for feature in features), max(len(target) for target in targets)
     inputs = np.zeros((len(features), rows, width), dtype=np.float32)
     outputs = np.zeros((len(features), rows, 1), dtype=np.float32)
-    for index, (each, target) in enumerate(zip(features, targets, strict=True)):
+    for index, (columns, target) in enumerate(zip(features, targets, strict=True)):
         order = np.resize(np.arange(len(target)), rows)
-        inputs[index, :, : each.shape[1]] = each[order]
+        inputs[index, :, : columns.shape[1]] = columns[order]
         outputs[index, :, 0] = target[order]
     kernels, biases = _initial([feature.shape[1] for feature in features], width=width, random=random)
     stopped = _train(kernels + biases, inputs, outputs, random=random)

@@ -20,7 +20,7 @@ def write(folder: Path, path: str, text: str) -> None:
 
 
 def refused(tmp_path: Path, path: str, text: str) -> str:
-    """What composing the user's option says, with the folder's name taken out."""
+    """Return the error of composing the user's option, without the folder's name."""
     write(tmp_path, path, text)
     group, name = path.removesuffix(".yaml").split("/")
     with pytest.raises(ConfigError) as raised:

@@ -133,6 +133,6 @@ def test_a_report_tells_of_such_a_record(tmp_path: Path, number: int) -> None:
 
 
 def old_record(**changes: int) -> TrialRecord:
-    """As versions kept it that refused no number."""
+    """Record as versions kept it that accepted any number."""
     spec = trial_spec(**changes)
     return replace(record(placement=placement(spec)), sweep="smoke")

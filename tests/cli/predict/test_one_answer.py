@@ -70,7 +70,7 @@ def diverging(trial):
 
 
 def of_one_trainer(trial):
-    """Another trainer of the sweep was not measured."""
+    """Sweep in which another trainer was not measured."""
     return 0.3 if trial.trainer == "torch_ddp" else None
 
 

@@ -1,4 +1,4 @@
-"""Where a user's own workloads are found, and what is sent to a worker and kept of them."""
+"""Discovery of a user's own workloads, and the parts sent to a worker and recorded."""
 
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""What runs into a cap leaves a checkpoint and is not started again; under a larger one it goes on."""
+"""Trials over a cap leave a checkpoint and are not restarted; a larger cap lets them continue."""
 
 import time
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def on_ray() -> Executor:
 
 
 def counting(steps: int) -> Placement:
-    """It counts so many."""
+    """Placement that counts that many steps."""
     short = noop()
     trial = replace(short.trial, steps=steps)
     return replace(short, trial=trial, trial_id=trial_id(trial))
@@ -54,7 +54,7 @@ def counting(steps: int) -> Placement:
 def budget_tracker(
     told: SweepContext, trial: Placement, *, hours: float, clock: Callable[[], float] = time.monotonic
 ) -> BudgetTracker:
-    """Of a sweep whose trial is thought to take a tenth of a second."""
+    """Tracker of a sweep whose trial is estimated to take a tenth of a second."""
     nothing = {"launch_seconds": 0.0, "training_seconds": 0.0, "evaluation_seconds": 0.0}
     instant = train_result(first_step_seconds=0.0, warmup_seconds=0.0, **nothing)
     price_book = PriceBook(devices={"cpu": device()}, prices=price_list(), today="2026-09-22")
@@ -78,7 +78,7 @@ def run(
 
 
 class Clock:
-    """Stands still until the worker heeds a notice; then much time has passed."""
+    """Clock that stands still until the worker receives the notice; then much time has passed."""
 
     def __init__(self, relatives: Family) -> None:
         self._relatives = relatives

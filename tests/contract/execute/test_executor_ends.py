@@ -1,4 +1,4 @@
-"""What ends an executor before its trials have: it raises that very error, and leaves nothing behind."""
+"""Errors that end an executor before its trials: it raises that very error and leaves nothing behind."""
 
 import pytest
 from noop_trials import context, noop

@@ -1,4 +1,4 @@
-"""What a node is given depends on what it sees of the driver's folders."""
+"""Inputs staged on a node, by which of the driver's folders it sees."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What Ray is told of this host, and which clusters trials may run on."""
+"""Resources of this host as Ray sees them, and the clusters on which trials may run."""
 
 import os
 import re

@@ -112,7 +112,7 @@ def trial(index: int, *, setting: int) -> Placement:
 def test_spend_never_passes_a_cap_by_more_than_the_grace(
     usd, hours, usd_per_trial, price_book, jobs, known_seconds, grace, look
 ):
-    """Of trials that take any time, whatever was thought of them; `look` seconds lie between two looks."""
+    """Check trials of any duration and any estimate; the queue looks at the budget every `look` seconds."""
     placed = [trial(index, setting=setting) for index, (_, setting) in enumerate(jobs)]
     seconds = {
         each.trial_id: float(each_seconds) for each, (each_seconds, _) in zip(placed, jobs, strict=True)

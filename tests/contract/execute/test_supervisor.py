@@ -111,7 +111,7 @@ def log_of(record, folder: Path, *, rank: int = 0) -> str:
 
 @contextlib.contextmanager
 def supervisor(folder: Path, *known: str):
-    """Another process that supervises two training workers; it is killed at the end if it still lives."""
+    """Another process that supervises two training workers; it is killed at the end if it still runs."""
     command = [sys.executable, noop_trials.__file__, str(folder), *known]
     variables = {**os.environ, "PYTHONPATH": str(Path(trials.__file__).parent)}
     with subprocess.Popen(

@@ -95,7 +95,7 @@ def wait_until_healthy(port, process):
 
 
 def finish_sweep(store, sweep, *, records=(), report=None):
-    """How many runs the store has written."""
+    """Finish the sweep and return the number of runs that the store has written."""
     store.begin(sweep)
     store.sync((record, METRICS) for record in records)
     store.finish([report] if report else [])

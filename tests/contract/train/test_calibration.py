@@ -38,7 +38,7 @@ def trial(trainer: str, *, workers: int = 1, calibrate: bool = True) -> Placemen
 
 
 def trials(trainer: str) -> tuple[Placement, ...]:
-    """As asked, not as asked, and of two workers."""
+    """Placements with calibration, without it, and with two workers."""
     return trial(trainer), trial(trainer, calibrate=False), trial(trainer, workers=2)
 
 

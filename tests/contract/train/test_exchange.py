@@ -1,4 +1,4 @@
-"""What the sum of the gradients costs is measured when all else is done, and changes nothing of it."""
+"""Cost of the sum of the gradients, measured after the training, without any effect on it."""
 
 import sys
 from pathlib import Path

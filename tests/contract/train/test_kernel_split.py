@@ -40,7 +40,7 @@ def test_a_split_trial_passes_every_gate_and_learns(result: TrainResult) -> None
 
 
 def first_held(rank: DeviceFacts) -> Iterator[int]:
-    """By layer: the kernels that a rank began with."""
+    """Yield per layer the kernels that a rank began with."""
     if rank.kernel_moves:
         return iter(rank.kernel_moves[0].before)
     return (share.kernels for share in rank.kernel_shares)

@@ -1,4 +1,4 @@
-"""What a device could do at most is frozen into the record of a trial that ran on it."""
+"""Peak of a device, frozen into the record of a trial that ran on it."""
 
 from dataclasses import replace
 from pathlib import Path

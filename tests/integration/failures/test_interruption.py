@@ -18,7 +18,7 @@ def ctrl_c(driver: subprocess.Popen) -> None:
 
 
 def heed_ctrl_c() -> None:
-    """As a terminal's job does; in a script's background job Ctrl-C is ignored, and that is inherited."""
+    """Handle Ctrl-C as a terminal's job does; a script's background job inherits that it is ignored."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

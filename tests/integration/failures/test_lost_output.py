@@ -1,4 +1,4 @@
-"""What a command says has no reader, or nowhere to go: it does its work to the end, without a traceback."""
+"""Output without a reader or without space: a command does its work to the end, without a traceback."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ REPEATS = "sweep.repeats=3"
 
 
 def told_after_its_first_line(words: Sequence[str], *, cwd: Path, with_errors: bool = False) -> Answer:
-    """As `COMMAND | head -1`, or as `COMMAND 2>&1 | head -1`."""
+    """Run `COMMAND | head -1`, or `COMMAND 2>&1 | head -1`."""
     with subprocess.Popen(
         command(*words),
         cwd=cwd,

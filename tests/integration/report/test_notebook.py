@@ -23,7 +23,7 @@ def code(notebook):
 
 
 def shapes_of(cell):
-    """Of each output its kind; of data frames their columns and number of rows, of streams their lines."""
+    """Return the kind of each output; columns and number of rows of data frames, lines of streams."""
     for output in cell.outputs:
         if output.output_type == "stream":
             yield output.name, [line.split()[0] for line in output.text.splitlines()]

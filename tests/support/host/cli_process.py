@@ -77,7 +77,7 @@ def records_in(folder: Path, sweep: str = "smoke") -> Sequence[Mapping[str, Any]
 
 
 def wait_for_stage(folder: Path, stage: str, *, trials: int, sweep: str = "smoke") -> None:
-    """Until so many trials of the sweep have come to that stage, for a minute at most."""
+    """Wait until that many trials of the sweep have reached the stage, for a minute at most."""
     journal = Journal(folder / "outputs" / sweep / "journal.jsonl")
     until = time.monotonic() + 60
     while sum(step.stage == stage for step in journal.steps()) < trials:

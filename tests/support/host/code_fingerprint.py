@@ -14,12 +14,12 @@ def syntax_sha256(files: Iterable[Path]) -> str:
 
 @cache
 def _tree(file: Path) -> str:
-    """Its syntax; most files are in the fingerprint of many a workload."""
+    """Return the file's syntax; most files are in the fingerprint of several workloads."""
     return _text(ast.parse(file.read_text()))
 
 
 def _text(value: object) -> str:
-    """Like `ast.dump`, which differs between Python versions by the empty fields that it shows."""
+    """Dump the node like `ast.dump`, which shows other empty fields in other Python versions."""
     if isinstance(value, list):
         return f"[{', '.join(_text(each) for each in value if not _is_docstring(each))}]"
     if not isinstance(value, ast.AST):
@@ -29,7 +29,7 @@ def _text(value: object) -> str:
 
 
 def _is_docstring(node: object) -> bool:
-    """Whether a statement is a bare string."""
+    """Return whether a statement is a bare string."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -39,7 +39,7 @@ class Network:
 
 
 def missing() -> str | None:
-    """Why no such machines can be had here; None if they can."""
+    """Explain why such machines are unavailable here; None where they are available."""
     for command in (("ip", "netns", "list"), (*_SPACES, "true")):
         if shutil.which(command[0]) is None:
             return f"{command[0]} is not installed"
@@ -156,7 +156,7 @@ def _machine(
 
 
 def _wait_for(running: Any, count: int) -> None:
-    """Until the head has heard of all machines."""
+    """Wait until the head has registered all machines."""
     until = time.monotonic() + _START_SECONDS
     while sum(item["Alive"] for item in running.global_state.node_table()) <= count:
         assert time.monotonic() < until, "a machine did not join"

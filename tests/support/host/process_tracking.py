@@ -68,14 +68,14 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[Family]:
 
 
 def heeds_sigterm(pid: int) -> bool:
-    """Whether a process has a handler of SIGTERM, as the kernel says."""
+    """Return whether a process has a handler of SIGTERM, read from the kernel."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     (caught,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigCgt"))
     return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 def has_ended(pid: int, *, seconds: float = 10.0) -> bool:
-    """Whether a process ends within some seconds, waited for by the kernel's handle of it."""
+    """Return whether a process ends within that many seconds, by its pidfd."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:

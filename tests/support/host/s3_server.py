@@ -21,7 +21,7 @@ class S3:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What a client finds in its environment; it gives up after its first attempt."""
+        """Environment variables of a client that gives up after its first attempt."""
         return {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
             "AWS_ACCESS_KEY_ID": "somebody",
@@ -32,7 +32,7 @@ class S3:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """With an empty bucket."""
+        """Run the server with an empty bucket."""
         command = [sys.executable, "-m", "moto.server", "--port", str(self.port)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -55,7 +55,7 @@ class S3:
 
 
 def s3() -> S3:
-    """At a port that is free."""
+    """S3 server at a free port."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return S3(probe.getsockname()[1])

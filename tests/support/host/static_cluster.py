@@ -17,7 +17,7 @@ _NOTICED_SOON = {"health_check_period_ms": 500, "health_check_failure_threshold"
 
 
 def raylet_above(process: psutil.Process) -> psutil.Process:
-    """Of the node that a process is on."""
+    """Return the raylet of the node that runs a process."""
     return next(parent for parent in process.parents() if parent.name() == "raylet")
 
 

@@ -32,7 +32,7 @@ class Server:
     secrets: tuple[str, ...]
 
     def variables(self, password: str | None = None) -> dict[str, str]:
-        """What a client finds in its environment."""
+        """Return the environment variables of a client."""
         return {
             "MLFLOW_TRACKING_USERNAME": "admin",
             "MLFLOW_TRACKING_PASSWORD": password or self.password,

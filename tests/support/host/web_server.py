@@ -10,7 +10,7 @@ from local_server import served
 
 @dataclass
 class Site:
-    """What a server offers, and what it was asked.
+    """Files that a server offers, and the requests it received.
 
     Attributes:
         files: path -> content.

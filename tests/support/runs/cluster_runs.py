@@ -77,7 +77,7 @@ class Striker(Unwatched):
 
 
 def told_of(folder: Path, **changes: Any) -> SweepContext:
-    """With checkpoints at every step, and a lost worker made up for once."""
+    """Build a context with a checkpoint at every step and one retry of a lost worker."""
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
     always = Checkpointing(every_seconds=1e-6, grace_seconds=20.0, url=str(folder / "checkpoints"))
     defaults = {

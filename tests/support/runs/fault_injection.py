@@ -33,7 +33,7 @@ def trains_on_half_of_each_batch(trainer: Any) -> None:
 
 
 def computes_in_float32(trainer: Any) -> None:
-    """Nothing rounds; of TensorFlow, see `_with_float32`."""
+    """Disable rounding; for TensorFlow see `_with_float32`."""
     trainer._autocast = nullcontext()
 
 
@@ -62,7 +62,7 @@ def tells_its_first_loss_for_ever(trainer: Any) -> None:
 
 
 def falls_back_to_the_cpu(_trainer: Any) -> None:
-    """Before it is set up: see `_on_the_cpu`."""
+    """Use the CPU before set-up: see `_on_the_cpu`."""
 
 
 FAULTS: tuple[Callable[[Any], None] | None, ...] = (

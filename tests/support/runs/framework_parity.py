@@ -118,13 +118,13 @@ def batch_of(spec: WorkloadSpec) -> dict[str, np.ndarray]:
 
 
 def outputs_of(twins: Twins) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """What each network and its twin make of samples when they are evaluated."""
+    """Yield the outputs of each network and its twin in evaluation."""
     for name, network in twins.ours.named():
         yield output_of_torch(network), output_of_keras(twins.theirs.models[name], network.spec)
 
 
 def output_of_torch(network: torch_network.TorchNetwork) -> np.ndarray:
-    """In the precision of its weights."""
+    """Compute the output in the precision of the weights."""
     samples = torch.from_numpy(inputs_of(network.spec))
     if samples.is_floating_point():
         samples = samples.to(next(network.parameters()).dtype)
@@ -136,7 +136,7 @@ def output_of_torch(network: torch_network.TorchNetwork) -> np.ndarray:
 
 
 def output_of_keras(model: Any, network: Network) -> np.ndarray:
-    """In the precision that it was built for."""
+    """Compute the output in the precision for which the model was built."""
     output: np.ndarray = model(inputs_of(network), training=False).numpy()
     return output
 

@@ -23,7 +23,7 @@ Finding = dict[str, Any]
 
 @cache
 def findings_of(script: str) -> dict[str, list[Finding]]:
-    """What each rank found, by the name of the case; once in a test session."""
+    """Return each rank's findings by the name of the case; run once per test session."""
     with TemporaryDirectory() as folder:
         subprocess.run(
             [sys.executable, script, folder],

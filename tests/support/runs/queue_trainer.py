@@ -12,7 +12,7 @@ ONE_PHASE = (Phase(name="training", protocol=Supervised(), optimizers={}),)
 
 @dataclass
 class QueueTrainer:
-    """Its `step` enqueues work, its `synchronize` and `losses` pass the time that the work takes."""
+    """Trainer whose `step` enqueues work; `synchronize` and `losses` let the time of that work pass."""
 
     step_seconds: Callable[[int], float] = lambda _: 1.0
     compile_counts: Mapping[int, int] | None = None  # step -> compilations once it was taken

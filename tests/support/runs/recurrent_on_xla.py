@@ -42,7 +42,7 @@ def network(cell: Any, steps: int) -> Network:
 
 
 def found_of(cell: str, precision: str) -> dict[str, Any]:
-    """How far logits and gradients on XLA are from those on a CPU, and in which dtype its first cell is."""
+    """Compare logits and gradients on XLA with a CPU's, and return the dtype of the first cell."""
     ours, theirs = build(network(cell, STEPS), 1), build(network(cell, STEPS), 1).to(torch_xla.device())
     dtypes: list[str] = []
     theirs.nodes[1].register_forward_hook(lambda *seen: dtypes.append(str(seen[-1].dtype)))

@@ -42,7 +42,7 @@ Ends = dict[str, dict[str, np.ndarray]]
 
 
 def shapes_of(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
-    """Those of `RUNS` in fp32, and one whose loss is scaled."""
+    """Return the shapes of `RUNS` in fp32, and one whose loss is scaled."""
     shapes = {run: shape for run, shape in RUNS[trainer].items() if shape[0] == "fp32"}
     if trainer == "torch_xla" or task != "mnist_cnn":
         return shapes
@@ -51,7 +51,7 @@ def shapes_of(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
 
 @cache
 def ends_of(trainer: str, task: str) -> dict[str, list[Ends]]:
-    """How both trainings end on each rank, by the name of the run in `shapes_of`; once in a test session."""
+    """Return the ends of both trainings per rank, by the run in `shapes_of`; run once per test session."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         data_set = workload(task, OPTIONS[task]).data.data_set

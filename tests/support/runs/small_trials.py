@@ -26,7 +26,9 @@ _DATA_SETS = {
 
 
 def small_trial(trainer: str, workers: int, **changes: Any) -> Placement:
-    """Of a small mnist_cnn, of which six blocks of five steps are timed; `changes` are those of its spec."""
+    """Build a trial of a small mnist_cnn with six timed blocks of five steps; `changes` are fields of its
+    spec.
+    """
     spec = trial_spec(
         **{
             "trainer": trainer,

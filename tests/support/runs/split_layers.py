@@ -200,7 +200,7 @@ def _network(
 
 
 def _gradcheck(job: WorkerJob, wire: RankChannel) -> Finding:
-    """Of the input's gradient, and of those of the master's own kernels and bias."""
+    """Check the gradients of the input and of rank 0's own kernels and bias."""
     whole = nn.Conv2d(2, 5, 3, padding=1, stride=2).double()
     layer = SplitConvolution(
         whole,
@@ -216,7 +216,7 @@ def _gradcheck(job: WorkerJob, wire: RankChannel) -> Finding:
     inputs = torch.randn(2, 2, 5, 4, dtype=torch.float64, requires_grad=True)
 
     def of(features: Tensor, *_parameters: Tensor) -> Tensor:
-        """They are changed in place."""
+        """Compute in place on changed features."""
         output: Tensor = layer(features)
         return output
 

@@ -60,7 +60,7 @@ class SlowClock:
 
 
 def outcomes() -> dict[str, list[Finding]]:
-    """What each rank found, by the name of the case."""
+    """Return each rank's findings by the name of the case."""
     return findings_of(__file__)
 
 

@@ -70,7 +70,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one rank says after its steps; `state` holds its weights by canonical name.
+    """Report of one rank after its steps; `state` holds its weights by canonical name.
 
     Attributes:
         losses: of each step, by network.
@@ -135,7 +135,9 @@ def compiled_runs(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
 
 
 def runs_over_hosts(trainer: str, task: str) -> dict[str, tuple[str, int, int]]:
-    """Of a trainer with a process for each host: one network, and two with batch normalisation."""
+    """Return the runs of a trainer with one process per host: one network, and two with batch
+    normalisation.
+    """
     covered = trainer == "torch_xla" and task in ("mnist_cnn", "mnist_gan")
     return {TWO_HOSTS: ("fp32", 2, 4)} if covered else {}
 
@@ -296,7 +298,7 @@ def _evaluate(trainer: Trainer, counts: list[int | None]) -> list[dict[str, floa
 
 
 def _product(trainer: Trainer) -> tuple[str, float]:
-    """Of numbers between 0 and 1."""
+    """Compute a product of numbers between 0 and 1."""
     multiply = trainer.matmul_benchmark(MATRIX_SIZE)
     assert multiply is not None
     product = multiply()

@@ -64,7 +64,7 @@ TRAININGS: Mapping[str, tuple[str, str, str, int, dict[str, str]]] = {
 
 
 def outcomes() -> dict[str, list[Finding]]:
-    """What each rank found, by the name of the case."""
+    """Return each rank's findings by the name of the case."""
     return findings_of(__file__)
 
 

@@ -29,7 +29,7 @@ def trial_spec(**changes: Any) -> TrialSpec:
 
 
 def placement(trial: TrialSpec | None = None, **changes: Any) -> Placement:
-    """That trial, measured by one process that holds both cores of the host."""
+    """Place the trial: measured by one process that holds both cores of the host."""
     trial = trial or trial_spec()
     base = Placement(
         trial=trial,

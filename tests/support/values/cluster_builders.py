@@ -18,7 +18,7 @@ SLICE = replace(TPU, instances={1: "v3-8"}, cpus={1: 96}, ray_type="TPU-V3")
 
 
 def pool(name: str = "t4", **changes: Any) -> Pool:
-    """Up to two nodes on demand with one T4 each, and the image of torch."""
+    """Build a pool of up to two on-demand nodes with one T4 each, and the image of torch."""
     base = Pool(
         name=name,
         device=T4S,
@@ -34,7 +34,7 @@ def pool(name: str = "t4", **changes: Any) -> Pool:
 
 
 def cluster(*pools: Pool, **changes: Any) -> Cluster:
-    """Those pools, with at most six nodes at once, in a cluster that is fake."""
+    """Build a fake cluster of those pools with at most six nodes at once."""
     base = Cluster(
         name="fake",
         provider="fake",
@@ -55,5 +55,5 @@ def cluster(*pools: Pool, **changes: Any) -> Cluster:
 
 
 def inventory(*pools: Pool, is_fake: bool = False, **changes: Any) -> Inventory:
-    """What a cluster of those pools has for the driver of a host with four cores."""
+    """Build the inventory of those pools for a driver on a host with four cores."""
     return of_cluster(cluster(*pools, **changes), host=node(), is_fake=is_fake)

@@ -100,7 +100,7 @@ def outcome(*refusals: type[Exception]) -> Iterator[None]:
 
 
 def is_one_line(text: str) -> bool:
-    """Whether a person sees it as one line, whatever was put into it."""
+    """Return whether a person sees the text as one line."""
     return bool(text.strip()) and text.isprintable() and len(text) < 3000
 
 
@@ -120,7 +120,7 @@ def within(cpu_seconds: int) -> Iterator[None]:
 
 
 class HangError(BaseException):
-    """No `except Exception` keeps it."""
+    """Error that no `except Exception` catches."""
 
 
 def _stop(_signal: int, _frame: object) -> None:

@@ -44,7 +44,9 @@ def step_ms(parts, *, on=SLOW):
 
 
 def published_frame(anchor=SLOW):
-    """As an anchor's file of the published data: seconds, and microseconds of two steps and of the target."""
+    """Build an anchor's file of the published data: seconds, and microseconds of two steps and of the
+    target.
+    """
     target = FAST if anchor == SLOW else SLOW
     speed_ups = SPEED_UPS if anchor == FAST else (1.0, 1.0, 1.0)
     rows = []
@@ -99,5 +101,5 @@ def both_ways(folder: Path) -> LatencyTable:
 
 
 def known_pair(folder: Path) -> Pair:
-    """From the slow device to the fast one."""
+    """Build a pair from the slow device to the fast one."""
     return pair_of(both_ways(folder), anchor=SLOW, target=FAST)

@@ -32,7 +32,7 @@ def placed(asked: Point, **changes: Any) -> Placement:
 
 
 def skipped(asked: Point, **changes: Any) -> str:
-    """Why its plan has none."""
+    """Return the reason why the plan skips the point."""
     (found,) = planned(asked, **changes).skipped
     return found.reason
 

@@ -63,12 +63,12 @@ def node(**changes: Any) -> Node:
 
 
 def here(**changes: Any) -> Inventory:
-    """That machine alone."""
+    """Build the inventory of that machine alone."""
     return of_host(node(**changes))
 
 
 def held(count: int, *, kind: DeviceKind = "gpu", chips: int = 1) -> Accelerators:
-    """So many accelerators of a kind, each with an id."""
+    """Build that many accelerators of a kind, with one id each."""
     return Accelerators(kind=kind, chips=chips, ids=tuple(f"id-{index}" for index in range(count)))
 
 
@@ -112,7 +112,7 @@ def tensorflow_like(**changes: Any) -> TrainerInfo:
 
 
 def splitting(**changes: Any) -> TrainerInfo:
-    """As kernel_split: devices need not be alike."""
+    """Build a trainer like kernel_split, which allows heterogeneous devices."""
     told = {"name": "kernel_split", "takes_unequal_devices": True, "splits_convolutions": True, **changes}
     return torch_like(**told)
 

@@ -77,7 +77,7 @@ def forecast(
     num_phases=1,
     **changes,
 ):
-    """Of a device that is not there: a step with half and twice that time as its interval, or a refusal."""
+    """Build a forecast for a missing device: half to twice that step time as its interval, or a refusal."""
     spec = trial_spec(
         trainer=trainer, device=device, host_cpu=None, **{"data": STANDIN, "steps": 300, **changes}
     )

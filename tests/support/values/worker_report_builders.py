@@ -1,4 +1,4 @@
-"""What one rank reports, with defaults, so that a test shows only what matters to it."""
+"""Report of one rank with defaults, so that a test shows only the fields that matter to it."""
 
 from dataclasses import replace
 from typing import Any

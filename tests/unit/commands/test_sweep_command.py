@@ -15,7 +15,7 @@ OWN = ("+sweep=smoke", "workload=mine", "workload_path=own")
 
 
 def version_of(words):
-    """Of the workload of a sweep's first point."""
+    """Return the workload version of a sweep's first point."""
     with parsed_arguments(words) as overrides:
         point = settings_of(overrides).sweep.points[0]
         return workload(point.workload, {}).version

@@ -1,4 +1,4 @@
-"""What may be spent, worked out by hand: 3.60 USD an hour are a tenth of a cent a second."""
+"""Budget computed by hand: 3.60 USD per hour are a tenth of a cent per second."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which of several records of one trial stands."""
+"""Choice among several records of one trial."""
 
 from builders import placement, record, trial_spec
 

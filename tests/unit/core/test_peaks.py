@@ -1,4 +1,4 @@
-"""What the devices of a trial could do at most."""
+"""Peaks of a trial's devices."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a terminal is given of text that somebody else has written."""
+"""Text written by others, as a terminal receives it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a record may hold."""
+"""Permitted content of a record."""
 
 import pytest
 from builders import record, train_result

@@ -1,4 +1,4 @@
-"""When a target counts as reached, and what a pursuit of it says."""
+"""Reached targets, and the record of the way to them."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What names a trial, and what no trial may ask for."""
+"""Identity of a trial, and values that no trial may have."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""What may follow what in the life of a trial."""
+"""Permitted sequences of a trial's states."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""How many nodes trials need, and whether there is room for one more."""
+"""Number of nodes that trials need, and room for one more."""
 
 import pytest
 from builders import placement, trial_spec
@@ -87,7 +87,7 @@ def test_a_trial_too_large_for_any_node_never_has_room():
 
 
 def test_nodes_that_a_pool_will_need_again_are_nobody_elses():
-    """Of three nodes the other pool keeps two, though one trial of it runs."""
+    """Check that the other pool keeps two of three nodes, although one of its trials runs."""
     beside = [on("spot"), on("t4", 4)]
     assert fits_now(on("spot"), beside, inventory=TWO_POOLS, kept={})
     assert not fits_now(on("spot"), beside, inventory=TWO_POOLS, kept={"t4": 2})

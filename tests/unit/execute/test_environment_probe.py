@@ -1,4 +1,4 @@
-"""What an interpreter has of a trainer's packages."""
+"""Versions of a trainer's packages in an interpreter."""
 
 import sys
 from dataclasses import replace

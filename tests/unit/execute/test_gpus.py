@@ -1,4 +1,4 @@
-"""Which GPUs a trial can have, of what a driver answers and the environment asks for."""
+"""GPUs available to a trial, by the driver's answer and the environment variable."""
 
 import pytest
 

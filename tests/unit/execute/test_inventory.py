@@ -1,4 +1,4 @@
-"""What a host has, by the device files that recognise it."""
+"""Hardware of a host, by the device files that recognise it."""
 
 import pytest
 from plan_builders import T4, TPU, device

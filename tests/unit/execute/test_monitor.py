@@ -1,4 +1,4 @@
-"""How a trial's end is told from what its ranks say, in any order."""
+"""Outcome of a trial from the messages of its ranks, in any order."""
 
 import signal
 

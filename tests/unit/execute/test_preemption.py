@@ -1,4 +1,4 @@
-"""When a trial asks whether it has to leave, and how often it is told."""
+"""Preemption polls of a trial, and the number of notices."""
 
 from orchestrator.execute.trial.supervisor import PreemptionPoller
 

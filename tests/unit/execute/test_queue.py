@@ -1,4 +1,4 @@
-"""Which attempt starts next, and which starts again."""
+"""Next attempt to start, and retries."""
 
 from builders import placement, record, trial_spec
 from cluster_builders import inventory, pool

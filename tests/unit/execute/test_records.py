@@ -1,4 +1,4 @@
-"""How often a trial was begun, from what is kept of it."""
+"""Number of attempts at a trial, from its records."""
 
 from builders import record
 

@@ -1,4 +1,4 @@
-"""Which failures start a trial again, how often, and which leave its checkpoints."""
+"""Failures that start a trial again, how often, and which keep its checkpoints."""
 
 import pytest
 from builders import record

@@ -1,4 +1,4 @@
-"""What stops a sweep, from another terminal and from this one."""
+"""Stop requests from another terminal and from this one."""
 
 import os
 import signal

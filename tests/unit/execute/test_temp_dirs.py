@@ -26,13 +26,13 @@ with temporary_folder(sys.argv[1]) as folder:
 
 @pytest.fixture
 def prefix():
-    """Of folders that are this test's alone, beside those of all that run on this host."""
+    """Prefix of folders that belong to this test alone on this host."""
     return f"orchestrator-test-{uuid.uuid4().hex}-"
 
 
 @pytest.fixture
 def owner(prefix):
-    """Another process with a folder of this prefix; it ends at the latest with its test."""
+    """Another process with a folder of this prefix; it ends with its test at the latest."""
     command = [sys.executable, "-c", _OWNER, prefix]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         process.folder = Path(process.stdout.readline().strip())

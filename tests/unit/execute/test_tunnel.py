@@ -1,4 +1,4 @@
-"""What goes into one end of a tunnel comes out of the other, both ways, and so do ends."""
+"""Socket forwarder: bytes and closed connections pass both ways."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""What a sweep takes over from others."""
+"""Results that a sweep reuses from others."""
 
 from builders import placement, record, trial_spec
 

@@ -1,4 +1,4 @@
-"""Which trainer, device and precision go together, and what is said where they do not."""
+"""Compatible trainers, devices and precisions, and the messages where they are not."""
 
 from dataclasses import replace
 

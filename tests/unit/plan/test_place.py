@@ -1,4 +1,4 @@
-"""Where a trial runs: measured where its device is, else rehearsed, skipped or refused."""
+"""Placement of a trial: measured where its device is, else rehearsed, skipped or refused."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which pool a trial gets, what it holds there, and the line for what no pool has."""
+"""Pool of a trial, its share there, and the line where no pool fits."""
 
 from dataclasses import replace
 

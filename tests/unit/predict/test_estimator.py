@@ -1,4 +1,4 @@
-"""What own records tell of other trials: synthetic measurements on devices of known efficiency."""
+"""Calibration by own records: synthetic measurements on devices of known efficiency."""
 
 import math
 from dataclasses import replace
@@ -44,7 +44,7 @@ def trial(**changes):
 
 
 def took(spec, seconds, **changes):
-    """Its record, with that long a step."""
+    """Build the trial's record with that step time."""
     blocks = (tuple([10 * seconds] * 6),)
     return record(placement=placement(spec, **changes), result=train_result(block_seconds=blocks))
 

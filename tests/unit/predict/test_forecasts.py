@@ -1,4 +1,4 @@
-"""What is thought of the trials of a plan whose device is not at hand."""
+"""Predictions for a plan's trials on missing devices."""
 
 from dataclasses import replace
 

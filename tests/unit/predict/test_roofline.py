@@ -1,4 +1,4 @@
-"""What a step asks for, what a device needs for it at least, and models fitted to counts alone."""
+"""Cost of a step, its lower bound on a device, and models fitted to counts alone."""
 
 from dataclasses import replace
 

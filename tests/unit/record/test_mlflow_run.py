@@ -1,4 +1,4 @@
-"""What a record is called in MLflow."""
+"""Names of a record's parts in MLflow."""
 
 from builders import record, trial_spec
 from price_builders import price

@@ -1,4 +1,4 @@
-"""What a host did, as MLflow's page of system metrics expects it."""
+"""Host use as MLflow's page of system metrics expects it."""
 
 from builders import host_use
 

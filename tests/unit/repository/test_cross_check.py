@@ -1,4 +1,4 @@
-"""What the cross-check concludes of its pairs, and which scripts it refuses."""
+"""Conclusion of the cross-check from its pairs, and scripts that it refuses."""
 
 import json
 import sys

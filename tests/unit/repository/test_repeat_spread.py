@@ -1,4 +1,4 @@
-"""Whether spawned repeats spread wider than forked ones: what is worked out of their rates."""
+"""Spread of spawned repeats against forked ones, computed from their rates."""
 
 import math
 

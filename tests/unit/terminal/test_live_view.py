@@ -1,4 +1,4 @@
-"""What is seen of a sweep while it runs: a table in a terminal, lines in a pipe."""
+"""Live view of a running sweep: a table in a terminal, lines in a pipe."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""How far a sweep has come, counted and estimated by hand."""
+"""Progress of a sweep, counted and estimated by hand."""
 
 import pytest
 from builders import placement, record, trial_spec

@@ -1,4 +1,4 @@
-"""How far a sweep has come, as a terminal shows it."""
+"""Progress of a sweep in a terminal."""
 
 import io
 

@@ -31,7 +31,7 @@ def kernels_in(parts: Parts) -> list[tuple[int, ...]]:
 def look_at(
     parts: Parts, slowness: Sequence[float], noise: Sequence[Sequence[float]], *, kernel_seconds: float = 1.0
 ) -> StepProfile:
-    """Where a kernel takes a rank as many seconds as it is slow, and the noise is a factor of each."""
+    """Profile ranks that need as many seconds per kernel as their slowness, times noise."""
     seconds = [
         [
             kernel_seconds * len(part.kernels) * slow * wrong
@@ -44,7 +44,7 @@ def look_at(
 
 
 def moves_of(looks: Sequence[tuple[Sequence[float], Sequence[Sequence[float]]]]) -> Iterator[Parts | None]:
-    """What each look at ranks that began even leads to: slowness and noise of each."""
+    """Yield the decision of each look at ranks that began with even shares, by their slowness and noise."""
     ones = [[1.0] * len(looks[0][0])] * len(KERNELS)
     balance, parts = RebalanceState(probed=ones), divided(ones)
     for slowness, noise in looks:

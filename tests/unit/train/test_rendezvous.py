@@ -27,7 +27,7 @@ ALL = [
 
 
 def rank_context(rank: int = 0, addresses: tuple[str, ...] = TWO_HERE[:1], **changes) -> RankContext:
-    """On the CPU of one host, with a replica for each process and a thread for each replica."""
+    """Build a context on the CPU of one host, with one process per replica and one thread per replica."""
     host, local_rank = divmod(rank, len(addresses) // changes.get("num_hosts", 1))
     places = {"host": host, "local_rank": local_rank}
     told = {"kind": "cpu", "replicas": len(addresses), "threads": 1, **places, **changes}

@@ -7,7 +7,7 @@ from orchestrator.train.failures import kind_of, line_of
 
 
 class ResourceExhaustedError(Exception):
-    """Named as TensorFlow's."""
+    """Error with the name of TensorFlow's."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is known of each trainer, and a version that is raised with its code."""
+"""Facts about each trainer, and a version that is raised with its code."""
 
 import json
 import subprocess

@@ -21,7 +21,7 @@ def job(tmp_path):
 
 
 def outcome(job) -> tuple[int, dict]:
-    """Its exit code and the one message that it sends, in this process."""
+    """Run the job in this process; return its exit code and its only message."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         Channel(ours).send(to_plain(job))

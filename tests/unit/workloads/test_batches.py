@@ -1,4 +1,4 @@
-"""Which samples make up which batch: a function of seed and index, cut alike for any number of ranks."""
+"""Assignment of samples to batches: a function of seed and index, cut alike for any number of ranks."""
 
 from dataclasses import replace
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""What more workers bring, at one batch and at one batch for each."""
+"""Effect of more workers, at one global batch and at one batch per worker."""
 
 import pytest
 from report_builders import measured, repeats

@@ -13,7 +13,7 @@ from orchestrator.analysis.measurements.measured import measured_of
 
 
 def costs(seconds, **changes):
-    """Of one measurement for each batch -> seconds of a step."""
+    """Build the costs of one measurement per batch -> seconds of a step."""
     records = [
         measured(global_batch_size=batch, step_seconds=each, **changes) for batch, each in seconds.items()
     ]

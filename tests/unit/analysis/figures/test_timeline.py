@@ -1,4 +1,4 @@
-"""When attempts ran, on which node, and what their time went into."""
+"""Timeline of attempts: start, node, and parts of their time."""
 
 from dataclasses import replace
 

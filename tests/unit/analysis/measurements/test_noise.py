@@ -12,7 +12,9 @@ GPU = placement(trial_spec(device="t4", host_cpu=None), kind="gpu", cpus=8)
 
 
 def noise(*, placed=None, **changes):
-    """Of a trial on two cores, six blocks of 0.1 s; `changes` are those of its result."""
+    """Return the noise of a trial on two cores with six blocks of 0.1 s; `changes` are fields of its
+    result.
+    """
     return noise_of(record(placement=placed, result=train_result(**changes)))
 
 

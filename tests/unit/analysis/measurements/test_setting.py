@@ -1,4 +1,4 @@
-"""What tells trials apart, and names of which no two are alike."""
+"""Fields that distinguish trials, and unique names."""
 
 from dataclasses import fields, replace
 

@@ -1,4 +1,4 @@
-"""What trials cost, worked out by hand: 3.60 USD an hour are a tenth of a cent a second."""
+"""Costs computed by hand: 3.60 USD per hour are a tenth of a cent per second."""
 
 from dataclasses import fields, replace
 
@@ -36,7 +36,7 @@ def test_two_nodes_cost_twice_as_much_and_have_twice_the_node_seconds():
 
 
 def test_every_second_of_an_attempt_is_in_one_part():
-    """Of 3 s: launch 0.6, first step 0.2, warm-up 0.03, evaluation 0.1; training 1.4 - 0.23; the rest 0.9."""
+    """Check 3 s: launch 0.6, first step 0.2, warm-up 0.03, evaluation 0.1; training 1.4 - 0.23; rest 0.9."""
     bill = bill_of(attempt(3))
     parts = [getattr(bill, field_.name) for field_ in fields(Bill)]
     assert parts == pytest.approx([0.6, 0.2, 0.03, 1.17, 0.1, 0.9, 0.0, 0.003])

@@ -1,4 +1,4 @@
-"""What a quality may be on other held-out samples and with other seeds, and when a difference is shown."""
+"""Quality on other held-out samples and with other seeds, and when a difference is shown."""
 
 import math
 from random import Random
@@ -77,7 +77,9 @@ def test_a_difference_is_shown_where_its_interval_holds_no_zero():
 
 
 def test_intervals_that_overlap_a_little_may_show_a_difference():
-    """Of equal widths, the interval of the difference is 1.4 times as wide as one of them, not twice."""
+    """Check that the interval of the difference of equal widths is 1.4 times as wide as one of them, not
+    twice.
+    """
     better = QualityInterval(estimate=0.95, low=0.93, high=0.97)
     worse = QualityInterval(estimate=0.92, low=0.90, high=0.94)
     assert better.low < worse.high

@@ -1,4 +1,4 @@
-"""Which setting leads, how sure that is, and what a measurement is worth: small cases by hand."""
+"""Leader, confidence and value of a measurement: small cases computed by hand."""
 
 import math
 from dataclasses import replace
@@ -155,7 +155,7 @@ def test_what_breaks_a_limit_is_not_good_however_cheap():
 
 
 def test_what_costs_more_than_the_limit_is_not_good_however_fast():
-    """Of 1.0 and 1.5 s the first costs 3.0, the second 1.5; a step may cost 2."""
+    """Check 1.0 s for 3.0 USD and 1.5 s for 1.5 USD with a limit of 2 USD."""
     objective = fastest(log_usd=np.log((3.0, 1.0)), log_most_usd=math.log(2.0))
     assert assess(posterior((1.0, 1.5), (1e-6, 1e-6)), objective).leader == 1
 
@@ -261,7 +261,7 @@ def test_an_answer_is_as_sure_as_its_repeats_lie_close():
 
 
 def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
-    """Of n equal runs the mean deviates by r / sqrt(n) and the next run by r; one run alone by 0.15.
+    """Check that the mean of n runs deviates by r / sqrt(n), the next run by r, and one run alone by 0.15.
 
     A prediction whose brackets reach from half to twice the step deviates by ln 2 / 1.7, a run of it by 0.02.
     """

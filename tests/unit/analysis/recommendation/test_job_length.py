@@ -1,4 +1,4 @@
-"""Of how many samples the job is that settings are compared on, and who says so."""
+"""Length of the job on which settings are compared, and the source of that number."""
 
 import pytest
 from plan_builders import planned, point

@@ -1,4 +1,4 @@
-"""Which setting a report recommends, how sure it is, and what to measure next: cases worked out by hand."""
+"""Recommended setting, its confidence, and the next measurement: cases computed by hand."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ class TestBatchSizesAreComparedOnOneJob:
 
 
 class TestWithATargetTheTimeToItDecides:
-    """To accuracy 0.9: 0.5 s launch + 9 s + 1 s of evaluations against 0.5 + 6 + 1, at a slower rate."""
+    """Time to accuracy 0.9: 0.5 s launch + 9 s + 1 s of evaluations against 0.5 + 6 + 1, at a slower rate."""
 
     def records(self, *, missed=False):
         found = []

@@ -1,4 +1,4 @@
-"""In simulated worlds a settled recommendation is right, and is given where five repeats could settle it.
+"""Simulated worlds: a settled recommendation is right, and is given where five repeats could settle it.
 
 A world is the records of one or two workloads. Rates, fixed costs, prices, qualities, noise, number of
 repeats, goal, deadline and budget are drawn at random. In half of the worlds the settings differ by 5 to 30
@@ -37,7 +37,7 @@ STUDENT_5 = 2.776  # two-sided 95% of four degrees of freedom
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of the settings of one job.
+    """True values of the settings of one job.
 
     Attributes:
         value: device -> the objective; infinite where a limit is broken.
@@ -54,12 +54,12 @@ class Truth:
         return min(self.value.values())
 
     def is_right(self, label):
-        """Whether the setting lies within 5% of the best and keeps to the limits."""
+        """Return whether the setting lies within 5% of the best and respects the limits."""
         return self.value[label.partition(",")[0]] - self.best <= math.log1p(TOLERANCE)
 
     @property
     def is_separable(self):
-        """Whether the best leads every other setting by more than the interval of five repeats."""
+        """True where the best leads every other setting by more than the interval of five repeats."""
         if not self.is_measured or not math.isfinite(self.best):
             return False
         best = min(self.value, key=self.value.get)

@@ -1,4 +1,4 @@
-"""What a person is told of a budget: what was spent, what was left out, and what to say to have it run."""
+"""Budget sentences: money spent, trials left out, and the override that runs them."""
 
 from price_builders import price
 

@@ -1,4 +1,4 @@
-"""Where the money went, and at which prices, as tables say it."""
+"""Cost and price tables."""
 
 from builders import record, trial_spec
 from price_builders import price

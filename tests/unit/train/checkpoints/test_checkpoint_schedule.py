@@ -1,4 +1,4 @@
-"""When a checkpoint is made, and that all ranks leave together: a keeper under a clock of its own."""
+"""Checkpoint schedule, and joint leaving of all ranks: a scheduler under its own clock."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where checkpoints are kept: in a folder and in what else fsspec knows, the last two of each trial."""
+"""Checkpoint store: a folder and other file systems of fsspec, the last two checkpoints of every trial."""
 
 from dataclasses import replace
 from pathlib import Path

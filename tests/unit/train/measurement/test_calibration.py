@@ -1,4 +1,4 @@
-"""How products are timed, under a clock that passes only while a device works."""
+"""Timing of products, under a clock that passes only while a device works."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from orchestrator.train.measurement.calibration import PRODUCT_SIZE, is_wanted, 
 
 @dataclass
 class Multiplier:
-    """Its products take 2 s once somebody waits for them, and the first one 30 s more."""
+    """Multiplier whose products take 2 s once awaited, and the first one 30 s more."""
 
     now: float = 0.0
     queued: list[float] = field(default_factory=list)

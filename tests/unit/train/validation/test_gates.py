@@ -140,7 +140,7 @@ def test_ranks_that_timed_different_numbers_of_blocks_are_an_invalid_measurement
 
 
 def after_blocks(*firsts: float) -> dict[str, Any]:
-    """How long the first reading after each block took, where a reading costs 1 ms."""
+    """Return the first reading after each block, where a reading costs 1 ms."""
     return {"reading_seconds": (tuple((first, 0.001) for first in firsts),)}
 
 

@@ -11,7 +11,7 @@ DBN = {"model.1.kernel": 1.0, "model.1.visible_bias": 0.0, "model.2.visible_bias
 
 
 def unmoved(name: str, before: dict[str, float], **changes: float) -> tuple[str, ...]:
-    """What did not move where `changes` are the new values, with `_` for the dots of names."""
+    """Return the parts that did not move; `changes` are the new values, with `_` for the dots of names."""
     after = {key: changes.get(key.replace(".", "_"), value) for key, value in before.items()}
     digests = [
         digests_of({key: np.full((2, 3), value, np.float32) for key, value in state.items()})
