@@ -207,7 +207,8 @@ def main() -> None:
     print(f"{'tool':<26}finished before  executed again  of those finished before  finished in the end")
     for result in found:
         print(
-            f"{result.tool:<26}{result.finished_before:>15}  {result.executed:>14}  {result.executed_twice:>24}  "
+            f"{result.tool:<26}{result.finished_before:>15}  {result.executed:>14}  "
+            f"{result.executed_twice:>24}  "
             f"{result.finished:>19}"
         )
 

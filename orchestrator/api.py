@@ -175,7 +175,7 @@ def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()
         try:
             return Report(verbs.run(replace(settings, rerun=asked), console=console))
         except KeyboardInterrupt:
-            print_line(console, "interrupted; what has finished is kept, and the same call runs the rest")
+            print_line(console, ("interrupted; finished trials are kept, and the same call runs the rest"))
             raise
 
 

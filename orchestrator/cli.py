@@ -94,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
         _complain(error.whole)
         return WRONG_REQUEST
     except KeyboardInterrupt:
-        _complain("interrupted; what has finished is kept, and the same command runs the rest")
+        _complain("interrupted; finished trials are kept, and the same command runs the rest")
         return INTERRUPTED
 
 

@@ -56,4 +56,4 @@ def require_consent(prospect: BudgetStatus | None, ask: Ask | None) -> None:
     if ask is None:
         raise ConfigError(f"{asked}; say --yes to run it, or budget.confirm_usd=null")
     if not ask(asked):
-        raise ConfigError("not agreed to, so nothing was started")
+        raise ConfigError("not confirmed, so nothing was started")

@@ -65,9 +65,7 @@ def _table(plan: Plan, found: Iterable[tuple[Placement, TrialEvent]], *, is_run:
     )
     return Table(
         title=f"Under way of {plan.sweep}" if is_run else f"Under way of {plan.sweep} when its driver ended",
-        note=""
-        if is_run
-        else "The same command begins them again, from their checkpoints where they have any.",
+        note="" if is_run else "The same command starts them again, from their checkpoints where they exist.",
         columns=tuple(Column(header=header) for header in ("since", "stage", "trial", "attempt")),
         rows=tuple((since, stage, name, str(attempt)) for since, stage, name, attempt in rows),
     )

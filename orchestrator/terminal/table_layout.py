@@ -25,7 +25,11 @@ def fitted(table: Table, *, width: int) -> Table:
             break
         kept.remove(index)
     left_out = [column.header for index, column in enumerate(table.columns) if index not in kept]
-    note = f"{table.note} Left out for want of width: {', '.join(left_out)}." if left_out else table.note
+    note = (
+        (f"{table.note} Columns left out because the terminal is too narrow: {', '.join(left_out)}.")
+        if left_out
+        else table.note
+    )
     return replace(_only(slim, kept), note=note.strip())
 
 

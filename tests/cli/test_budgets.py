@@ -108,7 +108,7 @@ def test_who_does_not_agree_starts_nothing(terminal, folder, capsys):
     assert main(RENTED) == 2
     assert ASKED in " ".join(shown.getvalue().split())
     assert shown.getvalue().endswith("Run it? [y/N] ")
-    assert capsys.readouterr().err == "error: not agreed to, so nothing was started\n"
+    assert capsys.readouterr().err == "error: not confirmed, so nothing was started\n"
     assert not (folder / "outputs").exists()
 
 

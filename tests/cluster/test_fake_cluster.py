@@ -99,7 +99,7 @@ def test_a_killed_head_ends_the_command_in_one_line_and_the_same_command_goes_on
     *_, last = said.strip().splitlines()
     assert driver.returncode == 1
     assert re.fullmatch(
-        r"error: the head of the cluster at \S+ is gone; what has finished is kept, "
+        r"error: the head of the cluster at \S+ is gone; finished trials are kept, "
         r"and the same command runs the rest on a cluster that answers",
         last,
     )

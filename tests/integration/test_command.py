@@ -174,7 +174,7 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
     driver.send_signal(signal.SIGTERM)
     _, err = driver.communicate(timeout=30)
     assert driver.returncode == 130
-    assert err.strip() == "error: interrupted; what has finished is kept, and the same command runs the rest"
+    assert err.strip() == "error: interrupted; finished trials are kept, and the same command runs the rest"
     assert [record["failure"] and record["failure"]["kind"] for record in records_in(tmp_path)] == [
         None,
         "preempted",

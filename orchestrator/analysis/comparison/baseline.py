@@ -56,8 +56,8 @@ def _name_of(each: Measurement) -> tuple[str, str, str]:
 
 
 _READING = (
-    f"The ratio is that of samples/s, over repeats, with its 95% interval. A verdict takes {LEAST_REPEATS} "
-    "repeats a side, and a difference is shown where the interval does not hold 1."
+    f"Ratio of samples/s over repeats, with its 95% interval. A verdict needs {LEAST_REPEATS} "
+    "repeats on each side. A difference is shown where the interval excludes 1."
 )
 
 
@@ -93,7 +93,7 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
     """One row per pair of measurements that differ in one factor."""
     return Table(
         title="Compared",
-        note=f"Pairs that differ in one thing alone, the fastest first. {_READING}",
+        note=f"Pairs of settings that differ in one factor, fastest first. {_READING}",
         columns=(
             *(Column(header=name) for name in ("by", "where", "first", "second")),
             Column(header="ratio", is_number=True),

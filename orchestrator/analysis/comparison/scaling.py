@@ -16,8 +16,8 @@ from orchestrator.core.interval import Spread
 
 _APART = (WORKERS.field, *WORKERS.follows, BATCH.field)
 _SHARED_CORES = (
-    "Workers on a CPU share the cores of one host: their efficiency tells what sharing costs, not what "
-    "another host would bring."
+    "Workers on a CPU share the cores of one host: their efficiency shows the cost of sharing, "
+    "not the gain of another host."
 )
 
 
@@ -91,8 +91,8 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
     return Table(
         title="Scaling",
         note=(
-            "Strong: the same global batch, whatever the number of workers. Weak: the same batch for each "
-            "worker. Speed-up and efficiency are over the fewest workers, with 95% intervals over repeats."
+            "Strong: constant global batch. Weak: constant batch per worker. Speed-up and "
+            "efficiency refer to the fewest workers, with 95% intervals over repeats."
             + (f" {_SHARED_CORES}" if shares_cores else "")
         ),
         columns=(

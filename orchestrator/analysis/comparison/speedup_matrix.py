@@ -101,8 +101,8 @@ def matrix_table(matrices: Sequence[Matrix]) -> Table:
     return Table(
         title="Speed-up by device and precision",
         note=(
-            "Samples/s over those of the reference, which is 1x, with the 95% interval over repeats of "
-            f"whatever seed. A star: too few repeats for a verdict. {UNKNOWN}: not measured."
+            "Samples/s over those of the reference (1x), with the 95% interval over repeats and "
+            f"seeds. Star: too few repeats for a verdict. {UNKNOWN}: not measured."
         ),
         columns=(
             Column(header="where"),

@@ -122,9 +122,8 @@ def step_cost_table(costs: Sequence[StepCost]) -> Table:
     return Table(
         title="Step cost",
         note=(
-            "Seconds of a step = fixed + per sample x batch, fitted to the medians of all batch sizes; the "
-            "brackets are 95% intervals of the fit. The fixed part of the smallest batch's step is what a "
-            "larger batch saves."
+            "Step seconds = fixed + per sample x batch, fitted to the medians of all batch "
+            "sizes; brackets are 95% intervals of the fit. A larger batch saves the fixed part."
         ),
         columns=(
             Column(header="where"),
@@ -161,7 +160,7 @@ def _fitted(cost: StepCost) -> tuple[str, ...]:
 
 def _remark(line: CostLine) -> str:
     if line.fixed_seconds.median < 0:
-        return "negative fixed part: steps grow faster than their batch, so this line does not describe them"
+        return "negative fixed part: step time grows faster than the batch, so the line does not fit"
     if line.seconds_per_sample.median < 0:
-        return "larger batches took less time: this line does not describe them"
-    return "" if line.fixed_seconds.low > 0 else "no fixed part is shown: its interval holds 0"
+        return "larger batches took less time: the line does not fit"
+    return "" if line.fixed_seconds.low > 0 else "no fixed part is shown: its interval contains 0"

@@ -49,7 +49,7 @@ def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
     return tuple(
         Figure(
             title=f"Throughput of {workload}, {data_name(data)} data",
-            caption="Samples per second in the steady state; whiskers as the brackets of the table."
+            caption=("Samples per second in the steady state; whiskers are the brackets of the table.")
             + left_out(len(group), _MOST_BARS, "settings, the fastest"),
             alternative=_bars_in_words(group),
             height_pixels=110 + _BAR_PIXELS * min(len(group), _MOST_BARS),

@@ -204,12 +204,12 @@ def _caption_of(found: Timeline, *, since: float) -> str:
     pauses = f"Left out at the dotted lines: {counted(len(found.pauses), 'pause')} without any attempt, "
     return " ".join(
         (
-            f"From {day_and_time(since)} on. Launch holds the set-up, the first step compiles, training "
-            "holds the warm-up, and rest is the start and end of processes. Starts and ends of attempts are "
-            "of the driver's clock. The phases between are laid end to end in their order: their lengths "
-            "were measured in the workers, their places were not, and evaluations on the way to a target are "
-            "drawn with the last one. A rehearsal or a failed attempt has no phases, and its length is no "
-            "measurement. Idle is a node on which none of these attempts ran.",
+            f"From {day_and_time(since)} on. Launch includes the set-up, the first step includes "
+            "compilation, training includes the warm-up; rest is the start and end of processes. "
+            "The driver's clock gives the start and end of an attempt. Workers measured the "
+            "lengths of the phases between, not their positions; evaluations on the way to a "
+            "target are drawn with the last one. Rehearsals and failed attempts have no phases, "
+            "and their length is no measurement. Idle: none of these attempts ran on the node.",
             *([f"{pauses}{number(hours)} h together."] if hours else []),
         )
     )

@@ -112,7 +112,8 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
 
 def _efficiencies_in_words(found: Sequence[Scaling]) -> str:
     said = [
-        f"{scaling.kind}, {scaling.where}, batch {scaling.batch}: {percent(scaling.efficiency(scaling.points[-1]))} at "
+        f"{scaling.kind}, {scaling.where}, batch {scaling.batch}: "
+        f"{percent(scaling.efficiency(scaling.points[-1]))} at "
         f"{scaling.points[-1].setting.num_workers:,} workers"
         for scaling in found
     ]

@@ -11,8 +11,8 @@ _TICK_SECONDS = (
 )
 
 NOISY = (
-    f"the host's load average was above {_MOST_LOAD} times the trial's own cores, or a trial on CPUs got "
-    f"less than {_LEAST_BUSY} of one core while it was timed: something else was running"
+    f"the host's load average exceeded {_MOST_LOAD} times the trial's cores, or a trial on CPUs got "
+    f"less than {_LEAST_BUSY} of one core while it was timed: other work was running"
 )
 """What it takes to be called noisy, for readers."""
 

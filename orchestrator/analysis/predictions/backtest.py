@@ -14,8 +14,8 @@ from orchestrator.core.interval import Spread
 
 _MS = 1000
 _NOTE = (
-    "What would have been predicted without own records of the workload; published measurements of it may be "
-    "in the fit. Brackets are to hold 90 of 100 measurements."
+    "Predictions made without own records of the workload; the fit may contain published "
+    "measurements of it. Brackets should contain 90 of 100 measurements."
 )
 
 

@@ -29,9 +29,10 @@ _OTHERS = (
     "data",
 )
 _NOTE = (
-    "Predicted, never measured: these devices are not here. Brackets are to hold 90 of 100 measurements. "
-    "Hours and dollars are of the steps alone, all of them, in the steady state: set-up, compilation and "
-    "evaluation come on top, and every repeat costs the same again. Trainers in one row are not told apart."
+    "Predicted, not measured: these devices are not available. Brackets should contain 90 of 100 "
+    "measurements. Hours and dollars cover all steps in the steady state, without set-up, "
+    "compilation and evaluation, for one repeat. Predictions do not distinguish the trainers in "
+    "one row."
 )
 _LIMITED = "At most: a target ends the training, maybe before all of its steps."
 

@@ -29,9 +29,9 @@ _RANKED = (
     "measured setting is shown better in time, cost or quality without being shown worse in another."
 )
 _NEXT_NOTE = (
-    "In this order; ask again after each. Costs are predicted, of one trial each. Gain: expected rise of the "
-    "leader's chance, also by what the trial tells about other settings, or with the setting that it is "
-    "compared to. Then: the leader's chance if all results up to here are as predicted."
+    "Measure in this order, and ask again after every trial. Costs are predictions for one "
+    "trial. Gain: expected rise of the leader's chance, including the effect on other settings. "
+    "Then: the leader's chance if all results so far are as predicted."
 )
 _LIMITED = "Hours and dollars are at most: a target ends a training, maybe before all of its steps."
 
@@ -140,7 +140,7 @@ def left_out_table(recommendations: Sequence[Recommendation]) -> Table:
     """One row per setting that is not judged."""
     return Table(
         title="Not judged",
-        note="A setting that may still be the best keeps the answer open.",
+        note="The answer stays open while such a setting may be the best.",
         columns=tuple(
             Column(header=header) for header in ("job", "setting", "why", "measure", "may be the best")
         ),

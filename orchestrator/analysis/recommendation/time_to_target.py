@@ -118,10 +118,11 @@ def target_table(found: Sequence[ToTarget]) -> Table:
     return Table(
         title="Time to target",
         note=(
-            "Training until an evaluation on held-out data first found the target reached, the first step "
-            "with its compilation included; evaluations are timed apart and in the last number. Medians "
-            "over seeds and repeats, in brackets their range. A training that did not come to the target "
-            "counts as slower than any that did. Evaluations lie some steps apart, and a time is no finer."
+            "Training time until an evaluation on held-out data first met the target, including "
+            "the first step and its compilation. Evaluations are timed separately; the last "
+            "number includes them. Medians over seeds and repeats, with their range in brackets. "
+            "A training that missed the target counts as slower than any that met it. Times are "
+            "as fine as the distance between evaluations."
         ),
         columns=(
             *(Column(header=header) for header in named.values()),

@@ -59,7 +59,10 @@ def _caveats(findings: Findings) -> Iterator[str]:
         yield f"Failed: {listed}. Causes and logs are in the table of failures."
     if findings.rehearsed:
         devices = ", ".join(dict.fromkeys(record.spec.device_label for record in findings.rehearsed))
-        yield f"Not measured, for they are not here: {devices}. Their code path ran on the CPU, untimed."
+        yield (
+            f"Not available on this machine: {devices}. Their code path was dry-run on the CPU; "
+            "no times are reported."
+        )
     if findings.num_others:
         others = counted(findings.num_others, "trial")
-        yield f"Not shown: {others} of this sweep's ledger that this plan does not ask for."
+        yield f"Not shown: {others} in this sweep's ledger that are not part of this plan."

@@ -15,8 +15,9 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TimingSpec
 
 STANDIN = (
-    "The data is a declared stand-in: a smaller set of real data, used in place of the full one. "
-    "Its samples have the same shape, so times hold; loss and quality do not compare with the full set's."
+    "The data is a declared stand-in: a smaller set of real data instead of the full one. Its "
+    "samples have the same shape, so times are valid; loss and quality are not comparable with "
+    "the full set's."
 )
 
 
@@ -58,13 +59,14 @@ _TERMS = (
     ("noisy", NOISY),
     (
         "rehearsed",
-        "the device was not there; a few steps of the same code ran on the CPU. It shows that the trial "
-        "would start, and nothing of how fast it would be",
+        "dry run: the device was not available, and a few steps of the same code ran on the CPU. "
+        "It shows that the trial would start, not how fast it would be",
     ),
     (
         "predicted",
-        "the device was not there, and nothing was run for it: what others measured, or this user on other "
-        "trials, says how long a step would take. docs/prediction.md has the method and how often it erred",
+        "the device was not available, and nothing was run for it. Published measurements, or "
+        "own measurements of other trials, give the step time. docs/prediction.md has the method "
+        "and its errors",
     ),
 )
 

@@ -21,18 +21,18 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
 
 MARKS: Mapping[str, str] = {
-    "hypothetical": "the host is not known to be the instance that is priced; prices.this_host says which "
-    "one it is",
+    "hypothetical": "this host is not known to be the priced instance; prices.this_host names "
+    "its instance type",
     "old": "older than prices.max_age_days when it was looked up",
-    "re-priced": "not the price that was kept with the records, but one that this report was asked to take",
+    "re-priced": "not the price stored with the records, but one requested for this report",
 }
 """What is to know of a cost that is marked so."""
 
-_NOT_KEPT = "no price was kept; report prices=NAME takes one from conf/prices/NAME.yaml"
+_NOT_KEPT = "no price was stored; report prices=NAME uses conf/prices/NAME.yaml"
 _BILLED = (
-    "Node-seconds that are billed, of all seeds and repeats together: from the start of an attempt to its "
-    "end, rounded up to prices.billing_seconds, each second in one column. Attempts without a result are in "
-    "failed s, and time between trials is nowhere."
+    "Billed node-seconds of all seeds and repeats together: from the start of an attempt to its "
+    "end, rounded up to prices.billing_seconds; every second is in one column. Attempts without "
+    "a result are in failed s. Time between trials is not included."
 )
 _PARTS = {
     "launch_seconds": "launch s",
@@ -148,7 +148,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     ]
     return Table(
         title="Prices",
-        note=" ".join(["Of all nodes of a trial; disks and network are not in them.", *told]),
+        note=" ".join(["Prices of all nodes of a trial, without disks and network.", *told]),
         columns=(
             Column(header="device"),
             Column(header="trials", is_number=True),

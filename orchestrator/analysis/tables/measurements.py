@@ -79,14 +79,11 @@ def _apart(metric: str, headers: Sequence[str]) -> str:
 
 
 def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[str]:
-    yield (
-        "Medians. The brackets hold the interval over the timed blocks of one trial, or the range over "
-        "several repeats."
-    )
+    yield ("Medians. Brackets: interval over the timed blocks of one trial, or range over several repeats.")
     if any(math.isfinite(one.high) for measurement in measured for one in measurement.quality.values()):
         yield (
-            "Those of a quality are 95% intervals: of an accuracy over held-out samples and seeds, of others "
-            "over seeds. Its value is the mean over seeds."
+            "A quality is the mean over seeds with its 95% interval: for an accuracy over "
+            "held-out samples and seeds, for other metrics over seeds."
         )
     if any(measurement.num_noisy for measurement in measured):
         yield f"Noisy: {NOISY}."
@@ -97,7 +94,7 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
         yield f"Priced as {next(iter(prices))}."
     idle = dict.fromkeys(measurement.setting.trainer for measurement in measured if not measurement.trains)
     if idle:
-        yield f"Trains nothing, and is compared with nothing: {', '.join(idle)}."
+        yield f"Not compared, because it trains nothing: {', '.join(idle)}."
     yield same
 
 
@@ -152,7 +149,7 @@ def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> s
     untold = (*apart_from, *IMPLIED)
     names = [name for name in _IF_VARYING if name not in untold and getattr(first, name) != ""]
     same = ", ".join(f"{_IF_VARYING[name]} {_shown(first, name)}" for name in names)
-    return f"The same in all rows: {same}."
+    return f"Equal in all rows: {same}."
 
 
 def _shown(setting: Setting, name: str) -> str:

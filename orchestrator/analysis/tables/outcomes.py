@@ -25,8 +25,8 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     return Table(
         title="Rehearsed",
         note=(
-            "These devices are not here. A few steps of the same code ran on the CPU, to find errors before "
-            "money is spent; their times say nothing and are not shown."
+            "These devices are not available. A few steps of the same code ran on the CPU, to "
+            "find errors before money is spent; their times are meaningless and not shown."
         ),
         columns=tuple(
             Column(header=text)
@@ -68,10 +68,10 @@ def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
     )
 
 
-_FAILED = "Logs lie beside this page. The same command is the one that ran this sweep."
+_FAILED = "Logs are in the folder of this page. The same command is the one that ran this sweep."
 _OWN = (
-    " It leaves out a trial that failed by its own doing while the code and the versions are the same; "
-    "--rerun-failed runs all of them again."
+    " It does not repeat a trial whose own error would occur again with the same code and "
+    "versions; --rerun-failed runs all of them again."
 )
 
 
@@ -79,7 +79,7 @@ def _again(record: TrialRecord, kind: FailureKind) -> str:
     if kind in OWN_DOING:
         return f"the same command with --rerun {record.trial_id}"
     if kind == "budget":
-        return "the same command with a higher cap: the cause names it"
+        return "the same command with a higher cap (see the cause)"
     return "the same command"
 
 
@@ -101,7 +101,9 @@ def skipped_table(skipped: Iterable[Skipped]) -> Table:
     by_reason: dict[str, list[str]] = defaultdict(list)
     for skipped_point in skipped:
         by_reason[skipped_point.reason].append(skipped_point.point)
-    return _grouped("points", by_reason, title="Skipped", note="Points that cannot run here, and why.")
+    return _grouped(
+        "points", by_reason, title="Skipped", note=("Points that cannot run here, with the reason.")
+    )
 
 
 def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
@@ -110,7 +112,7 @@ def stale_table(cached: Iterable[Cached], name_of: Namer) -> Table:
     for cached_trial in cached:
         if cached_trial.stale is not None:
             by_change[cached_trial.stale].append(name_of(representative(cached_trial.trial)))
-    return _grouped("trials", by_change, title="Stale", note="Results that were made with other versions.")
+    return _grouped("trials", by_change, title="Stale", note="Results that used other versions.")
 
 
 def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
@@ -122,7 +124,7 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
             by_warning[warning].append(name)
         if waits_for_data(record):
             by_warning[WAITS].append(name)
-    return _grouped("trials", by_warning, title="Warnings", note="What to know of these trials.")
+    return _grouped("trials", by_warning, title="Warnings", note="Warnings about these trials.")
 
 
 def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title: str, note: str) -> Table:

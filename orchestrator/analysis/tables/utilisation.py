@@ -30,9 +30,9 @@ def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
     return Table(
         title="Utilisation",
         note=(
-            "MFU is the part of a peak that the model's own operations took. A published peak is its maker's "
-            "word; a calibrated one is only what the same processes were seen to do with their framework, in "
-            "the fastest of some products of matrices."
+            "MFU is the share of the peak that the model's operations reached. A published peak "
+            "is the vendor's figure. A calibrated peak is the fastest matrix product that the "
+            "same processes computed with their framework."
         ),
         columns=(
             Column(header="trial"),

@@ -39,7 +39,7 @@ def _watch(address: str, ended: threading.Event) -> None:
             answered = time.monotonic()
         if time.monotonic() - answered > _LOST_SECONDS and not ended.is_set():
             sys.stderr.write(
-                f"\nerror: the head of the cluster at {address} is gone; what has finished is kept, and the "
+                f"\nerror: the head of the cluster at {address} is gone; finished trials are kept, and the "
                 f"same command runs the rest on a cluster that answers\n"
             )
             sys.stderr.flush()

@@ -158,7 +158,8 @@ def _target(case: _Case) -> str | None:
     for evaluation in pursuit.curve if pursuit else ():
         if evaluation.steps > result.steps or evaluation.training_seconds > whole * (1 + _ROUNDING):
             return (
-                f"quality was found after step {evaluation.steps} and {evaluation.training_seconds:g} s of a training of "
+                f"quality was found after step {evaluation.steps} and "
+                f"{evaluation.training_seconds:g} s of a training of "
                 f"{result.steps} steps and {whole:g} s"
             )
     return None

@@ -53,7 +53,7 @@ def test_an_interrupted_sweep_says_one_line_and_leaves_nothing_alive(
         error = driver.stderr.read()
     assert (driver.returncode, error) == (
         130,
-        "error: interrupted; what has finished is kept, and the same command runs the rest\n",
+        "error: interrupted; finished trials are kept, and the same command runs the rest\n",
     )
     relatives.wait_until_gone()
     finished, left = records_in(tmp_path)

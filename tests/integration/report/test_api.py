@@ -88,7 +88,7 @@ def test_an_interrupted_cell_leaves_nothing_alive_and_the_next_one_goes_on(noteb
     hangs = "'trainer.fault=none,hang', 'checkpoint.grace_seconds=1'"
     shown = kernel.run(f"run({words}, {hangs})", interrupt_at="measured ")
     assert "KeyboardInterrupt" in shown
-    told = "interrupted; what has finished is kept, and the same call runs the rest"
+    told = "interrupted; finished trials are kept, and the same call runs the rest"
     assert kernel.said.splitlines()[-1] == told
     started.wait_until_gone(but=before)
     finished, *left = (record for record in records_in(folder) if record["spec"]["seed"] == seed)

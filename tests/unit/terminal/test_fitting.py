@@ -60,7 +60,7 @@ def test_details_are_left_out_first_and_then_the_last_numbers():
     assert headers(fitted(MEASURED, width=52)) == ["trainer", "samples/s", "accuracy", "over"]
     slim = fitted(MEASURED, width=40)
     assert headers(slim) == ["trainer", "samples/s", "over"]
-    assert slim.note == "Medians. Left out for want of width: set-up s, accuracy."
+    assert slim.note == "Medians. Columns left out because the terminal is too narrow: set-up s, accuracy."
 
 
 def test_prose_is_never_left_out():

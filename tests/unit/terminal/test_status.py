@@ -42,6 +42,6 @@ def test_of_a_driver_that_was_killed_it_tells_what_was_lost_and_estimates_nothin
     title, _, row, note, totals, last = shown(holder=None)
     assert title == "Under way of example when its driver ended"
     assert "running  mnist_cnn" in row
-    assert note == "The same command begins them again, from their checkpoints where they have any."
+    assert note == "The same command starts them again, from their checkpoints where they exist."
     assert "left" not in totals
     assert last == "not being run here"

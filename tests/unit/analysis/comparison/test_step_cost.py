@@ -82,7 +82,7 @@ def test_a_negative_fixed_part_is_shown_and_has_no_share():
     row = row_of({64: 0.01, 128: 0.025, 256: 0.055})
     assert row[2].startswith("-")
     assert row[4] == "\N{EN DASH}"
-    assert row[7].startswith("negative fixed part: steps grow faster than their batch")
+    assert row[7].startswith("negative fixed part: step time grows faster than the batch")
 
 
 def test_larger_batches_that_took_less_time_are_told():
@@ -90,7 +90,7 @@ def test_larger_batches_that_took_less_time_are_told():
 
 
 def test_a_fixed_part_whose_interval_holds_nothing_is_told():
-    assert row_of({64: 0.010, 128: 0.017, 256: 0.038})[7] == "no fixed part is shown: its interval holds 0"
+    assert row_of({64: 0.010, 128: 0.017, 256: 0.038})[7] == "no fixed part is shown: its interval contains 0"
 
 
 def test_one_batch_size_is_no_row_and_what_differs_in_more_is_not_mixed():

@@ -38,8 +38,8 @@ def test_a_measurement_stands_beside_its_prediction_and_says_whether_the_interva
 def test_it_says_that_published_measurements_of_the_workload_may_have_been_seen():
     note = table_of(found([measured()], torch_ddp=0.01)).note
     assert note.startswith(
-        "What would have been predicted without own records of the workload; published measurements of it "
-        "may be in the fit."
+        "Predictions made without own records of the workload; the fit may contain published measurements "
+        "of it."
     )
 
 

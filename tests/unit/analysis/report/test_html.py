@@ -63,7 +63,7 @@ def test_a_total_is_below_the_body_and_stays_when_the_table_is_cut():
     whole = table(*rows, ("all", count(36)), has_total=True)
     short = cut(whole, most_rows=2)
     assert [row[0] for row in short.rows] == ["0", "1", "all"]
-    assert short.note.startswith("The first 2 of 9 rows are shown")
+    assert short.note.startswith("Shown are the first 2 of 9 rows")
     body, foot = table_markup(short, named_by="t").split("<tfoot>")
     assert (body.count("<tr>"), foot.count("<tr>")) == (3, 1)
     assert cut(whole, most_rows=9) == whole

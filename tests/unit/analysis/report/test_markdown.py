@@ -33,7 +33,7 @@ def test_an_attack_stays_text():
 def test_a_long_table_is_cut_and_says_so():
     records = [measured(steps=300 + index) for index in range(40)]
     told = markdown_of("x", findings_of(records, plan_of(records)))
-    assert "The first 30 of 40 rows are shown; results.csv has every trial" in told
+    assert "Shown are the first 30 of 40 rows; results.csv has every trial" in told
 
 
 def test_a_short_table_is_left_as_it_is():

@@ -64,7 +64,7 @@ def test_without_any_price_there_is_no_column_of_cost_and_the_reason_is_told():
     assert "Cost" not in found
     (row,) = rows_of(found["Prices"])
     assert (row["device"], row["$/h"]) == ("cpu", UNKNOWN)
-    assert row["what to know"] == "no price was kept; report prices=NAME takes one from conf/prices/NAME.yaml"
+    assert row["what to know"] == "no price was stored; report prices=NAME uses conf/prices/NAME.yaml"
 
 
 def test_what_has_no_row_has_a_dash_and_the_reason():

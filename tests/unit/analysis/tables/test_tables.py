@@ -146,7 +146,7 @@ def test_a_failed_trial_says_what_really_runs_it_again(kind):
 def test_a_trial_that_the_budget_stopped_needs_more_of_it():
     failed = record(failure=Failure(kind="budget", message="told to leave: budget.usd=5 is spent"))
     (row,) = rows_of(tables([failed])["Failed"])
-    assert row["to run it again"] == "the same command with a higher cap: the cause names it"
+    assert row["to run it again"] == "the same command with a higher cap (see the cause)"
 
 
 def test_how_all_failed_trials_are_run_again_is_told_only_where_the_same_command_does_not_do_it():
@@ -209,7 +209,7 @@ def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
     found = tables(records)
     assert [row["over"] for row in rows_of(found["Measured"])] == ["2 repeats, 1 noisy", "15 blocks, noisy"]
     assert (
-        "Noisy: the host's load average was above 1.25 times the trial's own cores" in found["Measured"].note
+        "Noisy: the host's load average exceeded 1.25 times the trial's cores" in found["Measured"].note
     )
     assert rows_of(found["Compared"])[0]["verdict"] == "too few repeats, noisy"
     assert "oisy" not in tables([measured()])["Measured"].note
@@ -218,7 +218,7 @@ def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
 def test_a_trainer_that_trains_nothing_is_shown_and_wins_nothing():
     records = [measured(), measured("noop", step_seconds=1e-6, placed={"trains": False})]
     assert [row["trainer"] for row in rows_of(tables(records)["Measured"])] == ["torch_ddp", "noop"]
-    assert "Trains nothing, and is compared with nothing: noop." in tables(records)["Measured"].note
+    assert "Not compared, because it trains nothing: noop." in tables(records)["Measured"].note
     assert "Compared" not in tables(records)
     ((only,),) = (found.standings for found in findings_of(records, plan_of(records)).recommendations)
     assert only.setting == "cpu, torch_ddp, fp32"
@@ -234,7 +234,7 @@ def test_the_headline_tells_failures_and_devices_that_are_not_here():
     told = facts([rehearsed(), rehearsed(device="tpu_v3_8", failure=FAILED)])
     assert told[1:] == (
         "Failed: 1 oom. Causes and logs are in the table of failures.",
-        "Not measured, for they are not here: t4, tpu_v3_8. Their code path ran on the CPU, untimed.",
+        "Not available on this machine: t4, tpu_v3_8. Their code path was dry-run on the CPU; no times are reported.",
     )
 
 
@@ -247,7 +247,7 @@ def test_trials_that_the_plan_does_not_ask_for_are_counted_and_not_shown():
     nothing = Plan(sweep="example", placements=(), cached=(), skipped=())
     told = headline_of(findings_of([record()], nothing))
     assert told[0].startswith("0 trials measured")
-    assert told[1] == "Not shown: 1 trial of this sweep's ledger that this plan does not ask for."
+    assert told[1] == "Not shown: 1 trial in this sweep's ledger that are not part of this plan."
 
 
 def test_a_rehearsal_and_a_failure_are_in_no_comparison_matrix_scaling_or_choice():
