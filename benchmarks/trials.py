@@ -14,6 +14,8 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
+from orchestrator.pipeline.budget import budget_tracker_of
+from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState, inspect
 from orchestrator.pipeline.run import run_sweep
@@ -63,7 +65,11 @@ def run_in_order(
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
     context = mission_of(settings, preflight)
-    InlineExecutor(preflight.inventory).run(placements, context, keep=records.append, watcher=Unwatched())
+    price_book = price_book_of(settings, today=preflight.today)
+    budget_tracker = budget_tracker_of(settings, preflight.ledgers, price_book)
+    InlineExecutor(preflight.inventory).run(
+        placements, context, keep=records.append, watcher=Unwatched(), budget_tracker=budget_tracker
+    )
     return require_results(records)
 
 

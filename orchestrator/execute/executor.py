@@ -10,7 +10,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.execute.scheduling.budget import BudgetPolicy
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.stop import StopRequest
 from workloads.origins import Origin
 
@@ -76,7 +76,7 @@ class Executor(Protocol):
         keep: Callable[[TrialRecord], None],
         watcher: TrialCallback,
         wished: Callable[[], StopRequest | None],
-        purse: BudgetPolicy,
+        budget_tracker: BudgetTracker,
     ) -> None:
         """Run every placement for which there is money, unless another wish comes.
 

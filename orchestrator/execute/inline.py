@@ -8,7 +8,7 @@ from orchestrator.core.placement import Attempt, Placement, RankGroup
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.agent import HostAgent
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.capacity import fits
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopRequest, never_stop
@@ -33,8 +33,8 @@ class InlineExecutor:
         *,
         keep: Callable[[TrialRecord], None],
         watcher: TrialCallback,
+        budget_tracker: BudgetTracker,
         wished: Callable[[], StopRequest | None] = never_stop,
-        purse: BudgetPolicy = NO_BUDGET,
     ) -> None:
         """Run every placement in this process's own time; workers are processes all the same."""
         queue = Queue(
@@ -43,8 +43,8 @@ class InlineExecutor:
             prior_attempts=context.prior_attempts,
             retry_limits=context.retry_limits,
             backoff_seconds=context.backoff_seconds,
-            purse=purse,
-            wished=wished,
+            budget_tracker=budget_tracker,
+            requested=wished,
         )
         with HostAgent() as agent:
             while not queue.is_drained:

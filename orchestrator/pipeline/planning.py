@@ -9,7 +9,7 @@ from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.budget import budget_tracker_of
+from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
 from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
@@ -82,9 +82,11 @@ def answers_so_far(
 
 def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus | None:
     """What a plan's trials would likely cost within the budget; None where neither is of interest."""
+    if not needs_budget(settings):
+        return None
     price_book = price_book_of(settings, today=preflight.today)
     budget_tracker = budget_tracker_of(settings, preflight.ledgers, price_book)
-    return budget_tracker.forecast(order_of(settings, todo, price_book)) if budget_tracker else None
+    return budget_tracker.forecast(order_of(settings, todo, price_book))
 
 
 def at_requested_prices(

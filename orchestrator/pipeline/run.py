@@ -13,7 +13,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import SweepContext, TrialCallback
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetTracker
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.stop import StopRequest, StopSignals, request
 from orchestrator.execute.trial.checkpoints import CheckpointStore
 from orchestrator.execute.trial.records import attempts_made
@@ -199,7 +199,7 @@ def _execute(
     checkpoints: CheckpointStore | None,
     watcher: TrialCallback,
     stop_signals: StopSignals,
-    budget_tracker: BudgetTracker | None,
+    budget_tracker: BudgetTracker,
 ) -> None:
     price_book = price_book_of(settings, today=preflight.today)
 
@@ -221,7 +221,7 @@ def _execute(
         keep=keep,
         watcher=JournalingCallback(watcher, journal),
         wished=stop_signals.requested,
-        purse=budget_tracker or NO_BUDGET,
+        budget_tracker=budget_tracker,
     )
 
 

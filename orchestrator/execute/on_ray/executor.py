@@ -39,7 +39,7 @@ from orchestrator.execute.on_ray.tune_adapters import (
     SilentReporter,
     _QueueSearcher,
 )
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 from orchestrator.execute.trial.records import outcome_of
@@ -74,8 +74,8 @@ class RayTuneExecutor:
         *,
         keep: Callable[[TrialRecord], None],
         watcher: TrialCallback,
+        budget_tracker: BudgetTracker,
         wished: Callable[[], StopRequest | None] = never_stop,
-        purse: BudgetPolicy = NO_BUDGET,
     ) -> None:
         """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
         queue = Queue(
@@ -84,8 +84,8 @@ class RayTuneExecutor:
             prior_attempts=context.prior_attempts,
             retry_limits=context.retry_limits,
             backoff_seconds=context.backoff_seconds,
-            purse=purse,
-            wished=wished,
+            budget_tracker=budget_tracker,
+            requested=wished,
         )
         searcher = _QueueSearcher(queue, context, keep=keep, watcher=watcher)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)

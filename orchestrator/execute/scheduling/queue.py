@@ -9,7 +9,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.capacity import fits_now, nodes_of, site_names
 from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
 from orchestrator.execute.scheduling.stop import StopRequest, never_stop
@@ -37,9 +37,9 @@ class Queue:
 
     Args:
         backoff_seconds: that a trial rests after its first failure of a kind; twice as long after the next.
-        clock: seconds, never backwards.
-        purse: what there is to spend.
-        wished: what is wished of the sweep by now.
+        budget_tracker: caps and spending of the sweep.
+        clock: monotonic seconds.
+        requested: returns the current stop request, or None.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Queue:
         inventory: Inventory,
         prior_attempts: Mapping[str, int],
         retry_limits: Mapping[FailureKind, int],
+        budget_tracker: BudgetTracker,
         backoff_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
-        purse: BudgetPolicy = NO_BUDGET,
-        wished: Callable[[], StopRequest | None] = never_stop,
+        requested: Callable[[], StopRequest | None] = never_stop,
     ) -> None:
         self._inventory = inventory
-        self._purse = purse
-        self._wished = wished
+        self._budget_tracker = budget_tracker
+        self._requested = requested
         self._retry_limits = retry_limits
         self._backoff_seconds = backoff_seconds
         self._clock = clock
@@ -76,7 +76,7 @@ class Queue:
     @property
     def is_stopped(self) -> bool:
         """Whether nothing more is to be started, and nothing again."""
-        return self._wished() is not None
+        return self._requested() is not None
 
     def take(self) -> Attempt | None:
         """The next attempt to start, from here on running; None while there is no room or nothing waits.
@@ -91,7 +91,9 @@ class Queue:
         if not running:
             self._leave_out()
         first = [
-            each for each in self._waiting.first_of_each_demand() if self._purse.can_start(each.placement)
+            each
+            for each in self._waiting.first_of_each_demand()
+            if self._budget_tracker.can_start(each.placement)
         ]
         attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:
@@ -99,7 +101,7 @@ class Queue:
         if attempt is not None:
             self._waiting.remove_first(attempt.placement)
             self._running[attempt.placement.trial_id] = attempt
-            self._purse.start(attempt.placement)
+            self._budget_tracker.start(attempt.placement)
             self._keep_nodes(site_names(attempt.placement, self._inventory))
         return attempt
 
@@ -108,22 +110,22 @@ class Queue:
         while over := [
             each.placement
             for each in self._waiting.first_of_each_demand()
-            if not self._purse.can_start(each.placement)
+            if not self._budget_tracker.can_start(each.placement)
         ]:
             for placement in over:
                 self._waiting.remove_first(placement)
-                self._purse.exclude(placement)
+                self._budget_tracker.exclude(placement)
 
     def over_budget(self) -> tuple[Attempt, ...]:
         """Those that run and must leave, for that is wished or the budget is spent."""
-        if self._wished() == "cancel":
+        if self._requested() == "cancel":
             return tuple(self._running.values())
-        leaving = self._purse.over_budget()
+        leaving = self._budget_tracker.over_budget()
         return tuple(each for trial_id, each in self._running.items() if trial_id in leaving)
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
         """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
-        return self._purse.with_cause(record)
+        return self._budget_tracker.with_cause(record)
 
     def _keep_nodes(self, names: Iterable[str]) -> None:
         """A site keeps its nodes as long as trials wait for them."""
@@ -139,7 +141,7 @@ class Queue:
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
         attempt = self._running.pop(record.trial_id)
-        self._purse.end(record)
+        self._budget_tracker.end(record)
         if record.failure is not None:
             self._start_again(attempt, record.failure)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
@@ -167,7 +169,7 @@ class Queue:
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""
         self._running.pop(attempt.placement.trial_id)
-        self._purse.drop(attempt.placement)
+        self._budget_tracker.drop(attempt.placement)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:

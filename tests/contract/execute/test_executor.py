@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from budget_builders import uncapped
 from builders import placement
 from noop_trials import context, noop, python_with
 from plan_builders import held
@@ -44,7 +45,9 @@ def records_of(
     executor: Executor, told: SweepContext, placements: Sequence[Placement], watcher: object = None
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run(placements, told, keep=records.append, watcher=watcher or Unwatched())
+    executor.run(
+        placements, told, keep=records.append, watcher=watcher or Unwatched(), budget_tracker=uncapped()
+    )
     return records
 
 

@@ -1,6 +1,7 @@
 """What ends an executor before its trials have: it raises that very error, and leaves nothing behind."""
 
 import pytest
+from budget_builders import uncapped
 from noop_trials import context, noop
 from process_tracking import family
 from trials import Unwatched
@@ -33,13 +34,15 @@ def test_an_error_while_a_record_is_kept_ends_the_run(executor, tmp_path, monkey
 
     placements = [noop(cpus=1), noop("hang", cpus=1)]
     with family(monkeypatch), pytest.raises(type(error)) as caught:
-        executor.run(placements, context(tmp_path), keep=keep, watcher=Unwatched())
+        executor.run(placements, context(tmp_path), keep=keep, watcher=Unwatched(), budget_tracker=uncapped())
     assert caught.value is error
 
 
 def test_a_cluster_that_is_not_there_is_told_with_what_is_possible(tmp_path):
     with pytest.raises(PlacementError) as caught:
-        on_ray("127.0.0.1:1").run([noop()], context(tmp_path), keep=print, watcher=Unwatched())
+        on_ray("127.0.0.1:1").run(
+            [noop()], context(tmp_path), keep=print, watcher=Unwatched(), budget_tracker=uncapped()
+        )
     assert str(caught.value) == (
         "no Ray cluster answers at cluster.address='127.0.0.1:1' (Connection refused); "
         "it may be local, auto, or HOST:PORT of one that runs"
@@ -51,6 +54,8 @@ def test_ray_runs_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypat
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     records = []
-    on_ray("local").run([noop()], context(tmp_path), keep=records.append, watcher=Unwatched())
+    on_ray("local").run(
+        [noop()], context(tmp_path), keep=records.append, watcher=Unwatched(), budget_tracker=uncapped()
+    )
     assert [record.failure for record in records] == [None]
     assert list(folder.iterdir()) == []

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from budget_builders import uncapped
 from noop_trials import context, noop
 from process_tracking import command_of, family, has_ended
 from trials import Unwatched
@@ -36,7 +37,9 @@ def agent_of(relatives):
 
 def records_of(placements, told, *, watcher):
     records = []
-    RayTuneExecutor(HERE, address="local").run(placements, told, keep=records.append, watcher=watcher)
+    RayTuneExecutor(HERE, address="local").run(
+        placements, told, keep=records.append, watcher=watcher, budget_tracker=uncapped()
+    )
     return records
 
 

@@ -7,6 +7,7 @@ import time
 
 import psutil
 import pytest
+from budget_builders import uncapped
 from noop_trials import context, noop
 from process_tracking import command_of, family, has_ended
 from trials import Unwatched
@@ -63,7 +64,11 @@ def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_t
             records.append(record)
 
         RayTuneExecutor(HERE, address="local").run(
-            [VICTIM, noop()], context(tmp_path, deadlines=PATIENT), keep=keep, watcher=killer
+            [VICTIM, noop()],
+            context(tmp_path, deadlines=PATIENT),
+            keep=keep,
+            watcher=killer,
+            budget_tracker=uncapped(),
         )
     lost, healthy = records
     assert lost.failure.kind == "worker_lost"
@@ -82,7 +87,7 @@ def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_
         killer = Killer(relatives, tmp_path, signal.SIGSTOP)
         told = context(tmp_path, deadlines=deadlines)
         executor = RayTuneExecutor(HERE, address="local")
-        executor.run([VICTIM, noop()], told, keep=records.append, watcher=killer)
+        executor.run([VICTIM, noop()], told, keep=records.append, watcher=killer, budget_tracker=uncapped())
         assert [has_ended(pid) for pid in killer.workers] == [True, True]
     stopped, healthy = records
     assert stopped.failure.kind == "timeout"

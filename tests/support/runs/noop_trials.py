@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from budget_builders import uncapped
 from builders import placement, trial_spec
 from trials import Unwatched
 
@@ -64,7 +65,9 @@ def context(folder: Path, **changes: Any) -> SweepContext:
 def run(told: SweepContext, *placements: Placement) -> list[TrialRecord]:
     """All records that the inline executor keeps of these placements."""
     records: list[TrialRecord] = []
-    InlineExecutor(of_host(_NODE)).run(placements, told, keep=records.append, watcher=Unwatched())
+    InlineExecutor(of_host(_NODE)).run(
+        placements, told, keep=records.append, watcher=Unwatched(), budget_tracker=uncapped()
+    )
     return records
 
 
