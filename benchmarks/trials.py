@@ -14,6 +14,7 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
+from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.pipeline.budget import budget_tracker_of
 from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.planning import plan_sweep
@@ -66,10 +67,15 @@ def run_in_order(
     records: list[TrialRecord] = []
     context = mission_of(settings, preflight)
     price_book = price_book_of(settings, today=preflight.today)
-    budget_tracker = budget_tracker_of(settings, preflight.ledgers, price_book)
-    InlineExecutor(preflight.inventory).run(
-        placements, context, keep=records.append, watcher=Unwatched(), budget_tracker=budget_tracker
+    queue = Queue(
+        placements,
+        inventory=preflight.inventory,
+        prior_attempts=context.prior_attempts,
+        retry_limits=context.retry_limits,
+        backoff_seconds=context.backoff_seconds,
+        budget_tracker=budget_tracker_of(settings, preflight.ledgers, price_book),
     )
+    InlineExecutor(preflight.inventory).run(queue, context, Unwatched(), keep=records.append)
     return require_results(records)
 
 

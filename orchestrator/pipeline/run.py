@@ -14,6 +14,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
+from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopRequest, StopSignals, request
 from orchestrator.execute.trial.checkpoints import CheckpointStore
 from orchestrator.execute.trial.records import attempts_made
@@ -215,14 +216,17 @@ def _execute(
     order = order_of(settings, todo, price_book)
     made = context.prior_attempts
     journal.note("queued", [(each.trial_id, made.get(each.trial_id, 0)) for each in order])
-    executor_of(settings, preflight.inventory).run(
+    queue = Queue(
         order,
-        context,
-        keep=keep,
-        watcher=JournalingCallback(watcher, journal),
-        wished=stop_signals.requested,
+        inventory=preflight.inventory,
+        prior_attempts=made,
+        retry_limits=context.retry_limits,
+        backoff_seconds=context.backoff_seconds,
         budget_tracker=budget_tracker,
+        requested=stop_signals.requested,
     )
+    callback = JournalingCallback(watcher, journal)
+    executor_of(settings, preflight.inventory).run(queue, context, callback, keep=keep)
 
 
 def _mission_of(

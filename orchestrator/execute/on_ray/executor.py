@@ -6,7 +6,7 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,7 @@ from orchestrator.execute.on_ray.tune_adapters import (
     SilentReporter,
     _QueueSearcher,
 )
-from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
 
@@ -69,28 +67,17 @@ class RayTuneExecutor:
 
     def run(
         self,
-        placements: Sequence[Placement],
+        queue: Queue,
         context: SweepContext,
+        callback: TrialCallback,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: TrialCallback,
-        budget_tracker: BudgetTracker,
-        wished: Callable[[], StopRequest | None] = never_stop,
     ) -> None:
-        """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
-        queue = Queue(
-            placements,
-            inventory=self._inventory,
-            prior_attempts=context.prior_attempts,
-            retry_limits=context.retry_limits,
-            backoff_seconds=context.backoff_seconds,
-            budget_tracker=budget_tracker,
-            requested=wished,
-        )
-        searcher = _QueueSearcher(queue, context, keep=keep, watcher=watcher)
+        """Run the queue's attempts as Tune trials. The driver stores each record when its trial ends."""
+        searcher = _QueueSearcher(queue, context, keep=keep, callback=callback)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
         packages = [Path(each.folder) for each in context.origins.values() if each.folder]
-        by_id = {placement.trial_id: placement for placement in placements}
+        by_id = {placement.trial_id: placement for placement in queue.placements}
         with (
             ray_cluster.connected(
                 self._inventory, address=self._address, cluster=self._cluster, packages=packages

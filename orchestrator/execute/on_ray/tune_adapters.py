@@ -46,13 +46,13 @@ class _QueueSearcher(Searcher):
         context: SweepContext,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: TrialCallback,
+        callback: TrialCallback,
     ) -> None:
         super().__init__()
         self._queue = queue
         self._mission = context
         self._keep = keep
-        self._watcher = watcher
+        self._callback = callback
         self._started: dict[str, tuple[Attempt, float]] = {}
         self._failures: dict[str, Failure] = {}
 
@@ -62,7 +62,7 @@ class _QueueSearcher(Searcher):
         if attempt is None:
             return Searcher.FINISHED if self._queue.is_drained else None
         self._started[trial_id] = attempt, time.time()
-        self._watcher.started(attempt)
+        self._callback.started(attempt)
         return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
 
     @property
@@ -73,7 +73,7 @@ class _QueueSearcher(Searcher):
     def hear_placed(self, trial_id: str) -> None:
         """Take note that a Tune trial has its hardware."""
         attempt, _ = self._started[trial_id]
-        self._watcher.placed(attempt)
+        self._callback.placed(attempt)
 
     def tell_leavers(self) -> None:
         """Tell those that must leave, which the queue knows."""
@@ -99,7 +99,7 @@ class _QueueSearcher(Searcher):
                 self._end(self._failed(attempt, failure, started_at=started_at))
             elif self.is_stopped:
                 self._queue.drop(attempt)
-                self._watcher.withdrawn(attempt)
+                self._callback.withdrawn(attempt)
             else:
                 self._end_of_waiting(attempt, started_at=started_at)
         except Exception as error:
@@ -109,7 +109,7 @@ class _QueueSearcher(Searcher):
         record = self._queue.with_cause(record)
         self._keep(record)
         self._queue.end(record)
-        self._watcher.ended(record)
+        self._callback.ended(record)
 
     def _failed(self, attempt: Attempt, failure: Failure, *, started_at: float) -> TrialRecord:
         return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
@@ -121,10 +121,10 @@ class _QueueSearcher(Searcher):
         failure = self._never_placed(attempt.placement)
         self._end(self._failed(attempt, failure, started_at=started_at))
         for other in others:
-            self._watcher.started(other)
+            self._callback.started(other)
             record = self._failed(other, failure, started_at=time.time())
             self._keep(record)
-            self._watcher.ended(record)
+            self._callback.ended(record)
 
     def _never_placed(self, placement: Placement) -> Failure:
         asked = asked_in_words(placement, self._mission)

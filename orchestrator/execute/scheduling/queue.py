@@ -35,6 +35,9 @@ def next_startable(
 class Queue:
     """The attempts of a sweep that wait and run, in this process.
 
+    Attributes:
+        placements: all placements of the sweep, in their order.
+
     Args:
         backoff_seconds: that a trial rests after its first failure of a kind; twice as long after the next.
         budget_tracker: caps and spending of the sweep.
@@ -54,6 +57,7 @@ class Queue:
         clock: Callable[[], float] = time.monotonic,
         requested: Callable[[], StopRequest | None] = never_stop,
     ) -> None:
+        self.placements = tuple(placements)
         self._inventory = inventory
         self._budget_tracker = budget_tracker
         self._requested = requested
@@ -62,8 +66,9 @@ class Queue:
         self._clock = clock
         self._resting: list[tuple[float, Attempt]] = []  # until when
         self._waiting = _Waiting()
-        for each in placements:
-            self._waiting.add(Attempt(placement=each, number=prior_attempts.get(each.trial_id, 0) + 1))
+        for placement in self.placements:
+            number = prior_attempts.get(placement.trial_id, 0) + 1
+            self._waiting.add(Attempt(placement=placement, number=number))
         self._running: dict[str, Attempt] = {}
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()

@@ -11,6 +11,7 @@ from noop_trials import context, noop
 from plan_builders import device
 from price_builders import price_list
 from process_tracking import Family, family, heeds_sigterm
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.budget import Budget
@@ -73,7 +74,8 @@ def run(
     executor: Executor, told: SweepContext, *trials: Placement, tracker: BudgetTracker
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run(trials, told, keep=records.append, watcher=Unwatched(), budget_tracker=tracker)
+    queue = queue_for(trials, told, HERE, budget_tracker=tracker)
+    executor.run(queue, told, Unwatched(), keep=records.append)
     return records
 
 

@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
-from budget_builders import uncapped
 from noop_trials import context, noop
 from process_tracking import command_of, family, has_ended
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.device import Node
@@ -37,9 +37,8 @@ def agent_of(relatives):
 
 def records_of(placements, told, *, watcher):
     records = []
-    RayTuneExecutor(HERE, address="local").run(
-        placements, told, keep=records.append, watcher=watcher, budget_tracker=uncapped()
-    )
+    queue = queue_for(placements, told, HERE)
+    RayTuneExecutor(HERE, address="local").run(queue, told, watcher, keep=records.append)
     return records
 
 

@@ -11,12 +11,12 @@ from dataclasses import replace
 import grpc
 import psutil
 import pytest
-from budget_builders import uncapped
 from builders import placement, trial_spec
 from cluster_builders import cluster as cluster_of_pools
 from noop_trials import context, noop
 from plan_builders import TPU, held, here
 from process_tracking import family
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.errors import ConfigError
@@ -73,15 +73,12 @@ def test_trials_run_on_a_cluster_of_this_host_alone_and_on_no_larger_one(cluster
 
     records = []
     executor = RayTuneExecutor(here(cpus=2), address=cluster.address)
-    executor.run(
-        [noop()], context(tmp_path), keep=records.append, watcher=Unwatched(), budget_tracker=uncapped()
-    )
+    told = context(tmp_path)
+    executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), keep=records.append)
     assert [record.failure for record in records] == [None]
     cluster.add_node(num_cpus=1)
     with pytest.raises(ConfigError) as caught:
-        executor.run(
-            [noop()], context(tmp_path), keep=records.append, watcher=Unwatched(), budget_tracker=uncapped()
-        )
+        executor.run(queue_for([noop()], told, here(cpus=2)), told, Unwatched(), keep=records.append)
     host = socket.gethostname()
     assert str(caught.value) == (
         f"cluster.address={cluster.address!r} is a cluster of {host}, {host}; say which pools it has, as "
