@@ -112,7 +112,7 @@ INLINE = (
         for number in (1, 3)
     ),
 )
-_SEARCHER = "orchestrator.execute.on_ray.tune_adapters:_QueueSearcher"
+_SEARCHER = "orchestrator.execute.on_ray.tune_adapters:QueueSearcher"
 RAY = tuple(
     Point(strike, target, when, number, "ray")
     for strike, target, when, number in (

@@ -16,7 +16,6 @@ from ray import tune
 # ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
 from ray.tune.execution.class_cache import ENV_VARS_TO_PROPAGATE
 
-# ray 2.60: Tune adds one of its own where there is none
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
 from orchestrator.core.inventory import Inventory
@@ -36,8 +35,8 @@ from orchestrator.execute.on_ray.tune_adapters import (
     DeadlineScheduler,
     DriverError,
     PlacementCallback,
+    QueueSearcher,
     SilentReporter,
-    _QueueSearcher,
 )
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
@@ -74,7 +73,7 @@ class RayTuneExecutor:
         keep: Callable[[TrialRecord], None],
     ) -> None:
         """Run the queue's attempts as Tune trials. The driver stores each record when its trial ends."""
-        searcher = _QueueSearcher(queue, context, keep=keep, callback=callback)
+        searcher = QueueSearcher(queue, context, keep=keep, callback=callback)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
         packages = [Path(each.folder) for each in context.origins.values() if each.folder]
         by_id = {placement.trial_id: placement for placement in queue.placements}

@@ -8,8 +8,7 @@ from typing import Any
 import ray
 from ray import tune
 
-# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
-# ray 2.60: Tune adds one of its own where there is none
+# ray 2.60: Tune adds a reporter of its own unless it is given one
 from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
@@ -21,7 +20,7 @@ from orchestrator.core.settings import Deadlines
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests as ray_notices
-from orchestrator.execute.on_ray.placement_group import asked_in_words
+from orchestrator.execute.on_ray.placement_group import describe_request
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
 
@@ -37,7 +36,7 @@ class DriverError(BaseException):
         self.error = error
 
 
-class _QueueSearcher(Searcher):
+class QueueSearcher(Searcher):
     """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
 
     def __init__(
@@ -127,7 +126,7 @@ class _QueueSearcher(Searcher):
             self._callback.ended(record)
 
     def _never_placed(self, placement: Placement) -> Failure:
-        asked = asked_in_words(placement, self._mission)
+        asked = describe_request(placement, self._mission)
         seconds = self._mission.deadlines.resources_seconds
         message = f"{asked} after {seconds:g} s; {ray_cluster.description()}"
         return Failure(kind="infeasible", message=message)
@@ -166,7 +165,7 @@ class DeadlineScheduler(FIFOScheduler):
     It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
     """
 
-    def __init__(self, deadlines: Deadlines, searcher: _QueueSearcher) -> None:
+    def __init__(self, deadlines: Deadlines, searcher: QueueSearcher) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
         self._resources_seconds = deadlines.resources_seconds
         self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS

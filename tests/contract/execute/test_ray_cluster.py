@@ -99,17 +99,17 @@ def test_a_thread_may_embed_a_cluster_though_it_can_set_no_signal():
 
 
 def test_a_trial_on_a_slice_asks_ray_for_its_chips_also_where_they_are_fake(tmp_path):
-    from orchestrator.execute.on_ray.placement_group import _bundles_of
+    from orchestrator.execute.on_ray.placement_group import bundles_of
 
     told = context(tmp_path, devices={"tpu_v3_8": TPU})
     for kind in ("tpu", "cpu"):
         trial = placement(trial_spec(device="tpu_v3_8"), kind=kind, cpus=96, devices=1, chips=4)
-        assert _bundles_of(trial, told) == [{"CPU": 96.0, "TPU": 4.0}]
-    assert _bundles_of(noop(), told) == [{"CPU": 2.0}]
+        assert bundles_of(trial, told) == [{"CPU": 96.0, "TPU": 4.0}]
+    assert bundles_of(noop(), told) == [{"CPU": 2.0}]
 
 
 def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path):
-    from orchestrator.execute.on_ray.placement_group import _bundles_of, asked_in_words
+    from orchestrator.execute.on_ray.placement_group import bundles_of, describe_request
 
     told = context(tmp_path)
     fast = RankGroup(
@@ -117,14 +117,14 @@ def test_a_trial_over_two_pools_asks_ray_for_a_node_of_each_and_says_so(tmp_path
     )
     slow = replace(fast, device="b", cpus=2, host=1, pool="slow", kind="gpu", chips=1, devices=1)
     both = placement(num_hosts=2, num_processes=2, pool="fast", unequal=(fast, slow))
-    assert _bundles_of(both, told) == [{"CPU": 8.0}, {"CPU": 2.0, "GPU": 1.0}]
-    assert asked_in_words(both, told) == (
+    assert bundles_of(both, told) == [{"CPU": 8.0}, {"CPU": 2.0, "GPU": 1.0}]
+    assert describe_request(both, told) == (
         "2 nodes at once with 8 CPU in pool fast and 2 CPU, 1 GPU in pool slow not free"
     )
     on_one = tuple(replace(each, host=0, pool=None) for each in (fast, slow))
     together = replace(both, num_hosts=1, pool=None, unequal=on_one)
-    assert _bundles_of(together, told) == [{"CPU": 10.0, "GPU": 1.0}]
-    assert asked_in_words(together, told) == "10 CPU, 1 GPU not free"
+    assert bundles_of(together, told) == [{"CPU": 10.0, "GPU": 1.0}]
+    assert describe_request(together, told) == "10 CPU, 1 GPU not free"
 
 
 def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(monkeypatch):
