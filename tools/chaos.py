@@ -98,14 +98,14 @@ INLINE = (
     Point("kill_driver", "orchestrator.pipeline.report:write_report", "before", 1),
     Point("kill_driver", "orchestrator.pipeline.report:write_report", "after", 1),
     Point("kill_driver", "orchestrator.execute.scheduling.queue:Queue.take", "after", 2),
-    Point("kill_driver", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("kill_driver", "orchestrator.execute.trial.supervisor:_result_of", "after", 2),
-    Point("hang_up", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
-    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("hang_up", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("terminate", _LEDGER, "before", 2),
-    Point("kill_worker", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
-    Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.hear", "before", 2),
-    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.on_message", "before", 2),
+    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     *(
         Point(f"set_clock_{way}", _JOURNAL, "after", number)
         for way in ("back", "forward")
@@ -130,7 +130,7 @@ RAY = tuple(
 EVERY = INLINE + RAY
 SOME = (
     Point("kill_driver", _LEDGER, "amid", 3),
-    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
 )
 
 

@@ -24,7 +24,7 @@ from orchestrator.core.trial_spec import trial_id
 from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.budget import BudgetTracker
-from orchestrator.execute.trial import supervisor as notices
+from orchestrator.execute.trial import supervisor
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes
 
@@ -97,7 +97,7 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
 ) -> None:
     kept = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
     told = context(tmp_path, checkpointing=kept, retry_limits={"preempted": 10})
-    monkeypatch.setattr(notices, "_SECONDS", 0.2)
+    monkeypatch.setattr(supervisor, "_SECONDS", 0.2)
     trial = counting(STEPS)
     with family(monkeypatch) as relatives:
         small = budget_tracker(told, trial, hours=SECOND, clock=Clock(relatives))
