@@ -13,7 +13,6 @@ import noop_trials
 import process_tracking
 import psutil
 import pytest
-import trials
 from builders import placement
 from noop_trials import context, group, noop, python_with, run, wait_until_training
 
@@ -113,7 +112,7 @@ def log_of(record, folder: Path, *, rank: int = 0) -> str:
 def supervisor(folder: Path, *known: str):
     """Another process that supervises two training workers; it is killed at the end if it still lives."""
     command = [sys.executable, noop_trials.__file__, str(folder), *known]
-    variables = {**os.environ, "PYTHONPATH": str(Path(trials.__file__).parent)}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
         command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
