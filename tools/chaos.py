@@ -117,14 +117,14 @@ RAY = tuple(
     Point(strike, target, when, number, "ray")
     for strike, target, when, number in (
         ("kill_driver", f"{_SEARCHER}.suggest", "after", 1),
-        ("kill_driver", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("kill_driver", f"{_SEARCHER}.on_placed", "after", 2),
         ("kill_driver", f"{_SEARCHER}.on_trial_complete", "before", 2),
         ("kill_driver", f"{_SEARCHER}.on_trial_complete", "after", 2),
-        ("kill_supervisor", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("kill_raylet", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("terminate", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("set_clock_back", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("set_clock_forward", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("kill_supervisor", f"{_SEARCHER}.on_placed", "after", 2),
+        ("kill_raylet", f"{_SEARCHER}.on_placed", "after", 2),
+        ("terminate", f"{_SEARCHER}.on_placed", "after", 2),
+        ("set_clock_back", f"{_SEARCHER}.on_placed", "after", 2),
+        ("set_clock_forward", f"{_SEARCHER}.on_placed", "after", 2),
     )
 )
 EVERY = INLINE + RAY

@@ -26,7 +26,7 @@ from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray import cluster as ray_cluster
-from orchestrator.execute.on_ray import stop_requests as ray_notices
+from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.agent import RayHostAgent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.head_monitor import head_monitor
@@ -85,7 +85,7 @@ class RayTuneExecutor:
             contextlib.ExitStack() as held,
         ):
             held.enter_context(head_monitor(ray.get_runtime_context().gcs_address))
-            held.callback(ray_notices.clear_requests)
+            held.callback(stop_requests.clear_requests)
             driver_files = held.enter_context(DriverFiles(context.folder)) if self._cluster else None
             agent = RayHostAgent()
             tuner = tune.Tuner(
@@ -101,7 +101,7 @@ class RayTuneExecutor:
                     name="sweep",
                     verbose=0,
                     progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
-                    callbacks=[SilentReporter(), PlacementCallback(searcher.hear_placed)],
+                    callbacks=[SilentReporter(), PlacementCallback(searcher.on_placed)],
                 ),
             )
             try:

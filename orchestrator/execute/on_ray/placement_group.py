@@ -59,7 +59,7 @@ def hosts_of_group(
     follow.
 
     Args:
-        here: the mission as this node carries it out.
+        here: the sweep context as this node carries it out.
         driver_files: supplies the others.
         resources: what each bundle holds, in their order.
     """

@@ -1,4 +1,4 @@
-"""What Ray Tune is handed: the queue as a searcher, deadlines as a scheduler, and its callbacks."""
+"""Adapters for Ray Tune: the queue as a searcher, the deadlines as a scheduler, and the callbacks."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
-from orchestrator.execute.on_ray import stop_requests as ray_notices
+from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.placement_group import describe_request
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
@@ -37,7 +37,7 @@ class DriverError(BaseException):
 
 
 class QueueSearcher(Searcher):
-    """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
+    """Searcher that suggests the next attempt of the queue, or nothing while no attempt fits."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class QueueSearcher(Searcher):
     ) -> None:
         super().__init__()
         self._queue = queue
-        self._mission = context
+        self._context = context
         self._keep = keep
         self._callback = callback
         self._started: dict[str, tuple[Attempt, float]] = {}
@@ -66,28 +66,28 @@ class QueueSearcher(Searcher):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is to be started."""
+        """Stop state: True once no further attempt may start."""
         return self._queue.is_stopped
 
-    def hear_placed(self, trial_id: str) -> None:
-        """Take note that a Tune trial has its hardware."""
+    def on_placed(self, trial_id: str) -> None:
+        """Report that a Tune trial has its hardware."""
         attempt, _ = self._started[trial_id]
         self._callback.placed(attempt)
 
-    def tell_leavers(self) -> None:
-        """Tell those that must leave, which the queue knows."""
+    def request_stops(self) -> None:
+        """Request the stop of the running attempts that the queue names."""
         for attempt in self._queue.over_budget():
-            ray_notices.request_stop(attempt)
+            stop_requests.request_stop(attempt)
 
-    def hear_failure(self, trial_id: str, failure: Failure) -> None:
-        """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
+    def on_failure(self, trial_id: str, failure: Failure) -> None:
+        """Note why a Tune trial ends without a record. The first of several reasons counts as the cause."""
         self._failures.setdefault(trial_id, failure)
 
     def on_trial_complete(
         self,
         trial_id: str,
         result: Mapping[str, Any] | None = None,
-        error: bool = False,  # `hear_failure` was told more
+        error: bool = False,  # `on_failure` has the details
     ) -> None:
         """Keep the record that the trial reported, or make one of its failure to do so."""
         attempt, started_at = self._started.pop(trial_id)
@@ -111,7 +111,7 @@ class QueueSearcher(Searcher):
         self._callback.ended(record)
 
     def _failed(self, attempt: Attempt, failure: Failure, *, started_at: float) -> TrialRecord:
-        return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
+        return outcome_of(attempt, self._context, started_at=started_at, ended_with=failure, versions={})
 
     def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
         """It never had its hardware; nor would others that wait for nodes of the same pools."""
@@ -126,8 +126,8 @@ class QueueSearcher(Searcher):
             self._callback.ended(record)
 
     def _never_placed(self, placement: Placement) -> Failure:
-        asked = describe_request(placement, self._mission)
-        seconds = self._mission.deadlines.resources_seconds
+        asked = describe_request(placement, self._context)
+        seconds = self._context.deadlines.resources_seconds
         message = f"{asked} after {seconds:g} s; {ray_cluster.description()}"
         return Failure(kind="infeasible", message=message)
 
@@ -174,11 +174,11 @@ class DeadlineScheduler(FIFOScheduler):
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
         """Classify what Tune has written down of the error."""
-        self._searcher.hear_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
+        self._searcher.on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
         """First come, first served, after leavers are told, and those that waited too long are ended."""
-        self._searcher.tell_leavers()
+        self._searcher.request_stops()
         is_stopped = self._searcher.is_stopped
         for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
             seconds = self._seconds_in_status(trial)
@@ -186,7 +186,7 @@ class DeadlineScheduler(FIFOScheduler):
                 trial.init_local_path()  # ray 2.60 asks in the end for that of every trial
                 tune_controller.stop_trial(trial)
             elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
-                self._searcher.hear_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
+                self._searcher.on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
                 ray.kill(trial.temporary_state.ray_actor)
         return super().choose_trial_to_run(tune_controller)
 

@@ -230,7 +230,7 @@ def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSe
 def _job_of(
     rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
 ) -> WorkerJob:
-    """The seats have the accelerators of the ranks of this host whose devices are like this one's."""
+    """The host session has the accelerators of the ranks of this host whose devices are like this one's."""
     visible = (
         {"CUDA_VISIBLE_DEVICES": ",".join(host_session.device_ids)} if rank_context.kind == "gpu" else {}
     )

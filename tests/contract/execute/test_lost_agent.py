@@ -89,7 +89,7 @@ def test_a_stopped_agent_costs_one_trial_its_start_deadline_and_is_replaced(tmp_
     first, stopped, after = records_of([noop(seed=1), VICTIM, noop(seed=2)], told, watcher=stopper)
     assert (first.failure, after.failure) == (None, None)
     assert stopped.failure.kind == "timeout"
-    assert stopped.failure.message == "the host's agent gave no nursery (executor.start_seconds=10)"
+    assert stopped.failure.message == "the host's agent gave no fork server (executor.start_seconds=10)"
     assert has_ended(stopper.stopped)
 
 

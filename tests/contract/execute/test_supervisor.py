@@ -322,7 +322,7 @@ def test_a_wrong_token_starts_nothing(tmp_path, family, agent):
     address = fork_server(agent)
     before = family.pids()
     with (
-        pytest.raises(TrialError, match=r"^the nursery refused: wrong token$") as caught,
+        pytest.raises(TrialError, match=r"^the fork server refused: wrong token$") as caught,
         group(ForkServerAddress(path=address.path, token="guess"), tmp_path),
     ):
         pass
@@ -388,7 +388,7 @@ def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, ag
     os.kill(pid, signal.SIGKILL)
     assert process_tracking.has_ended(pid)
     with (
-        pytest.raises(TrialError, match=r"^the nursery does not answer: .*Connection refused$") as caught,
+        pytest.raises(TrialError, match=r"^the fork server does not answer: .*Connection refused$") as caught,
         group(address, tmp_path),
     ):
         pass
@@ -423,7 +423,7 @@ def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_d
     told = context(tmp_path, deadlines=deadlines)
     record = recorded(Attempt(placement=noop(), number=1), told, fork_server_of=stopped)
     assert record.failure.kind == "timeout"
-    assert record.failure.message == "the nursery does not answer: timed out"
+    assert record.failure.message == "the fork server does not answer: timed out"
 
 
 def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agent):
