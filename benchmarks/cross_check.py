@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 
 from independent import SCRIPTS, Protocol, bare_of, point_of
-from trials import count, mission_of, require_all, sweep_of
+from trials import context_of, count, require_all, sweep_of
 from turns import Blocks, in_turns
 
 from orchestrator.core.interval import Interval, median_interval
@@ -78,7 +78,7 @@ def check_of(trainer: str, protocol: Protocol, *, num_pairs: int, batch_size: in
         plan = plan_sweep(settings, preflight)
         require_all(plan)
         (placement,) = plan.placements
-        context = mission_of(settings, preflight)
+        context = context_of(settings, preflight)
         with bare_of(placement, context) as bare:
             for index in range(num_pairs):
                 bare_first = index % 2 == 1

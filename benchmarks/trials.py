@@ -14,6 +14,9 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.pipeline.budget import budget_tracker_of
+from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState, inspect
 from orchestrator.pipeline.run import run_sweep
@@ -62,12 +65,21 @@ def run_in_order(
 ) -> tuple[TrialRecord, ...]:
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
-    context = mission_of(settings, preflight)
-    InlineExecutor(preflight.inventory).run(placements, context, keep=records.append, watcher=Unwatched())
+    context = context_of(settings, preflight)
+    price_book = price_book_of(settings, today=preflight.today)
+    queue = Queue(
+        placements,
+        inventory=preflight.inventory,
+        prior_attempts=context.prior_attempts,
+        retry_limits=context.retry_limits,
+        backoff_seconds=context.backoff_seconds,
+        budget_tracker=budget_tracker_of(settings, preflight.ledgers, price_book),
+    )
+    InlineExecutor(preflight.inventory).run(queue, context, Unwatched(), keep=records.append)
     return require_results(records)
 
 
-def mission_of(settings: Settings, preflight: PreflightState) -> SweepContext:
+def context_of(settings: Settings, preflight: PreflightState) -> SweepContext:
     """Build the context of the sweep's trials."""
     return SweepContext(
         sweep=settings.sweep.name,

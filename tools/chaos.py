@@ -98,39 +98,39 @@ INLINE = (
     Point("kill_driver", "orchestrator.pipeline.report:write_report", "before", 1),
     Point("kill_driver", "orchestrator.pipeline.report:write_report", "after", 1),
     Point("kill_driver", "orchestrator.execute.scheduling.queue:Queue.take", "after", 2),
-    Point("kill_driver", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_driver", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("kill_driver", "orchestrator.execute.trial.supervisor:_result_of", "after", 2),
-    Point("hang_up", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
-    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("hang_up", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("terminate", _LEDGER, "before", 2),
-    Point("kill_worker", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
-    Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.hear", "before", 2),
-    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
+    Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.on_message", "before", 2),
+    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     *(
         Point(f"set_clock_{way}", _JOURNAL, "after", number)
         for way in ("back", "forward")
         for number in (1, 3)
     ),
 )
-_SEARCHER = "orchestrator.execute.on_ray.tune_adapters:_QueueSearcher"
+_SEARCHER = "orchestrator.execute.on_ray.tune_adapters:QueueSearcher"
 RAY = tuple(
     Point(strike, target, when, number, "ray")
     for strike, target, when, number in (
         ("kill_driver", f"{_SEARCHER}.suggest", "after", 1),
-        ("kill_driver", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("kill_driver", f"{_SEARCHER}.on_placed", "after", 2),
         ("kill_driver", f"{_SEARCHER}.on_trial_complete", "before", 2),
         ("kill_driver", f"{_SEARCHER}.on_trial_complete", "after", 2),
-        ("kill_supervisor", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("kill_raylet", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("terminate", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("set_clock_back", f"{_SEARCHER}.hear_placed", "after", 2),
-        ("set_clock_forward", f"{_SEARCHER}.hear_placed", "after", 2),
+        ("kill_supervisor", f"{_SEARCHER}.on_placed", "after", 2),
+        ("kill_raylet", f"{_SEARCHER}.on_placed", "after", 2),
+        ("terminate", f"{_SEARCHER}.on_placed", "after", 2),
+        ("set_clock_back", f"{_SEARCHER}.on_placed", "after", 2),
+        ("set_clock_forward", f"{_SEARCHER}.on_placed", "after", 2),
     )
 )
 EVERY = INLINE + RAY
 SOME = (
     Point("kill_driver", _LEDGER, "amid", 3),
-    Point("terminate", "orchestrator.execute.trial.supervisor:_hear_out", "before", 2),
+    Point("terminate", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
 )
 
 

@@ -1,17 +1,16 @@
-"""The contract of an executor, and what every one of them is told."""
+"""Contract of an executor, and the data that executors share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import FailureKind
-from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.placement import Attempt
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
-from orchestrator.execute.scheduling.budget import BudgetPolicy
-from orchestrator.execute.scheduling.stop import StopRequest
+from orchestrator.execute.scheduling.queue import Queue
 from workloads.origins import Origin
 
 
@@ -68,21 +67,20 @@ class TrialCallback(Protocol):
 
 
 class Executor(Protocol):
-    """Runs placements and hands over each record as it arrives; returns when none is left."""
+    """Backend that runs the attempts of a queue and hands over each record when its attempt ends."""
 
     def run(
         self,
-        placements: Sequence[Placement],
+        queue: Queue,
         context: SweepContext,
+        callback: TrialCallback,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: TrialCallback,
-        wished: Callable[[], StopRequest | None],
-        purse: BudgetPolicy,
     ) -> None:
-        """Run every placement for which there is money, unless another wish comes.
+        """Run every attempt of the queue, until the queue is drained.
 
         Args:
-            keep: makes a record durable before the trial counts as done.
-            wished: what is wished of the sweep by now.
+            context: data shared by all trials of the sweep.
+            callback: observer of the attempts.
+            keep: stores a record durably before its trial counts as done.
         """

@@ -1,17 +1,15 @@
 """Runs a sweep's trials one after the other on this host, without Ray."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement, RankGroup
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.agent import HostAgent
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
 from orchestrator.execute.scheduling.capacity import fits
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 from orchestrator.execute.trial.host import LocalHost
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
@@ -25,37 +23,25 @@ class InlineExecutor:
     """
 
     def __init__(self, inventory: Inventory) -> None:
-        self._inventory = inventory
         self._node = inventory.host
 
     def run(
         self,
-        placements: Sequence[Placement],
+        queue: Queue,
         context: SweepContext,
+        callback: TrialCallback,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: TrialCallback,
-        wished: Callable[[], StopRequest | None] = never_stop,
-        purse: BudgetPolicy = NO_BUDGET,
     ) -> None:
-        """Run every placement in this process's own time; workers are processes all the same."""
-        queue = Queue(
-            placements,
-            inventory=self._inventory,
-            prior_attempts=context.prior_attempts,
-            retry_limits=context.retry_limits,
-            backoff_seconds=context.backoff_seconds,
-            purse=purse,
-            wished=wished,
-        )
+        """Run the queue to its end, one attempt at a time; workers are separate processes."""
         with HostAgent() as agent:
             while not queue.is_drained:
                 attempt = queue.take()
                 if attempt is None:  # one rests after a failure
                     time.sleep(_TURN_SECONDS)
                     continue
-                watcher.started(attempt)
-                watcher.placed(attempt)
+                callback.started(attempt)
+                callback.placed(attempt)
                 record = queue.with_cause(
                     self._record_of(
                         attempt, context, agent=agent, is_leaving=lambda: bool(queue.over_budget())
@@ -63,7 +49,7 @@ class InlineExecutor:
                 )
                 keep(record)
                 queue.end(record)
-                watcher.ended(record)
+                callback.ended(record)
 
     def _record_of(
         self, attempt: Attempt, context: SweepContext, *, agent: HostAgent, is_leaving: Callable[[], bool]

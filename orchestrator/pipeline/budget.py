@@ -15,15 +15,17 @@ Ask = Callable[[str], bool]
 """Asks a person whether to go on."""
 
 
+def needs_budget(settings: Settings) -> bool:
+    """Return whether costs matter: a cap is set, or the hardware may be rented."""
+    return settings.budget.is_capped or settings.may_be_rented
+
+
 def budget_tracker_of(
     settings: Settings, ledgers: Mapping[str, Sequence[TrialRecord]], price_book: PriceBook
-) -> BudgetTracker | None:
-    """Build the tracker from the sweep's spending; records of every sweep give the estimates.
-
-    None where nothing is capped and nothing is known to be rented: then nobody needs to know.
-    """
-    if not settings.budget.is_capped and not settings.may_be_rented:
-        return None
+) -> BudgetTracker:
+    """Build the tracker from the sweep's spending. Records of all sweeps give the cost estimates."""
+    if not needs_budget(settings):
+        ledgers = {}  # estimates over many records take long, and no cap or question reads them
     every = (record for records in ledgers.values() for record in records)
     return BudgetTracker(
         settings.budget,
@@ -34,9 +36,9 @@ def budget_tracker_of(
     )
 
 
-def remarks_on(budget_tracker: BudgetTracker | None) -> tuple[str, ...]:
+def remarks_on(budget_tracker: BudgetTracker) -> tuple[str, ...]:
     """Return the remarks after a run; none without caps."""
-    if budget_tracker is None or not budget_tracker.balance.budget.is_capped:
+    if not budget_tracker.balance.budget.is_capped:
         return ()
     return (spent_line(budget_tracker.balance),)
 

@@ -9,7 +9,7 @@ from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.budget import budget_tracker_of
+from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
 from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
@@ -81,10 +81,12 @@ def answers_so_far(
 
 
 def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> BudgetStatus | None:
-    """Estimate the budget status of a plan's trials; None without a budget or an estimate."""
+    """Estimate the budget status after a plan's trials; None where costs do not matter."""
+    if not needs_budget(settings):
+        return None
     price_book = price_book_of(settings, today=preflight.today)
     budget_tracker = budget_tracker_of(settings, preflight.ledgers, price_book)
-    return budget_tracker.forecast(order_of(settings, todo, price_book)) if budget_tracker else None
+    return budget_tracker.forecast(order_of(settings, todo, price_book))
 
 
 def at_requested_prices(

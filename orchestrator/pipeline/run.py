@@ -13,7 +13,8 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import SweepContext, TrialCallback
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetTracker
+from orchestrator.execute.scheduling.budget import BudgetTracker
+from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopRequest, StopSignals, request
 from orchestrator.execute.trial.checkpoints import CheckpointStore
 from orchestrator.execute.trial.records import attempts_made
@@ -199,7 +200,7 @@ def _execute(
     checkpoints: CheckpointStore | None,
     watcher: TrialCallback,
     stop_signals: StopSignals,
-    budget_tracker: BudgetTracker | None,
+    budget_tracker: BudgetTracker,
 ) -> None:
     price_book = price_book_of(settings, today=preflight.today)
 
@@ -211,21 +212,24 @@ def _execute(
         tracker.keep(record, metrics_of(record))
 
     journal = journal_of(settings)
-    context = _mission_of(settings, preflight, journal.steps(), folder=ledger.path.parent)
+    context = _context_of(settings, preflight, journal.steps(), folder=ledger.path.parent)
     order = order_of(settings, todo, price_book)
     made = context.prior_attempts
     journal.note("queued", [(placement.trial_id, made.get(placement.trial_id, 0)) for placement in order])
-    executor_of(settings, preflight.inventory).run(
+    queue = Queue(
         order,
-        context,
-        keep=keep,
-        watcher=JournalingCallback(watcher, journal),
-        wished=stop_signals.requested,
-        purse=budget_tracker or NO_BUDGET,
+        inventory=preflight.inventory,
+        prior_attempts=made,
+        retry_limits=context.retry_limits,
+        backoff_seconds=context.backoff_seconds,
+        budget_tracker=budget_tracker,
+        requested=stop_signals.requested,
     )
+    callback = JournalingCallback(watcher, journal)
+    executor_of(settings, preflight.inventory).run(queue, context, callback, keep=keep)
 
 
-def _mission_of(
+def _context_of(
     settings: Settings, preflight: PreflightState, steps: Iterable[TrialEvent], *, folder: Path
 ) -> SweepContext:
     return SweepContext(

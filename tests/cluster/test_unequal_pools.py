@@ -1,4 +1,4 @@
-"""A trial over pools whose machines are not alike, on nodes of a real cluster."""
+"""A trial over pools whose machines differ, on nodes of a real cluster."""
 
 import pytest
 from cluster_builders import FAST, SLOW, inventory, pool
@@ -56,9 +56,9 @@ def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_ran
         for item in TRAINERS
     ]
     told = told_of(tmp_path, pythons=dict.fromkeys(TRAINERS, str(python_of("torch_ddp"))), checkpointing=None)
-    split, dealt = run(nodes, told, *trials, watcher=Unwatched(), pools=POOLS)
+    split, uneven = run(nodes, told, *trials, watcher=Unwatched(), pools=POOLS)
     ranks = [("cpu_fast", "fast", 8), ("cpu_slow", "slow", 2), ("cpu_fast", "fast-too", 8)]
-    for record, expected in ((split, ranks), (dealt, ranks[:2])):
+    for record, expected in ((split, ranks), (uneven, ranks[:2])):
         assert (record.failure, record.provenance) == (None, "measured")
         found = record.placement
         nodes_of = [item.rpartition("-")[0] for item in (found.node, *found.other_nodes)]
@@ -66,6 +66,6 @@ def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_ran
         assert [(of_rank.device, of_rank.pool, of_rank.threads) for of_rank in found.of_ranks] == expected
         assert record.result.samples == 100 * record.spec.global_batch_size
     for of_layer in zip(*(rank.kernel_shares for rank in split.result.devices), strict=True):
-        assert sum(item.kernels for item in of_layer) == of_layer[0].of_kernels
-    shares = [rank.batch_share for rank in dealt.result.devices]
-    assert sum(share.samples for share in shares) == shares[0].of_samples == dealt.spec.global_batch_size
+        assert sum(share.kernels for share in of_layer) == of_layer[0].of_kernels
+    shares = [rank.batch_share for rank in uneven.result.devices]
+    assert sum(share.samples for share in shares) == shares[0].of_samples == uneven.spec.global_batch_size

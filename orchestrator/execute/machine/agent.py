@@ -1,4 +1,4 @@
-"""Owns the nurseries of one host: one per trainer environment, started when it is first needed."""
+"""Owns the fork servers of one host: one per trainer environment, started when it is first needed."""
 
 import contextlib
 import json
@@ -25,8 +25,8 @@ OWN_PYTHON = ""
 """Stands for the one that the host names for a trainer, or else that of the agent itself."""
 
 _READY = b"ready\n"
-_ANSWER_SECONDS = 5.0  # a nursery forks in milliseconds; a busy host may take longer
-_END_SECONDS = 5.0  # an idle nursery ends at once when its standard input does
+_ANSWER_SECONDS = 5.0  # a fork server forks in milliseconds; a busy host may take longer
+_END_SECONDS = 5.0  # an idle fork server ends at once when its standard input does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class ForkServerAddress:
 
     Attributes:
         path: of a socket of this host.
-        is_far: that socket leads to a nursery of another host.
+        is_far: that socket leads to a fork server of another host.
     """
 
     path: str
@@ -50,28 +50,28 @@ class _ForkServerProcess:
 
 
 class HostAgent:
-    """Starts nurseries and ends them. They die with the process that holds the agent, however it ends."""
+    """Starts fork servers and ends them. They die with the process that holds the agent, however it ends."""
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
         self._folder = self._held.enter_context(temporary_folder("orchestrator-"))
-        self._nurseries: dict[tuple[str, str], _ForkServerProcess] = {}
+        self._fork_servers: dict[tuple[str, str], _ForkServerProcess] = {}
         link_code(self._folder / "code")
 
     def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
-        """The address of a nursery for this trainer that answers, started if there is none.
+        """The address of a fork server for this trainer that answers, started if there is none.
 
         Raises:
             TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.
         """
         until = time.monotonic() + start_seconds
-        known = self._nurseries.get((info.name, python))
+        known = self._fork_servers.get((info.name, python))
         if known is not None and not _answers(known.address, seconds=min(_ANSWER_SECONDS, start_seconds / 2)):
             _kill(known.process)
             known = None
         if known is None:
             known = self._start(info, python=python, start_seconds=until - time.monotonic())
-            self._nurseries[info.name, python] = known
+            self._fork_servers[info.name, python] = known
         return known.address
 
     def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _ForkServerProcess:
@@ -95,10 +95,10 @@ class HostAgent:
         return _ForkServerProcess(process, address)
 
     def close(self) -> None:
-        """End every nursery, and with it every worker."""
-        for fork_server in self._nurseries.values():
+        """End every fork server, and with it every worker."""
+        for fork_server in self._fork_servers.values():
             child.end(fork_server.process, seconds=_END_SECONDS)
-        self._nurseries.clear()
+        self._fork_servers.clear()
         self._held.close()
 
     def __enter__(self) -> "HostAgent":
@@ -144,7 +144,7 @@ def _environment(code: Path) -> dict[str, str]:
 
 
 def _greet(process: "subprocess.Popen[str]", address: ForkServerAddress, *, seconds: float) -> None:
-    """Tell the token, and wait until the nursery has imported its framework and says that it is ready."""
+    """Tell the token, and wait until the fork server has imported its framework and says that it is ready."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(address.token + "\n")
@@ -178,6 +178,6 @@ def _answers(address: ForkServerAddress, *, seconds: float) -> bool:
 
 
 def _kill(process: "subprocess.Popen[str]") -> None:
-    """End a nursery that does not listen, and all of its group. Its workers die with it."""
+    """End a fork server that does not listen, and all of its group. Its workers die with it."""
     os.killpg(process.pid, signal.SIGKILL)  # until it is reaped no other process can have its id
     child.end(process, seconds=_END_SECONDS)

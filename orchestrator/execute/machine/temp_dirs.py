@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# The kernel takes 107 characters for a socket's name. Ray's session and socket need 77, a nursery's 44.
+# The kernel takes 107 characters for a socket's name. Ray's session and socket need 77, a fork server's 44.
 _LONGEST = 30
 _OWNER = "owner"
 

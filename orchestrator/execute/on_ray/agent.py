@@ -19,7 +19,7 @@ from orchestrator.execute.machine.agent import ForkServerAddress, HostAgent
 from orchestrator.train.registry import trainer_info
 
 _ANSWER_SECONDS = 5.0  # more than the agent is given, so that it can say itself what went wrong
-_CLOSE_SECONDS = 10.0  # idle nurseries end at once; a busy one is killed
+_CLOSE_SECONDS = 10.0  # idle fork servers end at once; a busy one is killed
 
 
 class RayHostAgent:
@@ -45,7 +45,7 @@ class RayHostAgent:
             answer: ForkServerAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
         except ray.exceptions.GetTimeoutError as error:
             ray.kill(self._actor, no_restart=False)
-            message = f"the host's agent gave no nursery (executor.start_seconds={start_seconds:g})"
+            message = f"the host's agent gave no fork server (executor.start_seconds={start_seconds:g})"
             raise TrialError("timeout", message) from error
         except ray.exceptions.OutOfMemoryError as error:
             raise TrialError("oom", "Ray killed the host's agent: the host ran low on memory") from error
@@ -56,7 +56,7 @@ class RayHostAgent:
         return answer
 
     def close(self) -> None:
-        """End the nurseries and remove their folder. A cluster that is gone has ended them already."""
+        """End the fork servers and remove their folder. A cluster that is gone has ended them already."""
         with contextlib.suppress(ray.exceptions.RayError):
             ray.get(self._actor.close.remote(), timeout=_CLOSE_SECONDS)
 
@@ -68,7 +68,7 @@ def this_process_agent() -> HostAgent:
 
 
 def end_own_agent() -> None:
-    """End it sooner, and its nurseries with it."""
+    """End it sooner, and its fork servers with it."""
     this_process_agent().close()
     this_process_agent.cache_clear()
 

@@ -6,7 +6,7 @@ what is done is our ledger, so Tune keeps no state worth restoring.
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from ray import tune
 # ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
 from ray.tune.execution.class_cache import ENV_VARS_TO_PROPAGATE
 
-# ray 2.60: Tune adds one of its own where there is none
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
 from orchestrator.core.inventory import Inventory
@@ -27,7 +26,7 @@ from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray import cluster as ray_cluster
-from orchestrator.execute.on_ray import stop_requests as ray_notices
+from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.agent import RayHostAgent
 from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.head_monitor import head_monitor
@@ -36,12 +35,10 @@ from orchestrator.execute.on_ray.tune_adapters import (
     DeadlineScheduler,
     DriverError,
     PlacementCallback,
+    QueueSearcher,
     SilentReporter,
-    _QueueSearcher,
 )
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
 from orchestrator.execute.scheduling.queue import Queue
-from orchestrator.execute.scheduling.stop import StopRequest, never_stop
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
 
@@ -69,28 +66,17 @@ class RayTuneExecutor:
 
     def run(
         self,
-        placements: Sequence[Placement],
+        queue: Queue,
         context: SweepContext,
+        callback: TrialCallback,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: TrialCallback,
-        wished: Callable[[], StopRequest | None] = never_stop,
-        purse: BudgetPolicy = NO_BUDGET,
     ) -> None:
-        """Run every placement as Tune trials; each record is kept in the driver, as its trial ends."""
-        queue = Queue(
-            placements,
-            inventory=self._inventory,
-            prior_attempts=context.prior_attempts,
-            retry_limits=context.retry_limits,
-            backoff_seconds=context.backoff_seconds,
-            purse=purse,
-            wished=wished,
-        )
-        searcher = _QueueSearcher(queue, context, keep=keep, watcher=watcher)
+        """Run the queue's attempts as Tune trials. The driver stores each record when its trial ends."""
+        searcher = QueueSearcher(queue, context, keep=keep, callback=callback)
         ENV_VARS_TO_PROPAGATE.difference_update(_SECRETS)
         packages = [Path(origin.folder) for origin in context.origins.values() if origin.folder]
-        by_id = {placement.trial_id: placement for placement in placements}
+        by_id = {placement.trial_id: placement for placement in queue.placements}
         with (
             ray_cluster.connected(
                 self._inventory, address=self._address, cluster=self._cluster, packages=packages
@@ -99,7 +85,7 @@ class RayTuneExecutor:
             contextlib.ExitStack() as held,
         ):
             held.enter_context(head_monitor(ray.get_runtime_context().gcs_address))
-            held.callback(ray_notices.clear_requests)
+            held.callback(stop_requests.clear_requests)
             driver_files = held.enter_context(DriverFiles(context.folder)) if self._cluster else None
             agent = RayHostAgent()
             tuner = tune.Tuner(
@@ -115,7 +101,7 @@ class RayTuneExecutor:
                     name="sweep",
                     verbose=0,
                     progress_reporter=tune.CLIReporter(),  # silent; a notebook's would clear the cell
-                    callbacks=[SilentReporter(), PlacementCallback(searcher.hear_placed)],
+                    callbacks=[SilentReporter(), PlacementCallback(searcher.on_placed)],
                 ),
             )
             try:

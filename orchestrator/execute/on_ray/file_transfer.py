@@ -94,7 +94,7 @@ _LOG_BYTES = 16 * 2**20
 def staged_inputs(
     attempt: Attempt, context: SweepContext, *, driver_files: DriverFiles | None
 ) -> Iterator[SweepContext]:
-    """The mission as this node can carry it out; at the end the logs are where the driver looks for them.
+    """Yield the sweep context for this node. At the end, the logs are where the driver looks for them.
 
     Args:
         driver_files: None on the driver's own host.

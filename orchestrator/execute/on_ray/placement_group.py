@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
-
-# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
-# ray 2.60: Tune adds one of its own where there is none
 from ray.util.placement_group import PlacementGroup
 
 from orchestrator.core.placement import Attempt, Placement
@@ -64,7 +61,7 @@ def hosts_of_group(
     follow.
 
     Args:
-        here: the mission as this node carries it out.
+        here: the sweep context as this node carries it out.
         driver_files: supplies the others.
         resources: what each bundle holds, in their order.
     """
@@ -74,7 +71,7 @@ def hosts_of_group(
     assert group is not None, "Tune gives every trial one"
     hosts: list[Host] = []
     bundles = sorted(
-        _bundles_of(group), key=lambda bundle: (int(bundle.labels.get(_PLACE_LABEL, 0)), bundle.index)
+        _bundle_nodes(group), key=lambda bundle: (int(bundle.labels.get(_PLACE_LABEL, 0)), bundle.index)
     )
     if attempt.placement.unequal:
         bundles.sort(key=lambda bundle: bundle.index)
@@ -102,7 +99,7 @@ def _placed(attempt: Attempt, bundles: Sequence[_BundleNode]) -> Attempt:
     return replace(attempt, placement=replace(attempt.placement, node=node, other_nodes=tuple(others)))
 
 
-def _bundles_of(group: PlacementGroup) -> list[_BundleNode]:
+def _bundle_nodes(group: PlacementGroup) -> list[_BundleNode]:
     table = ray.util.placement_group_table(group)
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
     labels = {node["NodeID"]: node["Labels"] for node in nodes}
@@ -126,7 +123,7 @@ def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, fl
     return bundles
 
 
-def asked_in_words(placement: Placement, context: SweepContext) -> str:
+def describe_request(placement: Placement, context: SweepContext) -> str:
     """Describe the resources that a trial waits for: `8 CPU not free in pool cpu`."""
     held = [
         ", ".join(f"{amount:g} {name}" for name, amount in bundle.items())

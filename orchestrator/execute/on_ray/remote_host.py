@@ -212,7 +212,7 @@ class _RemoteHostActor:
         return self._host.num_oom_kills()
 
     def close(self) -> None:
-        """End nurseries, and with them workers."""
+        """End fork servers, and with them workers."""
         self._exit.close()
         self._held.close()
         end_own_agent()

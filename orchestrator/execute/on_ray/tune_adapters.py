@@ -8,8 +8,7 @@ from typing import Any
 import ray
 from ray import tune
 
-# ray 2.60: what Tune hands on to its actors stands on the command lines of processes, for all users to see
-# ray 2.60: Tune adds one of its own where there is none
+# ray 2.60: Tune adds a reporter of its own unless it is given one
 from ray.tune.progress_reporter import TrialProgressCallback
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
@@ -20,8 +19,8 @@ from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
-from orchestrator.execute.on_ray import stop_requests as ray_notices
-from orchestrator.execute.on_ray.placement_group import asked_in_words
+from orchestrator.execute.on_ray import stop_requests
+from orchestrator.execute.on_ray.placement_group import describe_request
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
 
@@ -37,8 +36,8 @@ class DriverError(BaseException):
         self.error = error
 
 
-class _QueueSearcher(Searcher):
-    """Tune's view of the queue: the next attempt when there is room, nothing while there is none."""
+class QueueSearcher(Searcher):
+    """Searcher that suggests the next attempt of the queue, or nothing while no attempt fits."""
 
     def __init__(
         self,
@@ -46,13 +45,13 @@ class _QueueSearcher(Searcher):
         context: SweepContext,
         *,
         keep: Callable[[TrialRecord], None],
-        watcher: TrialCallback,
+        callback: TrialCallback,
     ) -> None:
         super().__init__()
         self._queue = queue
-        self._mission = context
+        self._context = context
         self._keep = keep
-        self._watcher = watcher
+        self._callback = callback
         self._started: dict[str, tuple[Attempt, float]] = {}
         self._failures: dict[str, Failure] = {}
 
@@ -62,7 +61,7 @@ class _QueueSearcher(Searcher):
         if attempt is None:
             return Searcher.FINISHED if self._queue.is_drained else None
         self._started[trial_id] = attempt, time.time()
-        self._watcher.started(attempt)
+        self._callback.started(attempt)
         return {"trial_id": attempt.placement.trial_id, "attempt": attempt.number}
 
     @property
@@ -70,25 +69,25 @@ class _QueueSearcher(Searcher):
         """True where nothing more is to be started."""
         return self._queue.is_stopped
 
-    def hear_placed(self, trial_id: str) -> None:
-        """Take note that a Tune trial has its hardware."""
+    def on_placed(self, trial_id: str) -> None:
+        """Report that a Tune trial has its hardware."""
         attempt, _ = self._started[trial_id]
-        self._watcher.placed(attempt)
+        self._callback.placed(attempt)
 
-    def tell_leavers(self) -> None:
-        """Tell those that must leave, which the queue knows."""
+    def request_stops(self) -> None:
+        """Request the stop of the running attempts that the queue names."""
         for attempt in self._queue.over_budget():
-            ray_notices.request_stop(attempt)
+            stop_requests.request_stop(attempt)
 
-    def hear_failure(self, trial_id: str, failure: Failure) -> None:
-        """Take note of why a Tune trial ends without a record; of several reasons the first is the cause."""
+    def on_failure(self, trial_id: str, failure: Failure) -> None:
+        """Note why a Tune trial ends without a record. The first of several reasons counts as the cause."""
         self._failures.setdefault(trial_id, failure)
 
     def on_trial_complete(
         self,
         trial_id: str,
         result: Mapping[str, Any] | None = None,
-        error: bool = False,  # `hear_failure` was told more
+        error: bool = False,  # `on_failure` has the details
     ) -> None:
         """Keep the record that the trial reported, or make one of its failure to do so."""
         attempt, started_at = self._started.pop(trial_id)
@@ -99,7 +98,7 @@ class _QueueSearcher(Searcher):
                 self._end(self._failed(attempt, failure, started_at=started_at))
             elif self.is_stopped:
                 self._queue.drop(attempt)
-                self._watcher.withdrawn(attempt)
+                self._callback.withdrawn(attempt)
             else:
                 self._end_of_waiting(attempt, started_at=started_at)
         except Exception as error:
@@ -109,10 +108,10 @@ class _QueueSearcher(Searcher):
         record = self._queue.with_cause(record)
         self._keep(record)
         self._queue.end(record)
-        self._watcher.ended(record)
+        self._callback.ended(record)
 
     def _failed(self, attempt: Attempt, failure: Failure, *, started_at: float) -> TrialRecord:
-        return outcome_of(attempt, self._mission, started_at=started_at, ended_with=failure, versions={})
+        return outcome_of(attempt, self._context, started_at=started_at, ended_with=failure, versions={})
 
     def _end_of_waiting(self, attempt: Attempt, *, started_at: float) -> None:
         """End an attempt that waited too long for its hardware, and others that wait for the same pools."""
@@ -121,14 +120,14 @@ class _QueueSearcher(Searcher):
         failure = self._never_placed(attempt.placement)
         self._end(self._failed(attempt, failure, started_at=started_at))
         for other in others:
-            self._watcher.started(other)
+            self._callback.started(other)
             record = self._failed(other, failure, started_at=time.time())
             self._keep(record)
-            self._watcher.ended(record)
+            self._callback.ended(record)
 
     def _never_placed(self, placement: Placement) -> Failure:
-        asked = asked_in_words(placement, self._mission)
-        seconds = self._mission.deadlines.resources_seconds
+        asked = describe_request(placement, self._context)
+        seconds = self._context.deadlines.resources_seconds
         message = f"{asked} after {seconds:g} s; {ray_cluster.description()}"
         return Failure(kind="infeasible", message=message)
 
@@ -166,7 +165,7 @@ class DeadlineScheduler(FIFOScheduler):
     It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
     """
 
-    def __init__(self, deadlines: Deadlines, searcher: _QueueSearcher) -> None:
+    def __init__(self, deadlines: Deadlines, searcher: QueueSearcher) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
         self._resources_seconds = deadlines.resources_seconds
         self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
@@ -175,11 +174,11 @@ class DeadlineScheduler(FIFOScheduler):
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
         """Classify what Tune has written down of the error."""
-        self._searcher.hear_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
+        self._searcher.on_failure(trial.trial_id, _supervisor_died(Path(trial.error_file).read_text()))
 
     def choose_trial_to_run(self, tune_controller: Any) -> Any:
         """First come, first served, after leavers are told, and those that waited too long are ended."""
-        self._searcher.tell_leavers()
+        self._searcher.request_stops()
         is_stopped = self._searcher.is_stopped
         for trial in tuple(tune_controller.get_live_trials()):  # stopping one takes it out of that set
             seconds = self._seconds_in_status(trial)
@@ -187,7 +186,7 @@ class DeadlineScheduler(FIFOScheduler):
                 trial.init_local_path()  # ray 2.60 asks in the end for that of every trial
                 tune_controller.stop_trial(trial)
             elif trial.status == trial.RUNNING and seconds > self._supervised_seconds:
-                self._searcher.hear_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
+                self._searcher.on_failure(trial.trial_id, _supervisor_hangs(self._supervised_seconds))
                 ray.kill(trial.temporary_state.ray_actor)
         return super().choose_trial_to_run(tune_controller)
 

@@ -1,4 +1,4 @@
-"""The way to a nursery of another host: a socket here, whose connections are carried there by calls.
+"""The way to a fork server of another host: a socket here, whose connections are carried there by calls.
 
 No port is opened: what calls there is already told who may call it.
 """
@@ -95,10 +95,10 @@ class SocketForwarder:
 
 
 class ForwarderPeer:
-    """The other end, where the nursery is: connections by their numbers.
+    """The other end, where the fork server is: connections by their numbers.
 
     Args:
-        path: where the nursery listens.
+        path: where the fork server listens.
     """
 
     def __init__(self, path: str) -> None:

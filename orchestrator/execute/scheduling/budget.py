@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from orchestrator.core.budget import Budget, BudgetStatus, CostEstimate, Spend
 from orchestrator.core.placement import Placement
@@ -13,67 +12,9 @@ from orchestrator.plan.pricing import PriceBook, priced
 from orchestrator.plan.spending import IdleNodes, Quotes, spend_of
 
 
-class BudgetPolicy(Protocol):
-    """Tells the queue what there is money and time for."""
-
-    def can_start(self, placement: Placement) -> bool:
-        """Return whether an attempt may start: all running attempts and this one likely end within the
-        caps.
-        """
-
-    def start(self, placement: Placement) -> None:
-        """Take note of an attempt that runs from now on."""
-
-    def drop(self, placement: Placement) -> None:
-        """Take note that an attempt was never begun."""
-
-    def exclude(self, placement: Placement) -> None:
-        """Take note of a trial that no longer waits, for nothing runs that could end cheaper than thought."""
-
-    def over_budget(self) -> Collection[str]:
-        """The trials that run and must leave, for a cap is passed."""
-
-    def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """The record of an attempt, which says so if it was made to leave."""
-
-    def end(self, record: TrialRecord) -> None:
-        """Take note of an attempt that has ended."""
-
-
-class _NoBudget:
-    """Budget without caps."""
-
-    def can_start(self, placement: Placement) -> bool:  # noqa: ARG002  # anything
-        """Always."""
-        return True
-
-    def start(self, placement: Placement) -> None:
-        """Ignore the start."""
-
-    def drop(self, placement: Placement) -> None:
-        """Ignore the drop."""
-
-    def exclude(self, placement: Placement) -> None:
-        """Never happens."""
-
-    def over_budget(self) -> Collection[str]:
-        """None."""
-        return ()
-
-    def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """Return the record unchanged."""
-        return record
-
-    def end(self, record: TrialRecord) -> None:
-        """Ignore the end."""
-
-
-NO_BUDGET = _NoBudget()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Running:
-    """An attempt, since when it runs, and what nodes that came up for it will idle."""
+    """Running attempt: estimated cost, start on the clock, and idle cost of nodes booted for it."""
 
     quote: CostEstimate
     since: float
@@ -87,13 +28,13 @@ class _Running:
 
 
 class BudgetTracker:
-    """A purse with a budget, and what is held against it.
+    """Spending of a sweep, and the caps of its budget. A budget without caps lets every attempt start.
 
     Args:
-        records: of the sweep so far, whichever command made them.
-        quotes: what attempts likely cost.
-        idle_seconds: after which a node of a pool goes away.
-        clock: seconds, never backwards.
+        records: records of the sweep so far, from all commands.
+        quotes: cost estimates of attempts.
+        idle_seconds: idle time after which a node of a pool is removed.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -123,33 +64,31 @@ class BudgetTracker:
             self._book(record)
 
     def can_start(self, placement: Placement) -> bool:
-        """Return whether an attempt may start, as `BudgetPolicy.can_start`."""
-        return self._cap_before(placement) is None
+        """Return whether an attempt may start: it and all running attempts likely end within the caps."""
+        return not self._budget.is_capped or self._cap_before(placement) is None
 
     def start(self, placement: Placement) -> None:
-        """Count a start, as `BudgetPolicy.start`."""
+        """Count an attempt that runs from now on."""
         now, quote = self._clock(), self._quotes.of(placement)
         owed = self._idle.owed(placement, quote.rate, now=now)
         self._idle.take(placement, now=now)
         self._running[placement.trial_id] = _Running(quote=quote, since=now, owed=owed)
 
     def drop(self, placement: Placement) -> None:
-        """Forget a start, as `BudgetPolicy.drop`."""
+        """Forget an attempt that was never begun."""
         del self._running[placement.trial_id]
         self._stopped.pop(placement.trial_id, None)
 
     def exclude(self, placement: Placement) -> None:
-        """Leave a trial out, as `BudgetPolicy.exclude`."""
+        """Leave out a trial that exceeds a cap while nothing else runs."""
         cap = self._cap_before(placement)
         assert cap is not None, "it is left out for a cap"
         self._left_out.append((cap, self._quotes.of(placement)))
 
     def over_budget(self) -> Collection[str]:
-        """Return trials over a cap, as `BudgetPolicy.over_budget`; an attempt that was stopped stays in the
-        list.
-        """
+        """Return ids of running trials that must stop. A stopped trial stays listed."""
         now = self._clock()
-        spent = {trial: holding.spent(now) for trial, holding in self._running.items()}
+        spent = {trial: attempt.spent(now) for trial, attempt in self._running.items()}
         whole = sum(spent.values(), self._spent + self._idle.spent)
         for trial, own in spent.items():
             beside = Spend(usd=whole.usd - own.usd, node_hours=whole.node_hours - own.node_hours)
@@ -159,15 +98,14 @@ class BudgetTracker:
         return self._stopped.keys()
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """Add the cause, as `BudgetPolicy.with_cause`; workers know only that they were stopped."""
+        """Return the record with the cap as its cause if the attempt was stopped."""
         cap, failure = self._stopped.get(record.trial_id), record.failure
         if cap is None or failure is None or failure.kind != "preempted":
             return record
-        told = Failure(kind="budget", message=f"{failure.message}: {cap} is spent")
-        return replace(record, failure=told)
+        return replace(record, failure=Failure(kind="budget", message=f"{failure.message}: {cap} is spent"))
 
     def end(self, record: TrialRecord) -> None:
-        """Count the end of an attempt, as `BudgetPolicy.end`."""
+        """Count the cost of an attempt that has ended."""
         self._running.pop(record.trial_id, None)
         cap = self._stopped.pop(record.trial_id, None)
         if cap is not None and record.failure is not None and record.failure.kind == "budget":
@@ -206,9 +144,9 @@ class BudgetTracker:
         return replace(self.balance, quotes=tuple(quotes), left_out=tuple(left_out))
 
     def _cap_before(self, placement: Placement) -> str | None:
-        """The cap that an attempt which starts now would likely pass."""
+        """Return the cap that an attempt started now would likely exceed."""
         now, quote = self._clock(), self._quotes.of(placement)
-        committed = (holding.committed(now) for holding in self._running.values())
+        committed = (attempt.committed(now) for attempt in self._running.values())
         return self._budget.passed_by(
             quote.spend + self._idle.owed(placement, quote.rate, now=now),
             spent=sum(committed, self._spent + self._idle.spent),

@@ -9,7 +9,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
-from orchestrator.execute.scheduling.budget import NO_BUDGET, BudgetPolicy
+from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.capacity import fits_now, nodes_of, site_names
 from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
 from orchestrator.execute.scheduling.stop import StopRequest, never_stop
@@ -40,11 +40,14 @@ def next_startable(
 class Queue:
     """The attempts of a sweep that wait and run, in this process.
 
+    Attributes:
+        placements: all placements of the sweep, in their order.
+
     Args:
         backoff_seconds: that a trial rests after its first failure of a kind; twice as long after the next.
-        clock: seconds, never backwards.
-        purse: what there is to spend.
-        wished: what is wished of the sweep by now.
+        budget_tracker: caps and spending of the sweep.
+        clock: monotonic seconds.
+        requested: returns the current stop request, or None.
     """
 
     def __init__(
@@ -54,23 +57,23 @@ class Queue:
         inventory: Inventory,
         prior_attempts: Mapping[str, int],
         retry_limits: Mapping[FailureKind, int],
+        budget_tracker: BudgetTracker,
         backoff_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
-        purse: BudgetPolicy = NO_BUDGET,
-        wished: Callable[[], StopRequest | None] = never_stop,
+        requested: Callable[[], StopRequest | None] = never_stop,
     ) -> None:
+        self.placements = tuple(placements)
         self._inventory = inventory
-        self._purse = purse
-        self._wished = wished
+        self._budget_tracker = budget_tracker
+        self._requested = requested
         self._retry_limits = retry_limits
         self._backoff_seconds = backoff_seconds
         self._clock = clock
         self._resting: list[tuple[float, Attempt]] = []  # until when
         self._waiting = _Waiting()
-        for placement in placements:
-            self._waiting.add(
-                Attempt(placement=placement, number=prior_attempts.get(placement.trial_id, 0) + 1)
-            )
+        for placement in self.placements:
+            number = prior_attempts.get(placement.trial_id, 0) + 1
+            self._waiting.add(Attempt(placement=placement, number=number))
         self._running: dict[str, Attempt] = {}
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
@@ -83,7 +86,7 @@ class Queue:
     @property
     def is_stopped(self) -> bool:
         """True where no trial is to be started or retried."""
-        return self._wished() is not None
+        return self._requested() is not None
 
     def take(self) -> Attempt | None:
         """The next attempt to start, from here on running; None while there is no room or nothing waits.
@@ -100,7 +103,7 @@ class Queue:
         first = [
             attempt
             for attempt in self._waiting.first_of_each_demand()
-            if self._purse.can_start(attempt.placement)
+            if self._budget_tracker.can_start(attempt.placement)
         ]
         attempt = next_startable(first, running, inventory=self._inventory, kept=self._kept)
         if attempt is None and first and not running:
@@ -108,7 +111,7 @@ class Queue:
         if attempt is not None:
             self._waiting.remove_first(attempt.placement)
             self._running[attempt.placement.trial_id] = attempt
-            self._purse.start(attempt.placement)
+            self._budget_tracker.start(attempt.placement)
             self._keep_nodes(site_names(attempt.placement, self._inventory))
         return attempt
 
@@ -119,22 +122,22 @@ class Queue:
         while over := [
             attempt.placement
             for attempt in self._waiting.first_of_each_demand()
-            if not self._purse.can_start(attempt.placement)
+            if not self._budget_tracker.can_start(attempt.placement)
         ]:
             for placement in over:
                 self._waiting.remove_first(placement)
-                self._purse.exclude(placement)
+                self._budget_tracker.exclude(placement)
 
     def over_budget(self) -> tuple[Attempt, ...]:
         """Return running attempts that must stop, because of a request or the budget."""
-        if self._wished() == "cancel":
+        if self._requested() == "cancel":
             return tuple(self._running.values())
-        leaving = self._purse.over_budget()
+        leaving = self._budget_tracker.over_budget()
         return tuple(attempt for trial_id, attempt in self._running.items() if trial_id in leaving)
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """The record of an attempt, to be kept: it says so if the attempt was made to leave."""
-        return self._purse.with_cause(record)
+        """Return the record of an attempt, with the budget as its cause if the budget stopped it."""
+        return self._budget_tracker.with_cause(record)
 
     def _keep_nodes(self, names: Iterable[str]) -> None:
         """A site keeps its nodes as long as trials wait for them."""
@@ -150,7 +153,7 @@ class Queue:
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
         attempt = self._running.pop(record.trial_id)
-        self._purse.end(record)
+        self._budget_tracker.end(record)
         if record.failure is not None:
             self._start_again(attempt, record.failure)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
@@ -178,7 +181,7 @@ class Queue:
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""
         self._running.pop(attempt.placement.trial_id)
-        self._purse.drop(attempt.placement)
+        self._budget_tracker.drop(attempt.placement)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:

@@ -40,10 +40,10 @@ class HostSession:
 
 
 class ForkServerOf(Protocol):
-    """Knows the nurseries of a host: `Agent.nursery`, or a way to an agent elsewhere."""
+    """Knows the fork servers of a host: `HostAgent.fork_server`, or a way to an agent elsewhere."""
 
     def __call__(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
-        """The address of the nursery of a trainer."""
+        """The address of the fork server of a trainer."""
 
 
 class Host(Protocol):
@@ -83,9 +83,9 @@ class LocalHost:
         is_leaving: Callable[[], bool] = lambda: False,
     ) -> None:
         self._placement = attempt.placement
-        self._mission = context
+        self._context = context
         self._logs = context.folder / log_of(attempt)
-        self._nursery_of = fork_server_of
+        self._fork_server_of = fork_server_of
         self._device_ids = tuple(device_ids)
         self._num_processes = sum(group.num_processes for group in self._placement.on_host(place))
         self._ip = ip
@@ -95,9 +95,9 @@ class LocalHost:
     @contextmanager
     def opened(self) -> Iterator[HostSession]:
         """Open a session, as `Host.opened`."""
-        placement, context = self._placement, self._mission
+        placement, context = self._placement, self._context
         info = trainer_info(placement.trial.trainer)
-        fork_server = self._nursery_of(
+        fork_server = self._fork_server_of(
             info, python=context.pythons[info.name], start_seconds=context.deadlines.start_seconds
         )
         self._logs.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from orchestrator.core.host_usage import GpuUse, HostUsage
 from orchestrator.train.measurement import counters as nvml
 
 _SECONDS = 2.0  # a look reads two small files: 0.1 ms
-_MOST = 256  # looks that are kept of one trial
+_MOST = 256  # samples kept of one trial
 
 
 def host_use(gpus: Callable[[], tuple[GpuUse, ...]], *, proc: Path = Path("/proc")) -> HostUsage:
@@ -46,18 +46,18 @@ def _loads_of(load: nvml.GpuLoad) -> tuple[GpuUse, ...]:
 class HostUsageSampler:
     """Samples taken so far, and the monotonic time of the next one.
 
-    A long trial is looked at less and less often: when too many looks are kept, every second one is dropped.
+    The interval grows with the trial: above the maximum number of samples, every second one is dropped.
     """
 
-    def __init__(self, look: Callable[[], HostUsage]) -> None:
-        self._look = look
+    def __init__(self, read_usage: Callable[[], HostUsage]) -> None:
+        self._read_usage = read_usage
         self._seconds = _SECONDS
         self.due = 0.0
         self.seen: tuple[HostUsage, ...] = ()
 
-    def look(self, *, now: float) -> None:
-        """Look, whether it is time or not."""
-        self.seen = (*self.seen, self._look())
+    def sample(self, *, now: float) -> None:
+        """Take one sample, whether it is due or not."""
+        self.seen = (*self.seen, self._read_usage())
         if len(self.seen) > _MOST:
             self.seen, self._seconds = self.seen[::2], 2 * self._seconds
         self.due = now + self._seconds

@@ -18,14 +18,14 @@ _CONSEQUENCES = ("error", "worker_lost")  # kinds that a rank also reports when 
 
 @dataclass(slots=True, kw_only=True)
 class TrialMonitor:
-    """The events of a trial so far.
+    """State of a trial, derived from the messages of its workers so far.
 
     Attributes:
-        now: when its workers are asked for, on the clock that `hear` is told.
-        until: when patience ends, on that clock; at first, when every rank must be set up.
-        launch_seconds: from `now` until the last rank was set up.
-        num_hosts: on which its workers are.
-        notes: which checkpoints could not be kept, and why.
+        now: time at which the workers were requested, on the clock of `on_message`.
+        until: current time limit, on that clock; initially the limit of the set-up of all ranks.
+        launch_seconds: seconds from `now` until the last rank was set up.
+        num_hosts: number of hosts of the workers.
+        notes: error messages of checkpoints that could not be stored.
     """
 
     num_ranks: int
@@ -49,8 +49,8 @@ class TrialMonitor:
         return len(self._reports) == self.num_ranks and not self._has_failed
 
     @property
-    def is_told(self) -> bool:
-        """True where no further message is expected: complete, failed with every rank gone, or timed out."""
+    def is_finished(self) -> bool:
+        """True once the outcome is known: complete, failed with every rank gone, or timed out."""
         return (
             self.is_complete or self._is_timed_out or (self._has_failed and len(self._gone) == self.num_ranks)
         )
@@ -64,8 +64,8 @@ class TrialMonitor:
     def _has_failed(self) -> bool:
         return bool(self._errors or self._killed)
 
-    def hear(self, rank: int, message: Message, *, now: float) -> Message | None:
-        """Take note of one message; the answer, if there is one, is for all ranks."""
+    def on_message(self, rank: int, message: Message, *, now: float) -> Message | None:
+        """Apply one message. Return the answer for all ranks, or None."""
         match message.get("event"):
             case "meet":
                 return self._count_vote(rank, vote=message["vote"])
@@ -76,11 +76,11 @@ class TrialMonitor:
             case "failed":
                 self._fail(_failure_in(message), now=now)
             case "exited":
-                self._bury(rank, code=message["code"], now=now)
+                self._on_exit(rank, code=message["code"], now=now)
         return None
 
     def time_out(self) -> None:
-        """Patience has ended. After a failure that only means that its cause was waited for."""
+        """Apply the end of the time limit. After a failure, the wait for its cause ends."""
         self._is_timed_out = True
         if self._has_failed:
             return
@@ -92,8 +92,8 @@ class TrialMonitor:
             message = f"no result {seconds:g} s after training began"
         self._errors.append(TrialError("timeout", f"{message} (executor.{phase}={seconds:g})"))
 
-    def error_of(self, *, killed_for_memory: bool) -> TrialError:
-        """The cause: a killed rank before what that did to others, a classified error before the rest."""
+    def cause(self, *, killed_for_memory: bool) -> TrialError:
+        """Return the cause: a killed rank before its consequences, a classified error before the rest."""
         if self._killed and killed_for_memory:
             return TrialError("oom", f"{self._killed[0]}: the host ran out of memory")
         classified = [error for error in self._errors if error.kind not in _CONSEQUENCES]
@@ -113,7 +113,7 @@ class TrialMonitor:
             self.launch_seconds = now - self.now
             self.until = now + self.deadlines.run_seconds
 
-    def _bury(self, rank: int, *, code: int | None, now: float) -> None:
+    def _on_exit(self, rank: int, *, code: int | None, now: float) -> None:
         """A rank that leaves after its report is done; any other has left too early."""
         self._gone.add(rank)
         if rank in self._reports:

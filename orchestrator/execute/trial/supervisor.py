@@ -68,24 +68,24 @@ def record_of(
     versions: Mapping[str, str] = {}
     ended_with: TrainResult | Failure
     has_gpus = any(group.kind == "gpu" for group in attempt.placement.on_host(0))
-    looks = HostUsageSampler(partial(host_use, gpus_of(device_ids if has_gpus else ())))
+    usage_sampler = HostUsageSampler(partial(host_use, gpus_of(device_ids if has_gpus else ())))
     try:
-        story = _story_of(attempt, context, hosts=hosts, looks=looks)
-        versions = story.reports[0].versions
-        result = _result_of(story, attempt.placement, context)
+        monitor = _run_workers(attempt, context, hosts=hosts, usage_sampler=usage_sampler)
+        versions = monitor.reports[0].versions
+        result = _result_of(monitor, attempt.placement, context)
         refused = _gates_failure(attempt.placement, context, result)
-        ended_with = refused or agreement.failure_of(story.reports, result) or result
+        ended_with = refused or agreement.failure_of(monitor.reports, result) or result
     except Exception as error:
         logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
         ended_with = Failure(kind=kind_of(error), message=line_of(error))
     record = outcome_of(attempt, context, started_at=started_at, ended_with=ended_with, versions=versions)
-    return replace(record, host_use=looks.seen)
+    return replace(record, host_use=usage_sampler.seen)
 
 
-def _result_of(story: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
+def _result_of(monitor: TrialMonitor, placement: Placement, context: SweepContext) -> TrainResult:
     """Build the result from the reports of all ranks, with the peaks of the devices that ran."""
-    result = result_of(story.reports, launch_seconds=story.launch_seconds)
-    result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *story.notes))
+    result = result_of(monitor.reports, launch_seconds=monitor.launch_seconds)
+    result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *monitor.notes))
     trial, known = placement.trial, context.devices
     if placement.provenance == "rehearsed" or any(name not in known for name in trial.devices):
         return result
@@ -99,17 +99,17 @@ def _gates_failure(placement: Placement, context: SweepContext, result: TrainRes
     return gates.failure_of(placement, result, driver_names=driver_names)
 
 
-def _story_of(
-    attempt: Attempt, context: SweepContext, *, hosts: Sequence[Host], looks: HostUsageSampler
+def _run_workers(
+    attempt: Attempt, context: SweepContext, *, hosts: Sequence[Host], usage_sampler: HostUsageSampler
 ) -> TrialMonitor:
-    """Run the workers to their reports. Raises TrialError with the class of whatever went wrong."""
+    """Run the workers until they report. Raise TrialError with the class of whatever went wrong."""
     placement = attempt.placement
     until = time.monotonic() + context.deadlines.start_seconds
     with contextlib.ExitStack() as held:
         host_session = [held.enter_context(host.opened()) for host in hosts]
         oom_kills = _num_oom_kills(hosts)
         jobs = _jobs_of(placement, context, host_session)
-        story = TrialMonitor(
+        monitor = TrialMonitor(
             num_ranks=len(jobs),
             deadlines=context.deadlines,
             now=time.monotonic(),
@@ -125,13 +125,19 @@ def _story_of(
             until=until,
         ) as group:
             of_ranks = [hosts[part.host] for part in placement.of_ranks]
-            _hear_out(story, group, looks=looks, notices=_notices_of(hosts), hosts=of_ranks)
-        if not story.is_complete:
-            raise story.error_of(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
-    return story
+            _monitor_workers(
+                monitor,
+                group,
+                usage_sampler=usage_sampler,
+                preemption_poller=_preemption_poller(hosts),
+                hosts=of_ranks,
+            )
+        if not monitor.is_complete:
+            raise monitor.cause(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
+    return monitor
 
 
-def _notices_of(hosts: Sequence[Host]) -> PreemptionPoller:
+def _preemption_poller(hosts: Sequence[Host]) -> PreemptionPoller:
     return PreemptionPoller(lambda: any(host.is_leaving() for host in hosts))
 
 
@@ -139,47 +145,58 @@ def _num_oom_kills(hosts: Sequence[Host]) -> int:
     return sum(host.num_oom_kills() for host in hosts)
 
 
-def _hear_out(
-    story: TrialMonitor,
+def _monitor_workers(
+    monitor: TrialMonitor,
     group: WorkerGroup,
     *,
-    looks: HostUsageSampler,
-    notices: PreemptionPoller,
+    usage_sampler: HostUsageSampler,
+    preemption_poller: PreemptionPoller,
     hosts: Sequence[Host],
 ) -> None:
-    """Hear the workers until it is clear how the trial ends; those that did well may leave by themselves.
+    """Process worker messages until the outcome is known. Workers of a complete trial may exit by themselves.
 
     Args:
-        hosts: of each rank.
+        hosts: host of each rank, in rank order.
     """
-    while not story.is_told:
-        if notices.have_come(now=time.monotonic()):
+    while not monitor.is_finished:
+        if preemption_poller.have_come(now=time.monotonic()):
             group.request_stop()
-        _take_turn(story, group, looks=looks, until=min(story.until, notices.due), hosts=hosts)
-    looks.look(now=time.monotonic())
-    if story.is_complete:
+        _take_turn(
+            monitor,
+            group,
+            usage_sampler=usage_sampler,
+            until=min(monitor.until, preemption_poller.due),
+            hosts=hosts,
+        )
+    usage_sampler.sample(now=time.monotonic())
+    if monitor.is_complete:
         group.wait_for_exits(seconds=_LEAVE_SECONDS)
 
 
 def _take_turn(
-    story: TrialMonitor, group: WorkerGroup, *, looks: HostUsageSampler, until: float, hosts: Sequence[Host]
+    monitor: TrialMonitor,
+    group: WorkerGroup,
+    *,
+    usage_sampler: HostUsageSampler,
+    until: float,
+    hosts: Sequence[Host],
 ) -> None:
-    """Hear one message and answer it, or look at the host, or come to the end of patience.
+    """Process one message and answer it, or sample the host's use, or apply the time limit.
 
     A checkpoint is kept before anything else is heard: the answer to the next meeting says that it is.
     """
-    if time.monotonic() >= looks.due:
-        looks.look(now=time.monotonic())
-    event = group.next_event(until=min(until, looks.due))
+    if time.monotonic() >= usage_sampler.due:
+        usage_sampler.sample(now=time.monotonic())
+    event = group.next_event(until=min(until, usage_sampler.due))
     if event is None:
-        if time.monotonic() >= story.until:
-            story.time_out()
+        if time.monotonic() >= monitor.until:
+            monitor.time_out()
         return
     rank, message = event
     if message.get("event") == "checkpoint":
-        story.notes += hosts[rank].take(Path(message["folder"]))
+        monitor.notes += hosts[rank].take(Path(message["folder"]))
         return
-    answer = story.hear(rank, message, now=time.monotonic())
+    answer = monitor.on_message(rank, message, now=time.monotonic())
     if answer is not None:
         group.answer(answer)
 
@@ -213,7 +230,7 @@ def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSe
 def _job_of(
     rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
 ) -> WorkerJob:
-    """The seats have the accelerators of the ranks of this host whose devices are like this one's."""
+    """The host session has the accelerators of the ranks of this host whose devices are like this one's."""
     visible = (
         {"CUDA_VISIBLE_DEVICES": ",".join(host_session.device_ids)} if rank_context.kind == "gpu" else {}
     )

@@ -16,7 +16,7 @@ from orchestrator.execute.machine.agent import ForkServerAddress
 from orchestrator.train.process.channel import Channel, ChannelClosedError, Message
 from orchestrator.train.trainer import WorkerJob
 
-_ANSWER_SECONDS = 30.0  # a nursery forks in milliseconds; a busy host may take longer
+_ANSWER_SECONDS = 30.0  # a fork server forks in milliseconds; a busy host may take longer
 _END_SECONDS = 10.0  # from SIGKILL to the end of a process
 
 
@@ -24,20 +24,20 @@ class WorkerGroup:
     """The workers of one trial, rank by rank. Leaving the context ends them all, however it is left.
 
     Args:
-        nurseries: of each job's host.
+        fork_servers: fork server of each job's host.
         until: when they must have been started, on the monotonic clock.
     """
 
     def __init__(
         self,
-        nurseries: Sequence[ForkServerAddress],
+        fork_servers: Sequence[ForkServerAddress],
         jobs: Sequence[WorkerJob],
         *,
         start_method: str,
         logs: Sequence[Path],
         until: float,
     ) -> None:
-        self._nurseries = {job.rank: fork_server for job, fork_server in zip(jobs, nurseries, strict=True)}
+        self._fork_servers = {job.rank: server for job, server in zip(jobs, fork_servers, strict=True)}
         self._jobs = jobs
         self._start_method = start_method
         self._logs = logs
@@ -54,7 +54,7 @@ class WorkerGroup:
         except (OSError, ChannelClosedError) as error:
             self._end()
             kind: FailureKind = "worker_lost" if time.monotonic() < self._until else "timeout"
-            raise TrialError(kind, f"the nursery does not answer: {error}") from error
+            raise TrialError(kind, f"the fork server does not answer: {error}") from error
         except TrialError:
             self._end()
             raise
@@ -80,7 +80,7 @@ class WorkerGroup:
                 except ChannelClosedError:
                     self._kill(
                         rank
-                    )  # its nursery is gone, which would have ended what the worker had started
+                    )  # its fork server is gone, which would have ended what the worker had started
                     return self._heard(rank, {"event": "exited", "code": None})
         return None
 
@@ -92,7 +92,7 @@ class WorkerGroup:
 
     def request_stop(self) -> None:
         """Tell the first worker of this host, which takes all ranks along."""
-        pid = next(pid for rank, pid in self._pids.items() if not self._nurseries[rank].is_far)
+        pid = next(pid for rank, pid in self._pids.items() if not self._fork_servers[rank].is_far)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
 
@@ -106,7 +106,7 @@ class WorkerGroup:
         connection.settimeout(max(patience, 0.001))  # 0 would mean never to wait
         channel = Channel(connection)
         self._channels[job.rank] = channel
-        fork_server = self._nurseries[job.rank]
+        fork_server = self._fork_servers[job.rank]
         connection.connect(fork_server.path)
         channel.send(
             {
@@ -118,7 +118,7 @@ class WorkerGroup:
         )
         reply = channel.receive()
         if reply["event"] != "started":
-            raise TrialError("environment", f"the nursery refused: {reply['message']}")
+            raise TrialError("environment", f"the fork server refused: {reply['message']}")
         connection.settimeout(None)
         self._pids[job.rank] = reply["pid"]
 
@@ -137,7 +137,7 @@ class WorkerGroup:
         return [ranks[descriptor] for descriptor, _ in ready]
 
     def _end(self) -> None:
-        """Kill what still lives, and wait until all are gone. The nursery's last message says that one is."""
+        """Kill what still lives, and wait until all are gone. Its fork server reports each exit."""
         for rank in self._channels:
             self._kill(rank)
         self._wait(set(self._channels) & set(self._pids), until=time.monotonic() + _END_SECONDS)
@@ -148,9 +148,9 @@ class WorkerGroup:
     def _kill(self, rank: int) -> None:
         """End a worker and all that it started; one that was only just forked leads no group yet.
 
-        On another host its nursery does so, when it hears no more from here.
+        On another host its fork server does so, when it hears no more from here.
         """
-        if self._nurseries[rank].is_far:
+        if self._fork_servers[rank].is_far:
             self._channels[rank].fall_silent()
             return
         for kill in (os.kill, os.killpg):

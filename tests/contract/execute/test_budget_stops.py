@@ -11,6 +11,7 @@ from noop_trials import context, noop
 from plan_builders import device
 from price_builders import price_list
 from process_tracking import Family, family, heeds_sigterm
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.budget import Budget
@@ -23,7 +24,7 @@ from orchestrator.core.trial_spec import trial_id
 from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.budget import BudgetTracker
-from orchestrator.execute.trial import supervisor as notices
+from orchestrator.execute.trial import supervisor
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes
 
@@ -70,10 +71,11 @@ def budget_tracker(
 
 
 def run(
-    executor: Executor, told: SweepContext, *trials: Placement, purse: BudgetTracker
+    executor: Executor, told: SweepContext, *trials: Placement, tracker: BudgetTracker
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run(trials, told, keep=records.append, watcher=Unwatched(), purse=purse)
+    queue = queue_for(trials, told, HERE, budget_tracker=tracker)
+    executor.run(queue, told, Unwatched(), keep=records.append)
     return records
 
 
@@ -95,18 +97,18 @@ def test_what_the_cap_stops_goes_on_from_its_checkpoint_under_a_larger_one(
 ) -> None:
     kept = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
     told = context(tmp_path, checkpointing=kept, retry_limits={"preempted": 10})
-    monkeypatch.setattr(notices, "_SECONDS", 0.2)
+    monkeypatch.setattr(supervisor, "_SECONDS", 0.2)
     trial = counting(STEPS)
     with family(monkeypatch) as relatives:
         small = budget_tracker(told, trial, hours=SECOND, clock=Clock(relatives))
-        [left] = run(inline(), told, trial, purse=small)
+        [left] = run(inline(), told, trial, tracker=small)
     assert left.failure is not None
     assert left.failure.kind == "budget", left.failure
     assert left.failure.message.startswith("told to leave (SIGTERM) after step ")
     assert left.failure.message.endswith(": budget.hours=0.000277778 is spent")
     assert small.balance.stopped == ("budget.hours=0.000277778",)
     again = replace(told, prior_attempts={left.trial_id: 1})
-    [resumed] = run(inline(), again, trial, purse=budget_tracker(told, trial, hours=1.0))
+    [resumed] = run(inline(), again, trial, tracker=budget_tracker(told, trial, hours=1.0))
     assert (resumed.failure, resumed.attempt) == (None, 2)
     assert resumed.result is not None
     assert resumed.result.resumed_from_step > 0
@@ -119,15 +121,15 @@ def test_the_cap_stops_a_trial_wherever_it_runs_and_nothing_starts_after_it(
 ) -> None:
     told = context(tmp_path, retry_limits={"preempted": 10})
     hangs = noop("hang")
-    purse = budget_tracker(told, hangs, hours=SECOND)
-    [left] = run(executor(), told, hangs, noop(), purse=purse)
+    tracker = budget_tracker(told, hangs, hours=SECOND)
+    [left] = run(executor(), told, hangs, noop(), tracker=tracker)
     assert left.failure == Failure(
         kind="budget", message="rank 0 died of SIGTERM: budget.hours=0.000277778 is spent"
     )
-    assert [cap for cap, _ in purse.balance.left_out] == ["budget.hours=0.000277778"]
+    assert [cap for cap, _ in tracker.balance.left_out] == ["budget.hours=0.000277778"]
 
 
 def test_a_sweep_of_which_nothing_fits_ends_at_once(tmp_path: Path) -> None:
     nothing = budget_tracker(context(tmp_path), noop(), hours=0.0)
-    assert run(inline(), context(tmp_path), noop(), noop(seed=1), purse=nothing) == []
+    assert run(inline(), context(tmp_path), noop(), noop(seed=1), tracker=nothing) == []
     assert len(nothing.balance.left_out) == 2

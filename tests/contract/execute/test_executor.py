@@ -12,6 +12,7 @@ from builders import placement
 from noop_trials import context, noop, python_with
 from plan_builders import held
 from process_tracking import family
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.device import Accelerators, Node
@@ -41,10 +42,15 @@ def executor_of(request: pytest.FixtureRequest) -> Callable[[Inventory], Executo
 
 
 def records_of(
-    executor: Executor, told: SweepContext, placements: Sequence[Placement], watcher: object = None
+    executor: Executor,
+    told: SweepContext,
+    placements: Sequence[Placement],
+    watcher: object = None,
+    inventory: Inventory = HERE,
 ) -> list[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run(placements, told, keep=records.append, watcher=watcher or Unwatched())
+    queue = queue_for(placements, told, inventory)
+    executor.run(queue, told, watcher or Unwatched(), keep=records.append)
     return records
 
 
@@ -157,7 +163,7 @@ def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
     on_a_gpu = {"kind": "gpu", "cpus": 1, "devices": 1, "chips": 1, "start_method": "spawn"}
     here = of_host(dataclasses.replace(HERE.host, devices={"t4": held(1)}))
     told = context(tmp_path, pythons={"noop": python})
-    [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)])
+    [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)], inventory=here)
     assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none
     assert note.read_text() == "id-0\n"
 
@@ -187,6 +193,6 @@ def test_each_part_of_a_trial_sees_its_own_gpus_and_has_its_own_threads(tmp_path
     here = of_host(dataclasses.replace(HERE.host, cpus=8, devices=held_here))
     told = context(tmp_path, pythons={"noop": python})
     asked = placement(trial, **mixed, unequal=(part, t4, v100))
-    [record] = records_of(InlineExecutor(here), told, [asked])
+    [record] = records_of(InlineExecutor(here), told, [asked], inventory=here)
     assert record.failure.message == "trial's part on t4 asks for a gpu; it ran on a cpu"  # there is none
     assert sorted(note.read_text().splitlines()) == [" 5", "id-0,id-1 1", "id-0,id-1 1", "id-v 1"]

@@ -3,6 +3,7 @@
 import pytest
 from noop_trials import context, noop
 from process_tracking import family
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.device import Node
@@ -32,14 +33,16 @@ def test_an_error_while_a_record_is_kept_ends_the_run(executor, tmp_path, monkey
         raise error
 
     placements = [noop(cpus=1), noop("hang", cpus=1)]
+    told = context(tmp_path)
     with family(monkeypatch), pytest.raises(type(error)) as caught:
-        executor.run(placements, context(tmp_path), keep=keep, watcher=Unwatched())
+        executor.run(queue_for(placements, told, HERE), told, Unwatched(), keep=keep)
     assert caught.value is error
 
 
 def test_a_cluster_that_is_not_there_is_told_with_what_is_possible(tmp_path):
+    told = context(tmp_path)
     with pytest.raises(PlacementError) as caught:
-        on_ray("127.0.0.1:1").run([noop()], context(tmp_path), keep=print, watcher=Unwatched())
+        on_ray("127.0.0.1:1").run(queue_for([noop()], told, HERE), told, Unwatched(), keep=print)
     assert str(caught.value) == (
         "no Ray cluster answers at cluster.address='127.0.0.1:1' (Connection refused); "
         "it may be local, auto, or HOST:PORT of one that runs"
@@ -51,6 +54,7 @@ def test_ray_runs_where_the_temporary_folder_has_a_long_name(tmp_path, monkeypat
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     records = []
-    on_ray("local").run([noop()], context(tmp_path), keep=records.append, watcher=Unwatched())
+    told = context(tmp_path)
+    on_ray("local").run(queue_for([noop()], told, HERE), told, Unwatched(), keep=records.append)
     assert [record.failure for record in records] == [None]
     assert list(folder.iterdir()) == []

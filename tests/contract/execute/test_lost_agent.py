@@ -8,6 +8,7 @@ import time
 import pytest
 from noop_trials import context, noop
 from process_tracking import command_of, family, has_ended
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.device import Node
@@ -36,7 +37,8 @@ def agent_of(relatives):
 
 def records_of(placements, told, *, watcher):
     records = []
-    RayTuneExecutor(HERE, address="local").run(placements, told, keep=records.append, watcher=watcher)
+    queue = queue_for(placements, told, HERE)
+    RayTuneExecutor(HERE, address="local").run(queue, told, watcher, keep=records.append)
     return records
 
 
@@ -87,7 +89,7 @@ def test_a_stopped_agent_costs_one_trial_its_start_deadline_and_is_replaced(tmp_
     first, stopped, after = records_of([noop(seed=1), VICTIM, noop(seed=2)], told, watcher=stopper)
     assert (first.failure, after.failure) == (None, None)
     assert stopped.failure.kind == "timeout"
-    assert stopped.failure.message == "the host's agent gave no nursery (executor.start_seconds=10)"
+    assert stopped.failure.message == "the host's agent gave no fork server (executor.start_seconds=10)"
     assert has_ended(stopper.stopped)
 
 

@@ -9,6 +9,7 @@ import psutil
 import pytest
 from noop_trials import context, noop
 from process_tracking import command_of, family, has_ended
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.device import Node
@@ -62,9 +63,9 @@ def test_a_supervisor_killed_in_mid_trial_loses_the_trial_ends_its_workers_and_t
                 assert [has_ended(pid) for pid in killer.workers] == [True, True]
             records.append(record)
 
-        RayTuneExecutor(HERE, address="local").run(
-            [VICTIM, noop()], context(tmp_path, deadlines=PATIENT), keep=keep, watcher=killer
-        )
+        told = context(tmp_path, deadlines=PATIENT)
+        queue = queue_for([VICTIM, noop()], told, HERE)
+        RayTuneExecutor(HERE, address="local").run(queue, told, killer, keep=keep)
     lost, healthy = records
     assert lost.failure.kind == "worker_lost"
     assert lost.failure.message == "the trial's supervisor died; Ray's own logs may say why"
@@ -82,7 +83,7 @@ def test_a_stopped_supervisor_is_ended_with_its_workers_after_the_deadlines_and_
         killer = Killer(relatives, tmp_path, signal.SIGSTOP)
         told = context(tmp_path, deadlines=deadlines)
         executor = RayTuneExecutor(HERE, address="local")
-        executor.run([VICTIM, noop()], told, keep=records.append, watcher=killer)
+        executor.run(queue_for([VICTIM, noop()], told, HERE), told, killer, keep=records.append)
         assert [has_ended(pid) for pid in killer.workers] == [True, True]
     stopped, healthy = records
     assert stopped.failure.kind == "timeout"

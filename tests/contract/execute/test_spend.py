@@ -119,7 +119,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
     }
     known = [record(placement=item, started_at=0.0, ended_at=float(known_seconds or 0)) for item in placed]
     world = World(price_book)
-    purse = BudgetTracker(
+    tracker = BudgetTracker(
         Budget(usd=usd, hours=hours, usd_per_trial=usd_per_trial),
         records=(),
         quotes=Quotes(known if known_seconds else (), price_book=price_book, deadlines=DEADLINES),
@@ -132,7 +132,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
         inventory=inventory(pool("t4", max_nodes=NUM_NODES)),
         prior_attempts={},
         retry_limits={},
-        purse=purse,
+        budget_tracker=tracker,
     )
     records: list[TrialRecord] = []
     while not queue.is_drained:
@@ -144,7 +144,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
         for made in world.ended():
             records.append(made)
             queue.end(made)
-    assert len(records) + len(purse.balance.left_out) == len(jobs)
+    assert len(records) + len(tracker.balance.left_out) == len(jobs)
     over_seconds = 2 * look + grace + price_book.billing_seconds  # a look tells of an end, another of the cap
     billed = [price_book.price_of(record.placement).billed_seconds(record.seconds) for record in records]
     if usd is not None:

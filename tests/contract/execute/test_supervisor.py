@@ -13,7 +13,6 @@ import noop_trials
 import process_tracking
 import psutil
 import pytest
-import trials
 from builders import placement
 from noop_trials import context, group, noop, python_with, run, wait_until_training
 
@@ -113,7 +112,7 @@ def log_of(record, folder: Path, *, rank: int = 0) -> str:
 def supervisor(folder: Path, *known: str):
     """Another process that supervises two training workers; it is killed at the end if it still runs."""
     command = [sys.executable, noop_trials.__file__, str(folder), *known]
-    variables = {**os.environ, "PYTHONPATH": str(Path(trials.__file__).parent)}
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
         command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -323,7 +322,7 @@ def test_a_wrong_token_starts_nothing(tmp_path, family, agent):
     address = fork_server(agent)
     before = family.pids()
     with (
-        pytest.raises(TrialError, match=r"^the nursery refused: wrong token$") as caught,
+        pytest.raises(TrialError, match=r"^the fork server refused: wrong token$") as caught,
         group(ForkServerAddress(path=address.path, token="guess"), tmp_path),
     ):
         pass
@@ -389,7 +388,7 @@ def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, ag
     os.kill(pid, signal.SIGKILL)
     assert process_tracking.has_ended(pid)
     with (
-        pytest.raises(TrialError, match=r"^the nursery does not answer: .*Connection refused$") as caught,
+        pytest.raises(TrialError, match=r"^the fork server does not answer: .*Connection refused$") as caught,
         group(address, tmp_path),
     ):
         pass
@@ -424,7 +423,7 @@ def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_d
     told = context(tmp_path, deadlines=deadlines)
     record = recorded(Attempt(placement=noop(), number=1), told, fork_server_of=stopped)
     assert record.failure.kind == "timeout"
-    assert record.failure.message == "the nursery does not answer: timed out"
+    assert record.failure.message == "the fork server does not answer: timed out"
 
 
 def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agent):

@@ -12,6 +12,7 @@ import pytest
 from builders import placement, trial_spec
 from noop_trials import context, noop
 from process_tracking import Family, family, heeds_sigterm
+from queues import queue_for
 from trainer_runs import RUNS, python_of
 from trials import Unwatched
 
@@ -125,7 +126,7 @@ def run(
     executor: Executor, told: SweepContext, trial: Placement, watcher: Unwatched
 ) -> Sequence[TrialRecord]:
     records: list[TrialRecord] = []
-    executor.run([trial], told, keep=records.append, watcher=watcher)
+    executor.run(queue_for([trial], told, HERE), told, watcher, keep=records.append)
     return records
 
 

@@ -10,6 +10,7 @@ from builders import placement, trial_spec
 from cluster_builders import CPU, cluster, pool
 from noop_trials import Unwatched, context
 from plan_builders import node
+from queues import queue_for
 from trainer_runs import RUNS, python_of
 
 from orchestrator.core.inventory import of_cluster
@@ -104,5 +105,5 @@ def run(
     records: list[TrialRecord] = []
     inventory = of_cluster(declared, host=node(), is_fake=False)
     executor = RayTuneExecutor(inventory, address=nodes.address, cluster=declared)
-    executor.run(placements, told, keep=records.append, watcher=watcher)
+    executor.run(queue_for(placements, told, inventory), told, watcher, keep=records.append)
     return records

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from builders import placement, trial_spec
+from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.device import Node
@@ -64,7 +65,9 @@ def context(folder: Path, **changes: Any) -> SweepContext:
 def run(told: SweepContext, *placements: Placement) -> list[TrialRecord]:
     """All records that the inline executor keeps of these placements."""
     records: list[TrialRecord] = []
-    InlineExecutor(of_host(_NODE)).run(placements, told, keep=records.append, watcher=Unwatched())
+    inventory = of_host(_NODE)
+    queue = queue_for(placements, told, inventory)
+    InlineExecutor(inventory).run(queue, told, Unwatched(), keep=records.append)
     return records
 
 

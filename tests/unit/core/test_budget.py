@@ -42,7 +42,7 @@ def gpu(seed=0, *, repeat=0, **changes):
     return placement(trial, kind="gpu", devices=1, cpus=1, **changes)
 
 
-def purse(*records, now=lambda: 0.0, idle_seconds=0.0, **caps):
+def tracker(*records, now=lambda: 0.0, idle_seconds=0.0, **caps):
     price_book = Market()
     return BudgetTracker(
         Budget(**caps),
@@ -117,7 +117,7 @@ def test_a_resumed_attempt_and_a_failed_one_do_not_tell_how_long_a_trial_takes()
 
 def test_attempts_of_earlier_commands_count_and_those_that_run_count_whole():
     before = ran(gpu(seed=1), 500)
-    held_back = purse(before, usd=2.5)
+    held_back = tracker(before, usd=2.5)
     assert held_back.can_start(gpu(seed=2))  # 0.50 and 1.00 at its deadlines
     held_back.start(gpu(seed=2))
     assert held_back.can_start(gpu(seed=3))
@@ -126,7 +126,7 @@ def test_attempts_of_earlier_commands_count_and_those_that_run_count_whole():
 
 
 def test_a_trial_that_ended_cheaper_than_thought_makes_room():
-    held_back = purse(usd=1.5)
+    held_back = tracker(usd=1.5)
     held_back.start(gpu(repeat=0))
     assert not held_back.can_start(gpu(repeat=1))
     held_back.end(ran(gpu(repeat=0), 200))
@@ -135,22 +135,22 @@ def test_a_trial_that_ended_cheaper_than_thought_makes_room():
 
 def test_all_attempts_at_a_trial_count_for_its_own_cap():
     lost = ran(gpu(), 600, failure=Failure(kind="worker_lost", message="gone"))
-    held_back = purse(lost, usd_per_trial=1.5)
+    held_back = tracker(lost, usd_per_trial=1.5)
     assert not held_back.can_start(gpu())
     assert held_back.can_start(gpu(seed=1))
 
 
 def test_a_trial_without_a_price_costs_hours_alone():
     free = placement()
-    assert purse(usd=0).can_start(free)
-    assert not purse(hours=0.2).can_start(free)
-    told = purse(ran(free, 360), usd=1).balance
+    assert tracker(usd=0).can_start(free)
+    assert not tracker(hours=0.2).can_start(free)
+    told = tracker(ran(free, 360), usd=1).balance
     assert (told.spent, told.num_unpriced) == (Spend(node_hours=0.1), 1)
 
 
 def test_what_runs_must_leave_when_the_cap_is_passed_and_not_before():
     clock = [0.0]
-    held_back = purse(now=lambda: clock[0], usd=1.0)
+    held_back = tracker(now=lambda: clock[0], usd=1.0)
     held_back.start(gpu())
     clock[0] = 1000.0
     assert not held_back.over_budget()
@@ -165,7 +165,7 @@ def test_what_was_never_begun_costs_nothing():
         inventory=here(cpus=4, devices={"t4": held(4)}),
         prior_attempts={},
         retry_limits={},
-        purse=purse(now=lambda: clock[0], usd=2.0),
+        budget_tracker=tracker(now=lambda: clock[0], usd=2.0),
     )
     queue.take()
     never_begun = queue.take()
@@ -177,7 +177,7 @@ def test_what_was_never_begun_costs_nothing():
 
 def test_only_what_costs_money_leaves_for_money():
     clock = [0.0]
-    held_back = purse(now=lambda: clock[0], usd=1.0)
+    held_back = tracker(now=lambda: clock[0], usd=1.0)
     held_back.start(placement())
     held_back.start(gpu())
     clock[0] = 2000.0
@@ -186,7 +186,7 @@ def test_only_what_costs_money_leaves_for_money():
 
 def test_one_that_was_made_to_leave_failed_for_the_budget_and_any_other_for_what_it_says():
     clock = [0.0]
-    held_back = purse(now=lambda: clock[0], usd=1.0)
+    held_back = tracker(now=lambda: clock[0], usd=1.0)
     held_back.start(gpu())
     told = ran(gpu(), 1001, failure=Failure(kind="preempted", message="told to leave (SIGTERM) after step 7"))
     assert held_back.with_cause(told) is told
@@ -205,18 +205,18 @@ def test_one_that_was_made_to_leave_failed_for_the_budget_and_any_other_for_what
 def test_nodes_of_a_pool_are_billed_between_trials_and_until_they_go_away():
     on_node = {"pool": "t4", "node": "t4-aaaaaa"}
     first, second = ran(gpu(**on_node), 100), ran(gpu(1, **on_node), 100, at=START + 130)
-    told = purse(first, second, usd=9, idle_seconds=60.0).balance.spent
+    told = tracker(first, second, usd=9, idle_seconds=60.0).balance.spent
     assert told.usd == pytest.approx(0.1 + 0.03 + 0.1 + 0.06)
     later = ran(gpu(1, **on_node), 100, at=START + 9999)
-    assert purse(first, later, usd=9, idle_seconds=60.0).balance.spent.usd == pytest.approx(0.2 + 2 * 0.06)
+    assert tracker(first, later, usd=9, idle_seconds=60.0).balance.spent.usd == pytest.approx(0.2 + 2 * 0.06)
 
 
 def test_a_trial_for_which_a_node_comes_up_likely_costs_what_the_node_will_idle():
     clock = [0.0]
     waits = {"pool": "t4", "node": "t4"}
     known = ran(gpu(repeat=1), 100, reused_from="another")  # 0.10 for the trial, 0.06 for its node
-    assert not purse(known, usd=0.15, idle_seconds=60.0).can_start(gpu(**waits))
-    held_back = purse(known, now=lambda: clock[0], usd=0.3, idle_seconds=60.0)
+    assert not tracker(known, usd=0.15, idle_seconds=60.0).can_start(gpu(**waits))
+    held_back = tracker(known, now=lambda: clock[0], usd=0.3, idle_seconds=60.0)
     held_back.start(gpu(repeat=2, **waits))
     held_back.end(ran(gpu(repeat=2, pool="t4", node="t4-aaaaaa"), 100))
     assert held_back.can_start(gpu(repeat=3, **waits))  # on the node that idles
@@ -227,13 +227,13 @@ def test_a_trial_for_which_a_node_comes_up_likely_costs_what_the_node_will_idle(
 
 
 def test_what_does_not_fit_waits_while_something_runs_and_is_then_left_out():
-    held_back = purse(usd=1.5)
+    held_back = tracker(usd=1.5)
     queue = Queue(
         [gpu(0), gpu(1), gpu(0, repeat=1)],
         inventory=here(cpus=4, devices={"t4": held(4)}),
         prior_attempts={},
         retry_limits={},
-        purse=held_back,
+        budget_tracker=held_back,
     )
     assert queue.take().placement == gpu(0)
     assert queue.take() is None
@@ -248,6 +248,6 @@ def test_what_does_not_fit_waits_while_something_runs_and_is_then_left_out():
 
 def test_a_forecast_takes_trials_in_their_order_as_long_as_they_fit():
     known = ran(gpu(1), 300, reused_from="another")
-    told = purse(known, usd=1.5).forecast([gpu(0), gpu(2), gpu(1, repeat=1)])
+    told = tracker(known, usd=1.5).forecast([gpu(0), gpu(2), gpu(1, repeat=1)])
     assert [quote.seconds for quote in told.quotes] == [1000, 300]
     assert [quote.seconds for _, quote in told.left_out] == [1000]

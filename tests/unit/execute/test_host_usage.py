@@ -29,16 +29,16 @@ def test_this_host_has_counters():
 
 
 def test_a_look_is_due_two_seconds_after_the_last_one():
-    looks = HostUsageSampler(seen)
-    looks.look(now=5.0)
-    assert (looks.due, len(looks.seen)) == (7.0, 1)
+    sampler = HostUsageSampler(seen)
+    sampler.sample(now=5.0)
+    assert (sampler.due, len(sampler.seen)) == (7.0, 1)
 
 
 def test_a_long_trial_is_looked_at_less_often_and_its_first_look_stays():
     times = iter(range(1_000_000))
-    looks = HostUsageSampler(lambda: seen(at=float(next(times))))
+    sampler = HostUsageSampler(lambda: seen(at=float(next(times))))
     for _ in range(1000):
-        looks.look(now=0.0)
-    assert 128 < len(looks.seen) <= 256
-    assert looks.seen[0].at == 0.0
-    assert looks.due > 100.0
+        sampler.sample(now=0.0)
+    assert 128 < len(sampler.seen) <= 256
+    assert sampler.seen[0].at == 0.0
+    assert sampler.due > 100.0

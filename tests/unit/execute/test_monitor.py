@@ -15,16 +15,16 @@ _LEFT = {"event": "exited", "code": 0}
 _KILLED = {"event": "exited", "code": -signal.SIGKILL}
 
 
-def story(num_ranks: int = 2, num_hosts: int = 1) -> TrialMonitor:
+def monitor(num_ranks: int = 2, num_hosts: int = 1) -> TrialMonitor:
     """Workers are asked for at 100 s, and have to be set up by 130 s; 600 s for the run."""
     deadlines = Deadlines(resources_seconds=1.0, start_seconds=30.0, run_seconds=600.0)
     return TrialMonitor(num_ranks=num_ranks, deadlines=deadlines, now=100.0, until=130.0, num_hosts=num_hosts)
 
 
-def tell(told: TrialMonitor, *events: tuple[int, dict], now: float = 101.0) -> TrialMonitor:
+def tell(trial_monitor: TrialMonitor, *events: tuple[int, dict], now: float = 101.0) -> TrialMonitor:
     for rank, message in events:
-        told.hear(rank, message, now=now)
-    return told
+        trial_monitor.on_message(rank, message, now=now)
+    return trial_monitor
 
 
 def meet(vote: bool) -> dict:
@@ -35,137 +35,146 @@ def failed(kind: str, message: str = "the cause") -> dict:
     return {"event": "failed", "kind": kind, "message": message}
 
 
-def cause_of(told: TrialMonitor, *, killed_for_memory: bool = False) -> tuple[str, str]:
-    error = told.error_of(killed_for_memory=killed_for_memory)
+def cause_of(trial_monitor: TrialMonitor, *, killed_for_memory: bool = False) -> tuple[str, str]:
+    error = trial_monitor.cause(killed_for_memory=killed_for_memory)
     return error.kind, str(error)
 
 
 def test_a_meeting_is_answered_when_the_last_rank_has_voted():
-    told = story(3)
-    assert told.hear(0, meet(True), now=101.0) is None
-    assert told.hear(2, meet(True), now=102.0) is None
-    assert told.hear(1, meet(True), now=103.0) == {"event": "met", "all": True}
+    trial_monitor = monitor(3)
+    assert trial_monitor.on_message(0, meet(True), now=101.0) is None
+    assert trial_monitor.on_message(2, meet(True), now=102.0) is None
+    assert trial_monitor.on_message(1, meet(True), now=103.0) == {"event": "met", "all": True}
 
 
 def test_one_rank_that_disagrees_decides_a_meeting():
-    told = tell(story(), (0, meet(True)))
-    assert told.hear(1, meet(False), now=101.0) == {"event": "met", "all": False}
+    trial_monitor = tell(monitor(), (0, meet(True)))
+    assert trial_monitor.on_message(1, meet(False), now=101.0) == {"event": "met", "all": False}
 
 
 def test_the_votes_of_one_meeting_do_not_count_in_the_next():
-    told = tell(story(), (0, meet(False)), (1, meet(True)))
-    assert told.hear(1, meet(True), now=102.0) is None
-    assert told.hear(0, meet(True), now=102.0) == {"event": "met", "all": True}
+    trial_monitor = tell(monitor(), (0, meet(False)), (1, meet(True)))
+    assert trial_monitor.on_message(1, meet(True), now=102.0) is None
+    assert trial_monitor.on_message(0, meet(True), now=102.0) == {"event": "met", "all": True}
 
 
 def test_a_story_is_complete_when_every_rank_has_reported():
-    told = tell(story(), (0, _TRAINING), (1, _TRAINING), (1, _REPORT))
-    assert not told.is_told
-    tell(told, (0, _REPORT))
-    assert told.is_complete
-    assert told.is_told
+    trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (1, _REPORT))
+    assert not trial_monitor.is_finished
+    tell(trial_monitor, (0, _REPORT))
+    assert trial_monitor.is_complete
+    assert trial_monitor.is_finished
 
 
 def test_reports_stand_in_the_order_of_ranks():
     second = {"event": "report", "report": to_plain(report(samples=2))}
-    told = tell(story(), (1, second), (0, _REPORT))
-    assert [report.samples for report in told.reports] == [7680, 2]
+    trial_monitor = tell(monitor(), (1, second), (0, _REPORT))
+    assert [report.samples for report in trial_monitor.reports] == [7680, 2]
 
 
 def test_a_rank_that_leaves_after_its_report_has_not_failed():
-    told = tell(story(), (0, _REPORT), (0, _LEFT))
-    assert not told.is_told
-    assert told.until == 130.0
-    assert tell(told, (1, _REPORT), (1, _LEFT)).is_complete
+    trial_monitor = tell(monitor(), (0, _REPORT), (0, _LEFT))
+    assert not trial_monitor.is_finished
+    assert trial_monitor.until == 130.0
+    assert tell(trial_monitor, (1, _REPORT), (1, _LEFT)).is_complete
 
 
 def test_a_trial_has_its_start_deadline_until_every_rank_trains_and_then_its_run_deadline():
-    told = tell(story(), (0, _TRAINING), now=110.0)
-    assert told.until == 130.0
-    tell(told, (1, _TRAINING), now=112.0)
-    assert told.until == 712.0
-    assert told.launch_seconds == 12.0
+    trial_monitor = tell(monitor(), (0, _TRAINING), now=110.0)
+    assert trial_monitor.until == 130.0
+    tell(trial_monitor, (1, _TRAINING), now=112.0)
+    assert trial_monitor.until == 712.0
+    assert trial_monitor.launch_seconds == 12.0
 
 
 def test_out_of_patience_at_the_start_says_which_deadline_ended_it():
-    told = tell(story(), (0, _TRAINING))
-    told.time_out()
-    assert told.is_told
-    assert cause_of(told) == ("timeout", "workers not set up after 30 s (executor.start_seconds=30)")
+    trial_monitor = tell(monitor(), (0, _TRAINING))
+    trial_monitor.time_out()
+    assert trial_monitor.is_finished
+    assert cause_of(trial_monitor) == ("timeout", "workers not set up after 30 s (executor.start_seconds=30)")
 
 
 def test_out_of_patience_in_training_says_which_deadline_ended_it():
-    told = tell(story(), (0, _TRAINING), (1, _TRAINING))
-    told.time_out()
-    assert cause_of(told) == ("timeout", "no result 600 s after training began (executor.run_seconds=600)")
+    trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING))
+    trial_monitor.time_out()
+    assert cause_of(trial_monitor) == (
+        "timeout",
+        "no result 600 s after training began (executor.run_seconds=600)",
+    )
 
 
 def test_after_a_failure_one_more_second_is_given_to_hear_its_cause():
-    told = tell(story(), (0, _TRAINING), (1, _TRAINING), (0, failed("error")), now=105.0)
-    assert not told.is_told
-    assert told.until == 106.0
-    told.time_out()
-    assert cause_of(told) == ("error", "the cause")
+    trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (0, failed("error")), now=105.0)
+    assert not trial_monitor.is_finished
+    assert trial_monitor.until == 106.0
+    trial_monitor.time_out()
+    assert cause_of(trial_monitor) == ("error", "the cause")
 
 
 def test_on_several_hosts_the_loss_of_one_is_waited_for_where_it_may_be_the_cause():
     training = ((0, _TRAINING), (1, _TRAINING))
-    told = tell(story(num_hosts=2), *training, (0, failed("error", "connection closed by peer")), now=105.0)
-    assert told.until == 165.0
-    tell(told, (1, {"event": "exited", "code": None}), now=125.0)
-    assert told.until == 126.0
-    assert cause_of(told) == ("worker_lost", "rank 1 was killed")
+    trial_monitor = tell(
+        monitor(num_hosts=2), *training, (0, failed("error", "connection closed by peer")), now=105.0
+    )
+    assert trial_monitor.until == 165.0
+    tell(trial_monitor, (1, {"event": "exited", "code": None}), now=125.0)
+    assert trial_monitor.until == 126.0
+    assert cause_of(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
 
 def test_on_several_hosts_what_has_a_class_of_its_own_is_no_consequence():
-    told = tell(story(num_hosts=2), (0, _TRAINING), (1, _TRAINING), (0, failed("oom")), now=105.0)
-    assert told.until == 106.0
+    trial_monitor = tell(monitor(num_hosts=2), (0, _TRAINING), (1, _TRAINING), (0, failed("oom")), now=105.0)
+    assert trial_monitor.until == 106.0
 
 
 def test_a_failure_is_not_forgiven_because_the_other_rank_only_now_begins():
-    told = tell(story(), (0, _TRAINING), (0, failed("error")), (1, _TRAINING))
-    assert told.until == 102.0
+    trial_monitor = tell(monitor(), (0, _TRAINING), (0, failed("error")), (1, _TRAINING))
+    assert trial_monitor.until == 102.0
 
 
 def test_a_failed_trial_is_told_when_every_rank_is_gone():
-    told = tell(story(), (0, failed("oom")), (0, {"event": "exited", "code": 1}))
-    assert not told.is_told
-    assert tell(told, (1, _KILLED)).is_told
-    assert not told.is_complete
+    trial_monitor = tell(monitor(), (0, failed("oom")), (0, {"event": "exited", "code": 1}))
+    assert not trial_monitor.is_finished
+    assert tell(trial_monitor, (1, _KILLED)).is_finished
+    assert not trial_monitor.is_complete
 
 
 def test_a_failure_after_another_rank_has_reported_is_a_failure():
-    told = tell(
-        story(), (0, _REPORT), (0, _LEFT), (1, failed("diverged")), (1, {"event": "exited", "code": 1})
+    trial_monitor = tell(
+        monitor(), (0, _REPORT), (0, _LEFT), (1, failed("diverged")), (1, {"event": "exited", "code": 1})
     )
-    assert told.is_told
-    assert not told.is_complete
-    assert cause_of(told) == ("diverged", "the cause")
+    assert trial_monitor.is_finished
+    assert not trial_monitor.is_complete
+    assert cause_of(trial_monitor) == ("diverged", "the cause")
 
 
 def test_a_killed_rank_is_the_cause_of_what_the_others_say():
-    told = tell(story(), (0, failed("error", "connection closed by peer")), (1, _KILLED))
-    assert cause_of(told) == ("worker_lost", "rank 1 was killed")
+    trial_monitor = tell(monitor(), (0, failed("error", "connection closed by peer")), (1, _KILLED))
+    assert cause_of(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
 
 def test_a_rank_whose_nursery_is_gone_counts_as_killed():
-    told = tell(story(1), (0, {"event": "exited", "code": None}))
-    assert cause_of(told) == ("worker_lost", "rank 0 was killed")
+    trial_monitor = tell(monitor(1), (0, {"event": "exited", "code": None}))
+    assert cause_of(trial_monitor) == ("worker_lost", "rank 0 was killed")
 
 
 def test_a_classified_failure_comes_before_the_errors_that_it_caused():
-    told = tell(story(3), (0, failed("error", "connection closed")), (1, failed("environment", "no torch")))
-    assert cause_of(told) == ("environment", "no torch")
+    trial_monitor = tell(
+        monitor(3), (0, failed("error", "connection closed")), (1, failed("environment", "no torch"))
+    )
+    assert cause_of(trial_monitor) == ("environment", "no torch")
 
 
 def test_of_two_errors_the_first_is_the_cause():
-    told = tell(story(), (1, failed("error", "the cause")), (0, failed("error", "its consequence")))
-    assert cause_of(told) == ("error", "the cause")
+    trial_monitor = tell(
+        monitor(), (1, failed("error", "the cause")), (0, failed("error", "its consequence"))
+    )
+    assert cause_of(trial_monitor) == ("error", "the cause")
 
 
 def test_what_a_rank_said_comes_before_how_it_left():
-    told = tell(story(1), (0, failed("error")), (0, {"event": "exited", "code": 1}))
-    assert cause_of(told) == ("error", "the cause")
+    trial_monitor = tell(monitor(1), (0, failed("error")), (0, {"event": "exited", "code": 1}))
+    assert cause_of(trial_monitor) == ("error", "the cause")
 
 
 @pytest.mark.parametrize(
@@ -178,24 +187,24 @@ def test_what_a_rank_said_comes_before_how_it_left():
     ],
 )
 def test_a_rank_that_leaves_without_a_word_is_lost_and_its_exit_is_named(code, message):
-    told = tell(story(1), (0, {"event": "exited", "code": code}))
-    assert cause_of(told) == ("worker_lost", message)
+    trial_monitor = tell(monitor(1), (0, {"event": "exited", "code": code}))
+    assert cause_of(trial_monitor) == ("worker_lost", message)
 
 
 def test_a_rank_that_the_kernel_killed_for_memory_is_out_of_memory():
-    told = tell(story(), (1, _KILLED), (0, failed("error", "connection closed by peer")))
-    assert cause_of(told, killed_for_memory=True) == (
+    trial_monitor = tell(monitor(), (1, _KILLED), (0, failed("error", "connection closed by peer")))
+    assert cause_of(trial_monitor, killed_for_memory=True) == (
         "oom",
         "rank 1 was killed: the host ran out of memory",
     )
 
 
 def test_an_error_beside_which_the_kernel_killed_somebody_else_keeps_its_class():
-    told = tell(story(1), (0, failed("error")))
-    assert cause_of(told, killed_for_memory=True) == ("error", "the cause")
+    trial_monitor = tell(monitor(1), (0, failed("error")))
+    assert cause_of(trial_monitor, killed_for_memory=True) == ("error", "the cause")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGALRM])
 def test_a_rank_that_was_told_to_leave_was_preempted_whether_it_heeded_that_or_not(number):
-    told = tell(story(), (0, _TRAINING), (1, _TRAINING), (1, {"event": "exited", "code": -number}))
-    assert cause_of(told) == ("preempted", f"rank 1 died of {number.name}")
+    trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (1, {"event": "exited", "code": -number}))
+    assert cause_of(trial_monitor) == ("preempted", f"rank 1 died of {number.name}")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from budget_builders import uncapped
 from builders import record
 from cluster_builders import FAST, SLOW, T4S, inventory, pool
 from mixed_device_builders import BOTH, CPU, FAST_POOL, POOLS, SLOW_POOL, placed, unequal
@@ -38,7 +39,7 @@ def test_a_trial_with_parts_in_two_pools_needs_room_in_both():
 
 
 def queue_of(*placements):
-    return Queue(placements, inventory=POOLS, prior_attempts={}, retry_limits={})
+    return Queue(placements, inventory=POOLS, prior_attempts={}, retry_limits={}, budget_tracker=uncapped())
 
 
 def test_while_one_waits_for_two_pools_the_trials_of_each_go_on():

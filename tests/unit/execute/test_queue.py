@@ -1,5 +1,6 @@
 """Next attempt to start, and retries."""
 
+from budget_builders import uncapped
 from builders import placement, record, trial_spec
 from cluster_builders import inventory, pool
 from plan_builders import held, here
@@ -36,7 +37,13 @@ def started(*waiting: Placement, beside: tuple[Placement, ...] = ()) -> Placemen
 def queue_of(*placements: Placement, **changes) -> Queue:
     return Queue(
         placements,
-        **{"inventory": _HERE, "prior_attempts": {}, "retry_limits": {"worker_lost": 2}, **changes},
+        **{
+            "inventory": _HERE,
+            "prior_attempts": {},
+            "retry_limits": {"worker_lost": 2},
+            "budget_tracker": uncapped(),
+            **changes,
+        },
     )
 
 
@@ -156,7 +163,7 @@ def test_a_trial_rests_before_it_starts_again_and_others_go_before_it():
 
 def test_what_rests_is_not_started_once_nothing_is():
     objective = [None]
-    queue = queue_of(measured(), backoff_seconds=10.0, wished=lambda: objective[0])
+    queue = queue_of(measured(), backoff_seconds=10.0, requested=lambda: objective[0])
     queue.end(failed(queue.take(), "worker_lost"))
     objective[0] = "pause"
     assert queue.take() is None
@@ -165,7 +172,7 @@ def test_what_rests_is_not_started_once_nothing_is():
 
 def test_nothing_is_started_again_once_nothing_is_started():
     objective = [None]
-    queue = queue_of(measured(), measured(1), wished=lambda: objective[0])
+    queue = queue_of(measured(), measured(1), requested=lambda: objective[0])
     first = queue.take()
     assert queue.over_budget() == ()
     objective[0] = "cancel"

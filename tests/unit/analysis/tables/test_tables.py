@@ -208,9 +208,7 @@ def test_a_trial_that_something_disturbed_is_marked_and_the_mark_is_explained():
     records = [measured(repeat=0), measured(repeat=1, recorded=busy), measured("tensorflow", recorded=busy)]
     found = tables(records)
     assert [row["over"] for row in rows_of(found["Measured"])] == ["2 repeats, 1 noisy", "15 blocks, noisy"]
-    assert (
-        "Noisy: the host's load average exceeded 1.25 times the trial's cores" in found["Measured"].note
-    )
+    assert "Noisy: the host's load average exceeded 1.25 times the trial's cores" in found["Measured"].note
     assert rows_of(found["Compared"])[0]["verdict"] == "too few repeats, noisy"
     assert "oisy" not in tables([measured()])["Measured"].note
 
@@ -234,7 +232,8 @@ def test_the_headline_tells_failures_and_devices_that_are_not_here():
     told = facts([rehearsed(), rehearsed(device="tpu_v3_8", failure=FAILED)])
     assert told[1:] == (
         "Failed: 1 oom. Causes and logs are in the table of failures.",
-        "Not available on this machine: t4, tpu_v3_8. Their code path was dry-run on the CPU; no times are reported.",
+        "Not available on this machine: t4, tpu_v3_8. Their code path was dry-run on the CPU; "
+        "no times are reported.",
     )
 
 
