@@ -16,7 +16,6 @@ from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.pipeline.budget import budget_tracker_of
-from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.planning import plan_sweep
 from orchestrator.pipeline.preflight import PreflightState, inspect
 from orchestrator.pipeline.run import run_sweep
@@ -66,7 +65,7 @@ def run_in_order(
     """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
     records: list[TrialRecord] = []
     context = context_of(settings, preflight)
-    price_book = price_book_of(settings, today=preflight.today)
+    price_book = preflight.price_book
     queue = Queue(
         placements,
         inventory=preflight.inventory,

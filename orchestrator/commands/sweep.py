@@ -20,7 +20,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
-from orchestrator.pipeline.components import ledger_of, price_book_of, require_places
+from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState, inspect
 from orchestrator.pipeline.report import SweepReport, report_sweep, report_tracked
@@ -101,7 +101,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
     decided = with_predictions(planned, settings, preflight)
     return PlanPreview(
         plan=decided,
-        prices=prices_in(decided, price_book_of(settings, today=preflight.today)),
+        prices=prices_in(decided, preflight.price_book),
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
         balance=prospect_of(settings, preflight, decided),
         recommendations=answers_so_far(settings, preflight, decided),

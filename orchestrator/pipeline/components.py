@@ -3,6 +3,7 @@ select.
 """
 
 import importlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +105,12 @@ def import_optional(module: str, asked: str, *, instead: str) -> Any:
         ) from error
 
 
-def price_book_of(settings: Settings, *, today: str) -> PriceBook:
-    """Build the price book of the command's trials."""
+def price_book_of(settings: Settings) -> PriceBook:
+    """Build the price book of the command's trials, at the prices of today in UTC."""
     pools = settings.cluster.pools if settings.cluster else ()
     return PriceBook(
         devices=settings.sweep.devices,
         prices=settings.prices,
-        today=today,
+        today=datetime.now(UTC).date().isoformat(),
         pools={pool.name: pool for pool in pools},
     )

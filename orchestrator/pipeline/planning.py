@@ -10,7 +10,6 @@ from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
-from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
@@ -48,7 +47,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:
     """The plan with what is thought of trials whose device is not at hand, or that were measured."""
-    price_book, models = price_book_of(settings, today=preflight.today), default_models()
+    price_book, models = preflight.price_book, default_models()
     every = (record for records in preflight.ledgers.values() for record in records)
     basis, own = bases_of(price_book.devices, models), step_measurements(every, devices=price_book.devices)
     blind = leave_one_workload_out_estimator(basis, own, models.prior)
@@ -76,7 +75,7 @@ def answers_so_far(
     if not any(record.provenance == "measured" for record in records):
         return ()
     return recommendations_of(
-        at_requested_prices(settings, tuple(records), today=preflight.today), decided, settings.objective
+        at_requested_prices(settings, tuple(records), preflight.price_book), decided, settings.objective
     )
 
 
@@ -84,18 +83,15 @@ def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Bu
     """Estimate the budget status after a plan's trials; None where costs do not matter."""
     if not needs_budget(settings):
         return None
-    price_book = price_book_of(settings, today=preflight.today)
-    budget_tracker = budget_tracker_of(settings, preflight.ledgers, price_book)
-    return budget_tracker.forecast(order_of(settings, todo, price_book))
+    budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
+    return budget_tracker.forecast(order_of(settings, todo, preflight.price_book))
 
 
 def at_requested_prices(
-    settings: Settings, records: tuple[TrialRecord, ...], *, today: str
+    settings: Settings, records: tuple[TrialRecord, ...], price_book: PriceBook
 ) -> tuple[TrialRecord, ...]:
-    """The records with the prices that they were kept with, or with those that the command line speaks of."""
-    if not settings.reprices:
-        return records
-    return repriced(records, price_book_of(settings, today=today))
+    """Return the records at their stored prices, or repriced if the command line sets prices."""
+    return repriced(records, price_book) if settings.reprices else records
 
 
 def order_of(settings: Settings, todo: Plan, price_book: PriceBook) -> tuple[Placement, ...]:

@@ -24,7 +24,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.pipeline.components import price_book_of
-from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of, today
+from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
@@ -286,7 +286,7 @@ def _look(settings: Settings) -> _PredictionInputs:
         settings=settings,
         models=default_models(),
         inventory=inventory_of(settings),
-        price_book=price_book_of(settings, today=today()),
+        price_book=price_book_of(settings),
         records=records,
         own=own,
         alike=alike,

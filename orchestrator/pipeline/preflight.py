@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.core.errors import ConfigError
@@ -13,8 +12,9 @@ from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.execute.machine.inventory import local_node
-from orchestrator.pipeline.components import ledger_of
+from orchestrator.pipeline.components import ledger_of, price_book_of
 from orchestrator.pipeline.report_images import require_browser
+from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.trial_specs import data_needed
 from orchestrator.record.driver_environment import driver_environment
 from orchestrator.record.ledger import read_ledgers
@@ -34,7 +34,7 @@ class PreflightState:
         data: (data set, source asked for) -> what it is here.
         ledgers: the records of every sweep under the outputs folder, and of this one those in its archive.
         driver: what this process runs with; part of every record.
-        today: the day on which prices are looked up.
+        price_book: prices of the sweep's devices and pools, looked up once.
     """
 
     inventory: Inventory
@@ -42,7 +42,7 @@ class PreflightState:
     data: Mapping[tuple[str, str], DataRef]
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
     driver: Mapping[str, str]
-    today: str
+    price_book: PriceBook
 
 
 def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:
@@ -70,18 +70,13 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
             Path.cwd(),
             packages={Path(origin.folder) for origin in origins_of(settings).values() if origin.folder},
         ),
-        today=today(),
+        price_book=price_book_of(settings),
     )
 
 
 def origins_of(settings: Settings) -> dict[str, Origin]:
     """Return the import location of each workload of the sweep."""
     return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
-
-
-def today() -> str:
-    """The day, in UTC."""
-    return datetime.now(UTC).date().isoformat()
 
 
 def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:

@@ -21,9 +21,9 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.pipeline.components import import_optional, ledger_of, price_book_of, tracker_of
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
-from orchestrator.pipeline.preflight import PreflightState, today
+from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, require_browser
-from orchestrator.plan.pricing import forecasts_repriced
+from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 from workloads.data.files import written_whole
 
@@ -138,7 +138,7 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     Costs are at the prices that were kept with the records, unless the command line speaks of prices.
     """
     kept = preflight.ledgers.get(settings.sweep.name, ())
-    records = at_requested_prices(settings, kept, today=preflight.today)
+    records = at_requested_prices(settings, kept, preflight.price_book)
     outcome = write_all(settings, plan_sweep(settings, preflight), records, preflight)
     if outcome.records:
         tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
@@ -159,9 +159,9 @@ def report_tracked(settings: Settings) -> SweepReport:
         "orchestrator.record.tracking.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
     )
     records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
-    records = at_requested_prices(settings, records, today=today())
     if settings.reprices:
-        told = forecasts_repriced(told, price_book_of(settings, today=today()))
+        price_book = price_book_of(settings)
+        records, told = repriced(records, price_book), forecasts_repriced(told, price_book)
     folder = settings.outputs / settings.sweep.name
     return write_report(folder, records, told, settings.objective, images=settings.images)
 

@@ -25,7 +25,6 @@ from orchestrator.pipeline.components import (
     journal_of,
     ledger_of,
     mirror_of,
-    price_book_of,
 )
 from orchestrator.pipeline.planning import order_of, plan_sweep, prospect_of
 from orchestrator.pipeline.preflight import PreflightState, origins_of
@@ -120,9 +119,7 @@ def run_sweep(
             ledger.append(record)
         if checkpoints:
             checkpoints.settle_all(ledger.records())
-        budget_tracker = budget_tracker_of(
-            settings, preflight.ledgers, price_book_of(settings, today=preflight.today)
-        )
+        budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
         tracker.begin(settings.sweep.name)
         try:
             tracker.sync((record, metrics_of(record)) for record in ledger.records())
@@ -202,10 +199,8 @@ def _execute(
     stop_signals: StopSignals,
     budget_tracker: BudgetTracker,
 ) -> None:
-    price_book = price_book_of(settings, today=preflight.today)
-
     def keep(attempted: TrialRecord) -> None:
-        record = priced(attempted, price_book)
+        record = priced(attempted, preflight.price_book)
         ledger.append(record)
         if checkpoints:
             checkpoints.discard_if_final(record)
@@ -213,7 +208,7 @@ def _execute(
 
     journal = journal_of(settings)
     context = _context_of(settings, preflight, journal.steps(), folder=ledger.path.parent)
-    order = order_of(settings, todo, price_book)
+    order = order_of(settings, todo, preflight.price_book)
     made = context.prior_attempts
     journal.note("queued", [(placement.trial_id, made.get(placement.trial_id, 0)) for placement in order])
     queue = Queue(

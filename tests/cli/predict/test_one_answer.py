@@ -19,7 +19,6 @@ from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.predictions import advised
-from orchestrator.pipeline.preflight import today
 from orchestrator.plan.pricing import priced
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.tracking.mlflow_run import NOTE_TAG
@@ -113,7 +112,7 @@ def working_directory(tmp_path, monkeypatch):
 def keep_records(settings, seconds_of, *, usd_per_hour=None):
     """Measure the trials of a sweep for which there are seconds, and keep their records in its ledger."""
     plan = verbs.plan(settings, console=Console(quiet=True)).plan
-    price_book = price_book_of(settings, today=today())
+    price_book = price_book_of(settings)
     ledger = Ledger(settings.outputs / settings.sweep.name / "records.jsonl")
     trials = [replace(one.trial, repeat=repeat) for one in plan.asked for repeat in range(5)]
     for trial in {trial_id(one): one for one in trials}.values():
