@@ -1,4 +1,4 @@
-"""The story of a budget: what a sweep has spent, what a plan would cost, and who agrees to that."""
+"""Budget of a sweep: spending so far, cost of a plan, and consent to spend it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes
 
 Ask = Callable[[str], bool]
-"""Asks a person whether to go on."""
+"""Asks a person whether to continue."""
 
 
 def needs_budget(settings: Settings) -> bool:
@@ -44,13 +44,13 @@ def remarks_on(budget_tracker: BudgetTracker) -> tuple[str, ...]:
 
 
 def require_consent(prospect: BudgetStatus | None, ask: Ask | None) -> None:
-    """Have somebody agree to what a plan likely costs, if it is much.
+    """Ask a person to confirm the likely cost of a plan, if it exceeds `budget.confirm_usd`.
 
     Args:
-        ask: None where nobody is there to answer.
+        ask: None where no person can answer.
 
     Raises:
-        ConfigError: nobody is, or does not agree.
+        ConfigError: no person can answer, or the answer is no.
     """
     asked = question(prospect) if prospect else None
     if asked is None:

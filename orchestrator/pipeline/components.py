@@ -87,8 +87,8 @@ def tracker_of(settings: Settings) -> Tracker:
     return tracker
 
 
-def mirror_of(settings: Settings) -> Tracker:
-    """The same, for a run: a thread waits for a server. A file is written between trials, not beside them."""
+def background_tracker_of(settings: Settings) -> Tracker:
+    """Build the tracker for a run: a thread sends to a server; a database file is written between trials."""
     tracker = tracker_of(settings)
     if settings.tracking_uri is None or database_of(settings.tracking_uri):
         return tracker

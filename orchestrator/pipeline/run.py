@@ -1,4 +1,4 @@
-"""The story of a sweep on one page: look, plan, execute, record, analyse."""
+"""Run of a sweep: plan, execute, record, report."""
 
 import platform
 from collections.abc import Callable, Iterable
@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Attempt, Plan
 from orchestrator.core.result import TrialRecord
@@ -16,30 +15,23 @@ from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopRequest, StopSignals, request
-from orchestrator.execute.trial.checkpoints import CheckpointStore
 from orchestrator.execute.trial.records import attempts_made
 from orchestrator.pipeline.budget import Ask, budget_tracker_of, remarks_on, require_consent
-from orchestrator.pipeline.components import (
-    checkpoints_of,
-    executor_of,
-    journal_of,
-    ledger_of,
-    mirror_of,
-)
+from orchestrator.pipeline.components import executor_of, journal_of, ledger_of
 from orchestrator.pipeline.planning import order_of, plan_sweep, prospect_of
 from orchestrator.pipeline.preflight import PreflightState, origins_of
 from orchestrator.pipeline.report import SweepReport, write_all
+from orchestrator.pipeline.stores import SweepStores, stores_of
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
-from orchestrator.record.ledger import Ledger, read_ledgers
+from orchestrator.record.ledger import read_ledgers
 from orchestrator.record.lock import wait_for_host_lock
-from orchestrator.record.tracking.tracker import Tracker
 from workloads.data.sources import default_cache
 
 
 class JournalingCallback:
-    """A watcher that another one watches through: what it is told of is in the journal first."""
+    """Callback that writes each trial event to the journal, then forwards it to the wrapped callback."""
 
     def __init__(self, watcher: TrialCallback, journal: Journal) -> None:
         self._watcher = watcher
@@ -72,10 +64,10 @@ def _key_of(attempt: Attempt) -> tuple[str, int]:
 
 
 Say = Callable[[str], None]
-"""Tells a person one line."""
+"""Prints one line for a person."""
 
 Watch = Callable[[Plan], AbstractContextManager[TrialCallback]]
-"""Opens what a person sees while a plan is carried out."""
+"""Opens the live view of a plan that runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +75,8 @@ class Status:
     """Progress of a sweep.
 
     Attributes:
-        plan: what is still to run, and what is done.
-        holder: who runs it; None: nobody on this host.
+        plan: trials to run, and trials done.
+        holder: the process that runs the sweep; None where no process of this host does.
     """
 
     plan: Plan
@@ -96,42 +88,39 @@ class Status:
 def run_sweep(
     settings: Settings, preflight: PreflightState, *, watch: Watch, say: Say, ask: Ask | None
 ) -> SweepReport:
-    """Run what is missing when it is this sweep's turn, keep each record as it arrives, and report.
+    """Run the missing trials once the host is free, store each record when its trial ends, and report.
 
     Args:
-        ask: None where nobody is there to answer.
+        ask: asks a person whether to spend the estimated cost; None where no person can answer.
     """
-    first = plan_sweep(settings, preflight)  # what cannot be carried out is refused before anything is made
+    first = plan_sweep(settings, preflight)  # refuse an invalid request before anything is written
     require_consent(prospect_of(settings, preflight, first), ask)
-    ledger = ledger_of(settings)
-    tracker = mirror_of(settings)
-    checkpoints = checkpoints_of(settings)
+    stores = stores_of(settings)
+    ledger, tracker = stores.ledger, stores.tracker
     stop_signals = StopSignals(ledger.path.parent, say=say)
     with (
         ledger.lock(),
         stop_signals.accepting_requests(),
         _turn(settings, first, stop_signals, say=say) as has_turn,
     ):
-        # Another driver may have ended between the look and the locks.
+        # Another driver may have added records between preflight and the lock.
         preflight = replace(preflight, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, preflight)
         for record in reuse_results((*todo.cached, *todo.failed), preflight.ledgers, sweep=ledger.sweep):
             ledger.append(record)
-        if checkpoints:
-            checkpoints.settle_all(ledger.records())
+        if stores.checkpoints:
+            stores.checkpoints.settle_all(ledger.records())
         budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
         tracker.begin(settings.sweep.name)
         try:
-            tracker.sync((record, metrics_of(record)) for record in ledger.records())
+            stores.catch_up()
             with watch(todo) as watcher, stop_signals.handling_signals():
                 if todo.placements and has_turn:
                     _execute(
                         todo,
                         settings,
                         preflight,
-                        ledger=ledger,
-                        tracker=tracker,
-                        checkpoints=checkpoints,
+                        stores=stores,
                         watcher=watcher,
                         stop_signals=stop_signals,
                         budget_tracker=budget_tracker,
@@ -159,10 +148,10 @@ def status_of(settings: Settings, preflight: PreflightState) -> Status:
 
 
 def halt_sweep(settings: Settings, halt: StopRequest) -> str:
-    """Ask whoever runs the sweep to stop, and return who that is.
+    """Request a stop from the process that runs the sweep, and return its name.
 
     Raises:
-        RecordError: nobody runs it.
+        RecordError: no process of this host runs the sweep.
     """
     ledger = ledger_of(settings)
     holder = ledger.holder()
@@ -175,9 +164,9 @@ def halt_sweep(settings: Settings, halt: StopRequest) -> str:
 def _turn(
     settings: Settings, todo: Plan, stop_signals: StopSignals, *, say: Say
 ) -> AbstractContextManager[bool]:
-    """This host for this sweep alone, if it runs anything here: a cluster knows itself what is free.
+    """Wait until no other sweep runs on this host; a cluster schedules by itself and needs no wait.
 
-    False if it was told to stop before its turn came.
+    The value is False if a stop was requested before the host was free.
     """
     if not todo.placements or settings.cluster_address not in ("local", "fake"):
         return nullcontext(True)
@@ -192,22 +181,16 @@ def _execute(
     settings: Settings,
     preflight: PreflightState,
     *,
-    ledger: Ledger,
-    tracker: Tracker,
-    checkpoints: CheckpointStore | None,
+    stores: SweepStores,
     watcher: TrialCallback,
     stop_signals: StopSignals,
     budget_tracker: BudgetTracker,
 ) -> None:
-    def keep(attempted: TrialRecord) -> None:
-        record = priced(attempted, preflight.price_book)
-        ledger.append(record)
-        if checkpoints:
-            checkpoints.discard_if_final(record)
-        tracker.keep(record, metrics_of(record))
+    def keep(record: TrialRecord) -> None:
+        stores.keep(priced(record, preflight.price_book))
 
-    journal = journal_of(settings)
-    context = _context_of(settings, preflight, journal.steps(), folder=ledger.path.parent)
+    journal = stores.journal
+    context = _context_of(settings, preflight, journal.steps(), folder=stores.ledger.path.parent)
     order = order_of(settings, todo, preflight.price_book)
     made = context.prior_attempts
     journal.note("queued", [(placement.trial_id, made.get(placement.trial_id, 0)) for placement in order])

@@ -1,0 +1,47 @@
+"""Stores that a run writes to: the ledger, the journal, the checkpoints and the tracker."""
+
+from dataclasses import dataclass
+
+from orchestrator.analysis.metrics.definitions import metrics_of
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.settings import Settings
+from orchestrator.execute.trial.checkpoints import CheckpointStore
+from orchestrator.pipeline.components import background_tracker_of, checkpoints_of, journal_of, ledger_of
+from orchestrator.record.journal import Journal
+from orchestrator.record.ledger import Ledger
+from orchestrator.record.tracking.tracker import Tracker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepStores:
+    """Stores of one sweep.
+
+    Attributes:
+        checkpoints: None where the sweep makes none.
+    """
+
+    ledger: Ledger
+    journal: Journal
+    tracker: Tracker
+    checkpoints: CheckpointStore | None
+
+    def keep(self, record: TrialRecord) -> None:
+        """Store a record of a trial that just ended, in the ledger first."""
+        self.ledger.append(record)
+        if self.checkpoints:
+            self.checkpoints.discard_if_final(record)
+        self.tracker.keep(record, metrics_of(record))
+
+    def catch_up(self) -> None:
+        """Send the tracker the records that it lacks."""
+        self.tracker.sync((record, metrics_of(record)) for record in self.ledger.records())
+
+
+def stores_of(settings: Settings) -> SweepStores:
+    """Build the stores that the settings select."""
+    return SweepStores(
+        ledger=ledger_of(settings),
+        journal=journal_of(settings),
+        tracker=background_tracker_of(settings),
+        checkpoints=checkpoints_of(settings),
+    )
