@@ -1,13 +1,13 @@
-"""The verb `cluster`: print the file of declared pools, check one, or compare it with one on disk."""
+"""Command `cluster`: print the file of declared pools, check a file, or compare it with one on disk."""
 
 import importlib
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from orchestrator.commands.command_line import DONE, NO_RESULT, WRONG_REQUEST, Command, CommandLine, Flag
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Catalogue, Cluster
@@ -17,15 +17,16 @@ from orchestrator.deploy.checks.ray_launcher import check_launcher
 from orchestrator.deploy.kuberay import manifests_yaml
 from orchestrator.deploy.ray_launcher import launcher_yaml
 from orchestrator.deploy.yaml_text import diff, from_yaml
+from orchestrator.terminal.screen import Screen
 from workloads.data.files import require_regular
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """A file for a cluster, and what is wrong with it.
+    """Cluster file with its findings.
 
     Attributes:
-        name: of the file, or what it is where it has none.
+        name: name of the file, or of its pools where it is not on disk.
     """
 
     name: str
@@ -34,10 +35,10 @@ class Rendered:
 
 
 def render(overrides: Sequence[str], *, working_directory: Path) -> Rendered:
-    """Render the file of declared pools and look it through, without Ray.
+    """Render the file of declared pools and check it, without Ray.
 
     Raises:
-        ConfigError: pools that cannot be understood, or of which there is no file to make.
+        ConfigError: the pools are wrong, or are those of this machine, which needs no file.
     """
     cluster, catalogue = load_cluster(overrides, working_directory=working_directory)
     text, name = _rendered(cluster), f"pools={cluster.name}"
@@ -45,17 +46,17 @@ def render(overrides: Sequence[str], *, working_directory: Path) -> Rendered:
 
 
 def read(file: Path, overrides: Sequence[str], *, working_directory: Path) -> Rendered:
-    """Read a file and look it through.
+    """Read a file and check it.
 
     Raises:
-        ConfigError: it cannot be read, or is for nothing that we know.
+        ConfigError: the file cannot be read, or is for neither Ray's launcher nor KubeRay.
     """
     _, catalogue = load_cluster(overrides, working_directory=working_directory)
     text = text_of(file)
     return Rendered(name=str(file), text=text, findings=_findings(text, str(file), catalogue))
 
 
-def what_ray_finds(rendered: Rendered) -> tuple[Finding, ...]:
+def launcher_findings(rendered: Rendered) -> tuple[Finding, ...]:
     """Return the findings of Ray's own launcher validators, which stop at the first fault.
 
     Raises:
@@ -64,17 +65,17 @@ def what_ray_finds(rendered: Rendered) -> tuple[Finding, ...]:
     documents = from_yaml(rendered.text, name=rendered.name)
     if not _is_launchers(documents):
         return ()
-    found = _ray_launcher().what_ray_finds(documents[0])
+    found = _launcher_check().first_fault(documents[0])
     return (Finding(key=found[0], message=f"Ray refuses it: {found[1]}"),) if found else ()
 
 
 def difference(rendered: Rendered, file: Path) -> str:
-    """A unified diff between a file and what would be rendered; empty if they are equal."""
+    """Return a unified diff between a file and the rendered text; empty if they are equal."""
     return diff(rendered.text, text_of(file), name=str(file))
 
 
 def text_of(file: Path) -> str:
-    """Raises ConfigError for a file that cannot be read."""
+    """Read a text file. Raises ConfigError if it cannot be read."""
     try:
         require_regular(file)
         return file.read_text(encoding="utf-8")
@@ -108,7 +109,7 @@ def _is_launchers(documents: Sequence[Any]) -> bool:
     return len(documents) == 1 and isinstance(documents[0], dict) and "available_node_types" in documents[0]
 
 
-def _ray_launcher() -> Any:
+def _launcher_check() -> Any:
     try:
         return importlib.import_module("orchestrator.execute.on_ray.launcher_check")
     except ModuleNotFoundError as error:
@@ -118,61 +119,49 @@ def _ray_launcher() -> Any:
         ) from error
 
 
-NAME = "cluster"
+_CHECK = Flag(name="--check", value="[FILE]", summary="tell all that is wrong with it, or with FILE")
+_DIFF = Flag(name="--diff", value="FILE", summary="print a unified diff between FILE and it")
 
-Say = Callable[[str], None]
 
-
-def run_command(words: Sequence[str], *, say: Say, complain: Say) -> int:
-    """Carry the verb out; the exit code is 0 if all is well, 1 if files differ, 2 if one is wrong.
-
-    Raises:
-        ConfigError: words that cannot be understood, or a file that cannot be read.
-    """
-    verb = words.index(NAME)
-    asked = _parsed([*words[:verb], *words[verb + 1 :]])
-    here, overrides = Path.cwd(), asked.overrides
-    if isinstance(asked.check, str):
-        return _check(read(Path(asked.check), overrides, working_directory=here), say, complain)
-    rendered = render(overrides, working_directory=here)
-    if asked.check:
-        return _check(rendered, say, complain)
-    if asked.diff:
-        changes = difference(rendered, Path(asked.diff))
+def _cluster(line: CommandLine, screen: Screen) -> int:
+    here = Path.cwd()
+    *_, checked = line.flags.get(_CHECK.name, ("",))
+    *_, compared = line.flags.get(_DIFF.name, ("",))
+    if checked:
+        return _check(read(Path(checked), line.overrides, working_directory=here), screen)
+    rendered = render(line.overrides, working_directory=here)
+    if _CHECK.name in line.flags:
+        return _check(rendered, screen)
+    if compared:
+        changes = difference(rendered, Path(compared))
         sys.stdout.write(changes)  # for programs too: no width, no colour
-        return 1 if changes else 0
+        return NO_RESULT if changes else DONE
     if rendered.findings:
-        return _told(rendered.name, rendered.findings, complain)
+        return _print_findings(rendered.name, rendered.findings, screen)
     sys.stdout.write(rendered.text)
-    return 0
+    return DONE
 
 
-def _check(rendered: Rendered, say: Say, complain: Say) -> int:
-    code = _told(rendered.name, rendered.findings, complain)
-    code |= _told(rendered.name, what_ray_finds(rendered), complain)
-    if not code:
-        say(f"{rendered.name}: nothing is wrong that can be seen offline")
+def _check(rendered: Rendered, screen: Screen) -> int:
+    code = _print_findings(rendered.name, rendered.findings, screen)
+    code |= _print_findings(rendered.name, launcher_findings(rendered), screen)
+    if code == DONE:
+        screen.line(f"{rendered.name}: no fault found by the offline checks")
     return code
 
 
-def _told(name: str, findings: Sequence[Finding], complain: Say) -> int:
+def _print_findings(name: str, findings: Sequence[Finding], screen: Screen) -> int:
     for finding in findings:
-        complain(f"{name}: {finding.key}: {finding.message}")
-    return 2 if findings else 0
+        screen.error(f"{name}: {finding.key}: {finding.message}")
+    return WRONG_REQUEST if findings else DONE
 
 
-def _parsed(words: Sequence[str]) -> Namespace:
-    parser = ArgumentParser(prog=NAME, add_help=False, allow_abbrev=False)
-    parser.error = _refuse  # type: ignore[method-assign]  # argparse would print its usage over many lines
-    parser.add_argument("--check", nargs="?", const=True)
-    parser.add_argument("--diff")
-    overrides = [word for word in words if "=" in word and not word.startswith("--")]
-    asked = parser.parse_args([word for word in words if word not in overrides])
-    asked.overrides = overrides
-    return asked
-
-
-def _refuse(message: str) -> NoReturn:
-    raise ConfigError(
-        f"cluster: {message}; possible: --check [FILE], --diff FILE, pools=NAME, pools.KEY=VALUE"
-    )
+COMMANDS = (
+    Command(
+        name="cluster",
+        arguments="pools=gcp pools.project=ID",
+        summary="Print the file that makes a cluster of the declared pools, for `ray up` or kubectl.",
+        flags=(_CHECK, _DIFF),
+        run=_cluster,
+    ),
+)

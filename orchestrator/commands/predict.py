@@ -1,178 +1,144 @@
-"""The verb `predict`: times on devices that are not here, and how well such predictions do."""
+"""Commands `predict`: times and costs on devices that are not here, and the accuracy of the predictions."""
 
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE
-from orchestrator.analysis.table import Table
-from orchestrator.core import codec
+from orchestrator.commands.command_line import DONE, Command, CommandLine, Flag
 from orchestrator.core.errors import ConfigError
+from orchestrator.terminal.screen import Screen
 
-NAME = "predict"
-_JSON = "--json"
+_JSON = Flag(name="--json", summary="print JSON for programs")
 _CONFIDENCE = "confidence="
-_POSSIBLE = (
-    f"possible are `{NAME} workload=NAME device=NAME`, `{NAME} advise +sweep=NAME [{_JSON}]`, "
-    f"`{NAME} split +sweep=NAME [{_JSON}]`, `{NAME} transfer data=PATH`, "
-    f"`{NAME} evaluate data=PATH [{_JSON}]`, `{NAME} fit data=PATH` and `{NAME} condense data=PATH`"
-)
 
-Say = Callable[[str], None]
-Show = Callable[[Table], None]
+# scikit-learn takes a second to import, and only these commands need it: hence imports in functions
 
 
-def run_command(words: Sequence[str], *, say: Say, show: Show, note: Say) -> int:
-    """Carry the verb out; the exit code is 0.
-
-    Args:
-        note: told how far it is, where a program that reads the answer does not look.
-
-    Raises:
-        ConfigError: words that cannot be understood, or data that cannot be read.
-    """
-    flags = [word for word in words if word.startswith("-")]
-    plain = [word for word in words if word not in flags and "=" not in word]
-    overrides = [word for word in words if word not in (*flags, *plain)]
-    match [word for word in plain if word != NAME]:
-        case []:
-            _refuse(flags)
-            return _predict(overrides, show=show)
-        case ["advise"]:
-            _refuse(set(flags) - {_JSON})
-            return _advise(overrides, as_json=_JSON in flags, say=say, show=show)
-        case ["split"]:
-            _refuse(set(flags) - {_JSON})
-            return _split(overrides, as_json=_JSON in flags, say=say, show=show)
-        case ["evaluate"]:
-            _refuse(set(flags) - {_JSON})
-            return _evaluate(_data_of(overrides), as_json=_JSON in flags, say=say, show=show, note=note)
-        case ["transfer"]:
-            _refuse(flags)
-            return _transfer(_data_of(overrides), show=show)
-        case ["fit"]:
-            _refuse(flags)
-            return _fit(_data_of(overrides))
-        case ["condense"]:
-            _refuse(flags)
-            return _condense(_data_of(overrides))
-        case [other, *_]:
-            raise ConfigError(f"{NAME}: {other!r} is not known; {_POSSIBLE}")
-    raise AssertionError  # a list is one of these
-
-
-def _refuse(flags: Iterable[str]) -> None:
-    for flag in flags:
-        raise ConfigError(f"{NAME}: {flag!r} is not known; {_POSSIBLE}")
-
-
-def _data_of(overrides: Sequence[str]) -> Path:
-    match [word.partition("=") for word in overrides]:
-        case [("data", _, path)] if path:
-            return Path(path)
-    raise ConfigError(f"{NAME}: exactly one word is needed, data=PATH; {_POSSIBLE}")
-
-
-# scikit-learn takes a second to import, which no other verb has to wait for: hence imports in functions
-
-
-def _predict(overrides: Sequence[str], *, show: Show) -> int:
+def _predict(line: CommandLine, screen: Screen) -> int:
     from orchestrator.pipeline.predictions import predicted
     from orchestrator.predict.prediction_table import prediction_table
 
-    show(prediction_table(predicted(overrides, working_directory=Path.cwd())))
-    return 0
+    screen.table(prediction_table(predicted(line.overrides, working_directory=Path.cwd())))
+    return DONE
 
 
-def _advise(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> int:
+def _advise(line: CommandLine, screen: Screen) -> int:
     from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
     from orchestrator.analysis.recommendation.tables import plain_of, tables_of
     from orchestrator.pipeline.predictions import advised
 
-    told = [word for word in overrides if word.startswith(_CONFIDENCE)]
-    rest = [word for word in overrides if word not in told]
-    found = advised(rest, confidence=_confidence_of(told), working_directory=Path.cwd())
-    if as_json:
-        sys.stdout.write(json.dumps([plain_of(row) for row in found], indent=1) + "\n")
-        return 0
-    for table in tables_of(found):
-        show(table)
-    if noise := noise_banner(found):
-        say(noise)
-    for recommendation in found:
-        say(sentence_of(recommendation))
-    return 0
+    given = [word for word in line.overrides if word.startswith(_CONFIDENCE)]
+    rest = [word for word in line.overrides if word not in given]
+    recommendations = advised(rest, confidence=_confidence_of(given), working_directory=Path.cwd())
+    if _JSON.name in line.flags:
+        return _print_json([plain_of(recommendation) for recommendation in recommendations])
+    for table in tables_of(recommendations):
+        screen.table(table)
+    if noise := noise_banner(recommendations):
+        screen.line(noise)
+    for recommendation in recommendations:
+        screen.line(sentence_of(recommendation))
+    return DONE
 
 
-def _split(overrides: Sequence[str], *, as_json: bool, say: Say, show: Show) -> int:
+def _confidence_of(words: Sequence[str]) -> float:
+    """Return the value of the last `confidence=0.9` argument."""
+    if not words:
+        return CONFIDENCE
+    text = words[-1].removeprefix(_CONFIDENCE)
+    try:
+        confidence = float(text)
+    except ValueError:
+        confidence = math.nan
+    if not 0 < confidence < 1:
+        raise ConfigError(f"predict advise: confidence={text} must be a number between 0 and 1")
+    return confidence
+
+
+def _split(line: CommandLine, screen: Screen) -> int:
     from orchestrator.pipeline.predictions import split
     from orchestrator.predict.kernel_split_table import plain_of, split_outlook_table, split_sentence
 
-    found = split(overrides, working_directory=Path.cwd())
-    if as_json:
-        sys.stdout.write(json.dumps(plain_of(found), indent=1) + "\n")
-        return 0
-    show(split_outlook_table(found))
-    say(split_sentence(found))
-    return 0
+    outlook = split(line.overrides, working_directory=Path.cwd())
+    if _JSON.name in line.flags:
+        return _print_json(plain_of(outlook))
+    screen.table(split_outlook_table(outlook))
+    screen.line(split_sentence(outlook))
+    return DONE
 
 
-def _confidence_of(told: Sequence[str]) -> float:
-    """Return the value of the last `confidence=0.9` argument."""
-    if not told:
-        return CONFIDENCE
-    text = told[-1].removeprefix(_CONFIDENCE)
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 < found < 1:
-        raise ConfigError(f"{NAME} advise: confidence={text} must be a number between 0 and 1")
-    return found
-
-
-def _transfer(data: Path, *, show: Show) -> int:
+def _transfer(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.latency_data.read import read_latencies
     from orchestrator.predict.prediction_table import transfers_table
     from orchestrator.predict.profile_transfer.transfer import transferred
     from orchestrator.predict.step_time.bundled_models import default_profiles
 
-    show(transfers_table(transferred(read_latencies(data), default_profiles())))
-    return 0
+    screen.table(transfers_table(transferred(read_latencies(_data_of(line)), default_profiles())))
+    return DONE
 
 
-def _condense(data: Path) -> int:
-    from orchestrator.predict.latency_data.read import read_latencies
-    from orchestrator.predict.step_time.bundled_models import condensed_profiles
-
-    sys.stdout.write(condensed_profiles(read_latencies(data)))
-    return 0
-
-
-def _fit(data: Path) -> int:
-    from orchestrator.config.cluster import load_cluster
-    from orchestrator.predict.latency_data.read import read_latencies
-    from orchestrator.predict.step_time.fit_bundled_models import fit_default_models
-
-    _, catalogue = load_cluster((), working_directory=Path.cwd())
-    models = fit_default_models(read_latencies(data), devices=catalogue.devices)
-    sys.stdout.write(json.dumps(codec.to_plain(models), indent=1) + "\n")
-    return 0
-
-
-def _evaluate(data: Path, *, as_json: bool, say: Say, show: Show, note: Say) -> int:
+def _evaluate(line: CommandLine, screen: Screen) -> int:
     from orchestrator.predict.evaluation.evaluate import evaluate
     from orchestrator.predict.evaluation.tables import plain_of, sentences_of, tables_of
     from orchestrator.predict.latency_data.read import read_latencies
 
-    found = evaluate(read_latencies(data), tell=note)
-    if as_json:
-        sys.stdout.write(json.dumps(plain_of(found), indent=1) + "\n")  # for programs: no width, no colour
-        return 0
-    for table in tables_of(found):
-        show(table)
-    for sentence in sentences_of(found):
-        say(sentence)
-    return 0
+    evaluation = evaluate(read_latencies(_data_of(line)), tell=screen.progress)
+    if _JSON.name in line.flags:
+        return _print_json(plain_of(evaluation))
+    for table in tables_of(evaluation):
+        screen.table(table)
+    for sentence in sentences_of(evaluation):
+        screen.line(sentence)
+    return DONE
+
+
+def _data_of(line: CommandLine) -> Path:
+    match [word.partition("=") for word in line.overrides]:
+        case [("data", _, path)] if path:
+            return Path(path)
+    raise ConfigError(f"{line.command} needs data=PATH and takes no other override")
+
+
+def _print_json(value: object) -> int:
+    sys.stdout.write(json.dumps(value, indent=1) + "\n")  # for programs: no width, no colour
+    return DONE
+
+
+COMMANDS = (
+    Command(
+        name="predict",
+        arguments="workload=vgg16 device=t4,v100",
+        summary="Predict step time and cost of points, also on devices that are not here.",
+        run=_predict,
+    ),
+    Command(
+        name="predict advise",
+        arguments="+sweep=NAME budget.usd=5 confidence=0.9",
+        summary="Say which setting to use, how sure that is, and what to measure next.",
+        flags=(_JSON,),
+        run=_advise,
+    ),
+    Command(
+        name="predict split",
+        arguments="+sweep=NAME trainer=kernel_split",
+        summary="Predict whether splitting convolutions over devices is faster.",
+        flags=(_JSON,),
+        run=_split,
+    ),
+    Command(
+        name="predict transfer",
+        arguments="data=PATH",
+        summary="Predict latencies of networks on one GPU from profiles on another.",
+        run=_transfer,
+    ),
+    Command(
+        name="predict evaluate",
+        arguments="data=PATH",
+        summary="Measure how well latencies on one GPU predict those on another, on measured data.",
+        flags=(_JSON,),
+        run=_evaluate,
+    ),
+)

@@ -56,7 +56,7 @@ _USUAL = {"pools": "local", "prices": "gcp"}
 
 
 def load_cluster(overrides: Sequence[str], *, working_directory: Path) -> tuple[Cluster, Catalogue]:
-    """Understand the words after the verb `cluster`.
+    """Load the pools from the overrides of the command `cluster`.
 
     Args:
         overrides: `pools=NAME`, `pools.KEY=VALUE`, `prices=NAME`, in Hydra's grammar.

@@ -9,6 +9,8 @@ from rich.console import Console
 
 from orchestrator import cli
 from orchestrator.cli import main
+from orchestrator.commands.sweep_commands import confirm
+from orchestrator.terminal.screen import Screen
 
 RENTED = (*NOOP, "prices.this_host=n2-standard-8", "budget.confirm_usd=0")
 ASKED = (
@@ -117,7 +119,7 @@ def test_who_does_not_agree_starts_nothing(terminal, folder, capsys):
 )
 def test_only_a_yes_is_a_yes(typed, agrees, terminal):
     terminal(typed)
-    assert cli._ask("it costs much") is agrees
+    assert confirm(Screen(cli.console), "it costs much") is agrees
 
 
 def test_nobody_is_asked_about_a_price_that_nobody_pays(capsys):

@@ -8,7 +8,8 @@ from importlib import metadata
 import pytest
 
 from orchestrator import api
-from orchestrator.cli import TextLine, main, parse
+from orchestrator.cli import COMMANDS, main
+from orchestrator.commands.command_line import CommandLine, help_text, parse
 from orchestrator.core.errors import ConfigError, UnknownNameError
 
 NOOP = (
@@ -32,28 +33,34 @@ def working_directory(tmp_path, monkeypatch):
     logging.root.handlers[:] = handlers
 
 
-def line(verb="run", *, flags=(), rerun=(), overrides=()):
-    return TextLine(verb=verb, flags=frozenset(flags), rerun=frozenset(rerun), overrides=tuple(overrides))
+def line(command="run", *overrides, **flags):
+    given = {f"--{name.replace('_', '-')}": values for name, values in flags.items()}
+    return CommandLine(command=command, flags=given, overrides=overrides)
+
+
+GIVEN = ("",)  # a flag without a value
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         ([], line()),
-        (["+sweep=smoke"], line(overrides=["+sweep=smoke"])),
-        (["run", "+sweep=smoke"], line(overrides=["+sweep=smoke"])),
-        (["+sweep=smoke", "plan", "--all"], line("plan", flags=["--all"], overrides=["+sweep=smoke"])),
-        (["--rerun-failed", "+sweep=smoke"], line(flags=["--rerun-failed"], overrides=["+sweep=smoke"])),
-        (["--rerun", "a1", "plan", "--rerun", "b2"], line("plan", rerun=["a1", "b2"])),
-        (["plan", "--json", "--all"], line("plan", flags=["--json", "--all"])),
-        (
-            ["~sweep.grid.seed", "a=b=c", "++steps=3"],
-            line(overrides=["~sweep.grid.seed", "a=b=c", "++steps=3"]),
-        ),
+        (["+sweep=smoke"], line("run", "+sweep=smoke")),
+        (["run", "+sweep=smoke"], line("run", "+sweep=smoke")),
+        (["+sweep=smoke", "plan", "--all"], line("plan", "+sweep=smoke", all=GIVEN)),
+        (["--rerun-failed", "+sweep=smoke"], line("run", "+sweep=smoke", rerun_failed=GIVEN)),
+        (["--rerun", "a1", "plan", "--rerun=b2"], line("plan", rerun=("a1", "b2"))),
+        (["plan", "--json", "--all"], line("plan", json=GIVEN, all=GIVEN)),
+        (["~sweep.grid.seed", "a=b=c", "++steps=3"], line("run", "~sweep.grid.seed", "a=b=c", "++steps=3")),
+        (["predict", "+sweep=smoke", "advise"], line("predict advise", "+sweep=smoke")),
+        (["cluster", "--check", "pools=gcp"], line("cluster", "pools=gcp", check=GIVEN)),
+        (["cluster", "--check", "file.yaml"], line("cluster", check=("file.yaml",))),
+        (["--check", "cluster"], line("cluster", check=GIVEN)),
+        (["cluster", "--diff=a=b"], line("cluster", diff=("a=b",))),
     ],
 )
-def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
-    assert parse(words) == expected
+def test_a_command_line_is_a_command_flags_and_overrides(words, expected):
+    assert parse(words, COMMANDS) == expected
 
 
 @pytest.mark.parametrize(
@@ -61,14 +68,22 @@ def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
     [
         (
             ["pln"],
-            r"^unknown verb 'pln'; did you mean 'plan'\? "
-            r"known: cancel, cluster, pause, plan, predict, report, run, status, sync$",
+            r"^unknown command 'pln'; did you mean 'plan'\? known: cancel, cluster, pause, plan, predict, "
+            r"predict advise, predict evaluate, predict split, predict transfer, report, run, status, sync$",
         ),
-        (["plan", "report"], r"^one verb at a time: 'plan' and 'report' were given$"),
+        (["plan", "report"], r"^one command at a time: 'plan' and 'report' were given$"),
+        (
+            ["predict", "advice"],
+            r"^unknown command 'predict advice'; did you mean 'predict advise'\? ",
+        ),
+        (["predict", "plan"], r"^unknown command 'predict plan'; "),
         (["--all"], r"^unknown flag of 'run': '--all'; known: --rerun, --rerun-failed, --yes$"),
+        (["-x"], r"^unknown flag of 'run': '-x'; known: --rerun, --rerun-failed, --yes$"),
+        (["plan", "--all=yes"], r"^unknown flag of 'plan': '--all=yes'; did you mean '--all'\? "),
         (["report", "--rerun", "a1"], r"^unknown flag of 'report': '--rerun'; known: none$"),
-        (["--rerun"], r"^--rerun needs the id of a trial after it; plan --all has them$"),
-        (["--rerun", "seed=1"], r"^--rerun needs the id of a trial after it; plan --all has them$"),
+        (["--rerun"], r"^--rerun needs a value: --rerun TRIAL_ID \(run one trial again; plan --all lists"),
+        (["--rerun", "seed=1"], r"^--rerun needs a value: --rerun TRIAL_ID "),
+        (["cluster", "--diff", "--check"], r"^--diff needs a value: --diff FILE "),
         (
             ["plan", "--jsn"],
             r"^unknown flag of 'plan': '--jsn'; did you mean '--json'\? "
@@ -76,10 +91,17 @@ def test_a_command_line_is_a_verb_flags_and_overrides(words, expected):
         ),
     ],
 )
-def test_a_word_that_does_not_exist_is_refused_with_those_that_do(words, message):
+def test_an_unknown_word_is_refused_with_the_possible_ones(words, message):
     with pytest.raises(ConfigError, match=message):
-        parse(words)
+        parse(words, COMMANDS)
     assert issubclass(UnknownNameError, ConfigError)
+
+
+def test_the_help_text_has_every_command_with_its_flags():
+    text = help_text(COMMANDS)
+    for command in COMMANDS:
+        assert f"\n  {command.name} {command.arguments}\n      {command.summary}\n" in f"{text}\n"
+        assert all(f"      {flag.usage} " in text for flag in command.flags)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from commands_fuzzed import BASE
 from rich.console import Console
 from session_cache import cache  # noqa: F401  a fixture
 
-from orchestrator import cli
 from orchestrator.analysis.table import Column, Table
-from orchestrator.cli import WRONG_REQUEST, main
+from orchestrator.cli import main
+from orchestrator.commands.command_line import DONE, WRONG_REQUEST
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import Failure
 from orchestrator.terminal.live_view import watching
@@ -78,7 +78,7 @@ def test_an_error_is_told_where_no_file_can_be_made(
 
 def test_a_warning_reaches_the_terminal_without_what_it_obeys(capsys: pytest.CaptureFixture[str]) -> None:
     logging.root.handlers[:] = []
-    assert main(["--version"]) == cli.DONE
+    assert main(["--version"]) == DONE
     logging.getLogger("anybody").warning("a\nb %s", ESCAPE)
     assert capsys.readouterr().err == "WARNING: a\nb \\x1b[2J\\x9b1m\\x07\n"
 

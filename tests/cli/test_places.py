@@ -13,7 +13,8 @@ from commands_fuzzed import BASE
 from session_cache import cache  # noqa: F401  a fixture
 from web_server import serving
 
-from orchestrator.cli import DONE, WRONG_REQUEST, main
+from orchestrator.cli import main
+from orchestrator.commands.command_line import DONE, WRONG_REQUEST
 
 TRACKED = (*BASE, "tracking=mlflow")
 POSSIBLE = "possible: sqlite:///<file>, http://…, https://…, or none: tracking=none"

@@ -11,8 +11,8 @@ from commands_fuzzed import BASE, planned
 from hostile_values import is_one_line, within
 from session_cache import cache  # noqa: F401  a fixture
 
-from orchestrator.cli import WRONG_REQUEST
 from orchestrator.commands.cluster import text_of
+from orchestrator.commands.command_line import WRONG_REQUEST
 from orchestrator.core.errors import ConfigError, RecordError
 from orchestrator.execute.scheduling.stop import StopSignals, request
 from orchestrator.predict.latency_data.read import read_latencies

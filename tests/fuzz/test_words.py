@@ -4,7 +4,8 @@ from hostile_values import TEXTS, many, outcome, scalars, texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.cli import parse
+from orchestrator.cli import COMMANDS
+from orchestrator.commands.command_line import parse
 from orchestrator.config.overrides import read
 from orchestrator.config.request import classify_overrides
 from orchestrator.config.workload_overrides import extract_workload_overrides
@@ -41,10 +42,19 @@ def test_any_word_is_an_override_or_refused(word: str) -> None:
 
 
 @many(500)
-@given(st.lists(st.one_of(texts, GRAMMAR, st.sampled_from(("plan", "--all", "-m"))), max_size=4))
-def test_any_line_has_one_verb_and_its_flags_or_is_refused(words: list[str]) -> None:
+@given(
+    st.lists(
+        st.one_of(
+            texts,
+            GRAMMAR,
+            st.sampled_from(("plan", "predict", "advise", "--all", "--rerun", "--check", "-m")),
+        ),
+        max_size=4,
+    )
+)
+def test_any_line_has_one_command_and_its_flags_or_is_refused(words: list[str]) -> None:
     with outcome(ConfigError):
-        parse(words)
+        parse(words, COMMANDS)
 
 
 @many(200)

@@ -98,8 +98,8 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("plann", "+sweep=smoke"), "unknown verb 'plann'; did you mean 'plan'?"),
-        (("run", "plan", "+sweep=smoke"), "one verb at a time"),
+        (("plann", "+sweep=smoke"), "unknown command 'plann'; did you mean 'plan'?"),
+        (("run", "plan", "+sweep=smoke"), "one command at a time"),
         (("plan", "--al", "+sweep=smoke"), "did you mean '--all'?"),
         ((), "no sweep is named"),
         (("+sweep=smok",), "unknown sweep 'smok'; did you mean 'smoke'?"),

@@ -1,4 +1,4 @@
-"""The verb `predict evaluate`: what it prints of a small world, for people and for programs."""
+"""The command `predict evaluate`: what it prints of a small world, for people and for programs."""
 
 import json
 import os
@@ -81,9 +81,12 @@ def test_two_devices_have_no_rank(found):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["predict", "evaluate"], "exactly one word is needed, data=PATH; possible are"),
-        (["predict", "evaluate", "data=x", "--all"], "'--all' is not known; possible are"),
-        (["predict", "evaluate", "folder=x"], "exactly one word is needed, data=PATH; possible are"),
+        (["predict", "evaluate"], "predict evaluate needs data=PATH and takes no other override"),
+        (
+            ["predict", "evaluate", "data=x", "--all"],
+            "unknown flag of 'predict evaluate': '--all'",
+        ),
+        (["predict", "evaluate", "folder=x"], "predict evaluate needs data=PATH and takes no other override"),
         (["predict", "evaluate", "data=nowhere"], "data='nowhere' is neither a file nor a folder"),
     ],
 )

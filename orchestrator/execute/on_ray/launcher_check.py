@@ -12,7 +12,7 @@ from ray.autoscaler._private.gcp.node_provider import GCPNodeProvider
 from ray.autoscaler._private.util import prepare_config, validate_config
 
 
-def what_ray_finds(config: dict[str, Any]) -> tuple[str, str] | None:
+def first_fault(config: dict[str, Any]) -> tuple[str, str] | None:
     """The first thing that Ray finds wrong: the dotted key and the reason; None if it takes the file."""
     logging.getLogger("ray").setLevel(logging.ERROR)
     try:

@@ -1,4 +1,4 @@
-"""The verb `cluster`: what it prints, and its exit code and lines where something is wrong."""
+"""The command `cluster`: what it prints, and its exit code and lines where something is wrong."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_manifests_are_checked_without_ray(working_directory, capsys):
     assert main(["cluster", "pools=gke", PROJECT]) == 0
     (working_directory / "gke.yaml").write_text(capsys.readouterr().out)
     assert main(["cluster", "--check", "gke.yaml"]) == 0
-    assert capsys.readouterr().out == "gke.yaml: nothing is wrong that can be seen offline\n"
+    assert capsys.readouterr().out == "gke.yaml: no fault found by the offline checks\n"
 
 
 def test_all_that_is_wrong_with_a_file_is_told_each_in_a_line_that_names_it(file, capsys):
@@ -122,8 +122,11 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
         ([*GCP, "device=t4"], "unknown key of 'cluster': 'device'; did you mean"),
         ([*GCP, "pools.head=t4"], "pools.head='t4' must be a device of the kind cpu, with an instance"),
         ([*GCP, "pools.head=t5"], "unknown pools.head 't5'; did you mean 't4'? known: a100_40, "),
-        ([*GCP, "--chek"], "cluster: unrecognized arguments: --chek; possible: --check [FILE], --diff FILE"),
-        ([*GCP, "--diff"], "cluster: argument --diff: expected one argument; possible: "),
+        (
+            [*GCP, "--chek"],
+            "unknown flag of 'cluster': '--chek'; did you mean '--check'?",
+        ),
+        ([*GCP, "--diff"], "--diff needs a value: --diff FILE"),
         (["cluster", "--check", "none.yaml"], "cannot read 'none.yaml': No such file or directory"),
         ([*GCP, "--diff", "none.yaml"], "cannot read 'none.yaml': No such file or directory"),
         (

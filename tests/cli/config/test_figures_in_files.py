@@ -10,7 +10,8 @@ from commands_fuzzed import BASE
 from repository import ROOT
 from session_cache import cache  # noqa: F401  a fixture
 
-from orchestrator.cli import WRONG_REQUEST, main
+from orchestrator.cli import main
+from orchestrator.commands.command_line import WRONG_REQUEST
 
 CONF = ROOT / "conf"
 NO_FIGURE = ("0", "-1", ".nan", ".inf")

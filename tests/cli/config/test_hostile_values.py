@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from commands_fuzzed import BASE, planned
 
-from orchestrator.cli import WRONG_REQUEST, main
+from orchestrator.cli import main
+from orchestrator.commands.command_line import WRONG_REQUEST
 from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord

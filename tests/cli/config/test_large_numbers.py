@@ -11,7 +11,8 @@ from commands_fuzzed import BASE
 from report_builders import plan_of
 from session_cache import cache  # noqa: F401  a fixture
 
-from orchestrator.cli import DONE, WRONG_REQUEST, main
+from orchestrator.cli import main
+from orchestrator.commands.command_line import DONE, WRONG_REQUEST
 from orchestrator.core.objective import FASTEST
 from orchestrator.core.result import TrialRecord
 from orchestrator.pipeline.report import write_report

@@ -1,4 +1,4 @@
-"""The verb `predict`: rooflines, times and costs of points, and refusals."""
+"""The command `predict`: rooflines, times and costs of points, and refusals."""
 
 import json
 from pathlib import Path
@@ -197,9 +197,12 @@ def test_a_refusal_still_has_its_roofline(working_directory):
     [
         (["predict", "workload=vgg99"], "unknown workload 'vgg99'; did you mean"),
         (["predict", "device=t5"], "unknown device 't5'"),
-        (["predict", "--json"], "predict: '--json' is not known; possible are"),
-        (["predict", "evalute", "data=x"], "predict: 'evalute' is not known; possible are"),
-        (["predict", "fit"], "predict: exactly one word is needed, data=PATH"),
+        (["predict", "--json"], "unknown flag of 'predict': '--json'; known: none"),
+        (
+            ["predict", "evalute", "data=x"],
+            "unknown command 'predict evalute'; did you mean 'predict eval",
+        ),
+        (["predict", "transfer"], "predict transfer needs data=PATH and takes no other override"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):

@@ -1,4 +1,4 @@
-"""The verb `predict advise`: who leads, what to measure next, and when nothing needs to be."""
+"""The command `predict advise`: who leads, what to measure next, and when nothing needs to be."""
 
 import json
 import re
@@ -258,7 +258,7 @@ def test_json_has_one_entry_a_workload(capsys):
             ["report.goal=cheapest", "prices=none"],
             "report.goal=cheapest needs prices, and prices=none has none",
         ),
-        (["--all"], "predict: '--all' is not known; possible are"),
+        (["--all"], "unknown flag of 'predict advise': '--all'; known: --json"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_2(capsys, words, message):

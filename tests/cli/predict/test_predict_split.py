@@ -1,4 +1,4 @@
-"""The verb `predict split`: whether splitting convolutions is worth it, and why where it cannot be told."""
+"""The command `predict split`: whether splitting convolutions is faster, and refusals."""
 
 import json
 from dataclasses import replace
@@ -128,7 +128,7 @@ def test_for_programs_each_row_says_that_it_is_predicted(working_directory, caps
         ),
         (("+sweep=smoke",), "add trainer=kernel_split num_workers=2"),
         ((*WORDS, "num_workers=1"), "no point has a trainer that splits convolutions and several workers"),
-        ((*WORDS, "--yes"), "predict: '--yes' is not known; possible are"),
+        ((*WORDS, "--yes"), "unknown flag of 'predict split': '--yes'; known: --json"),
     ],
 )
 def test_where_nothing_can_be_said_that_is_one_line_and_exit_2(capsys, words, message):

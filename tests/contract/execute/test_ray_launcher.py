@@ -8,12 +8,12 @@ pytest.importorskip("googleapiclient", reason="google-api-python-client is not i
 import yaml
 from ray._private import label_utils
 
-from orchestrator.execute.on_ray.launcher_check import what_ray_finds
+from orchestrator.execute.on_ray.launcher_check import first_fault
 
 
 @pytest.mark.parametrize("zone", ["us-central1-a", "us-central1-b", "us-central2-b"])
 def test_ray_takes_the_file_of_each_zone(zone):
-    assert what_ray_finds(yaml.safe_load(rendered("gcp", f"pools.zone={zone}").text)) is None
+    assert first_fault(yaml.safe_load(rendered("gcp", f"pools.zone={zone}").text)) is None
 
 
 @pytest.mark.parametrize("pools", ["gcp", "gke"])
@@ -67,7 +67,7 @@ def test_ray_takes_the_labels_of_every_pool(pools):
 def test_ray_refuses(key, value, where, why):
     top = config()
     put(top, key, value)
-    found = what_ray_finds(top)
+    found = first_fault(top)
     assert found is not None
     assert found[0] == where
     assert found[1].startswith(why)

@@ -44,7 +44,10 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     assert status.out.rstrip().endswith(f"run by process {driver.pid}")
 
     asked = ask("cancel", *words, cwd=tmp_path)
-    assert asked.out == f"process {driver.pid} ends when what runs has left; the same command goes on\n"
+    assert (
+        asked.out
+        == f"process {driver.pid} stops the running trials and ends; the same command continues the sweep\n"
+    )
     code, out = ended(driver)
     assert code == 1
     assert "stopping: what runs leaves" in out

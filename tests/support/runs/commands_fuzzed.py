@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from hostile_values import is_one_line, outcome
 
-from orchestrator.cli import DONE, WRONG_REQUEST, main
+from orchestrator.cli import main
+from orchestrator.commands.command_line import DONE, WRONG_REQUEST
 from orchestrator.core.printable import MOST_OF_AN_ERROR
 
 BASE = (

@@ -1,0 +1,138 @@
+"""Command line: the parts of a command, the parser, and the help text."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.core.errors import ConfigError, UnknownNameError
+from orchestrator.terminal.screen import Screen
+
+DONE, NO_RESULT, WRONG_REQUEST, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes: success; a trial has no result, files differ or a report file was not written; the request is
+wrong; Ctrl-C or SIGTERM."""
+
+DEFAULT = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """Flag of a command.
+
+    Attributes:
+        name: with its dashes; it means the same in every command.
+        summary: what it does, for the help text.
+        value: placeholder of the value after it; in brackets: may be absent; empty: takes none.
+    """
+
+    name: str
+    summary: str
+    value: str = ""
+
+    @property
+    def usage(self) -> str:
+        """Name and placeholder."""
+        return f"{self.name} {self.value}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandLine:
+    """Parsed command line.
+
+    Attributes:
+        flags: name -> values in their order; an empty text where none was given.
+        overrides: words that Hydra parses.
+    """
+
+    command: str
+    flags: Mapping[str, tuple[str, ...]]
+    overrides: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """Command: its name, arguments and flags, and the function that runs it.
+
+    Attributes:
+        name: one or two words.
+        arguments: usual overrides, for the help text.
+        run: prints to the screen and returns the exit code; raises ConfigError for a wrong request.
+    """
+
+    name: str
+    arguments: str
+    summary: str
+    run: Callable[[CommandLine, Screen], int]
+    flags: tuple[Flag, ...] = ()
+
+
+def parse(words: Sequence[str], commands: Sequence[Command]) -> CommandLine:
+    """Split a command line into the command, its flags and the overrides, in any order.
+
+    Raises:
+        ConfigError: an unknown command or flag, two commands, or a flag without its value.
+    """
+    names = {command.name: command for command in commands}
+    known = {flag.name: flag for command in commands for flag in command.flags}
+    given: dict[str, tuple[str, ...]] = {}
+    plain: list[str] = []
+    overrides: list[str] = []
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        if word.startswith("-"):
+            flag, value = _flag_of(word, known)
+            if flag is not None and flag.value and value is None:
+                value = _value_after(flag, rest, names)
+            name = word if flag is None else flag.name
+            given[name] = (*given.get(name, ()), value or "")
+        elif _is_plain(word):
+            plain.append(word)
+        else:
+            overrides.append(word)
+    command = names[_command_name(plain, names)]
+    own = [flag.name for flag in command.flags]
+    for name in sorted(given.keys() - set(own)):
+        raise UnknownNameError(f"flag of {command.name!r}:", name, known=own)
+    return CommandLine(command=command.name, flags=given, overrides=tuple(overrides))
+
+
+def _flag_of(word: str, known: Mapping[str, Flag]) -> tuple[Flag | None, str | None]:
+    """Return the flag of a word and the value behind its `=`; no flag where none has that name."""
+    name, has_value, value = word.partition("=")
+    flag = known.get(name if has_value else word)
+    if flag is None or (has_value and not flag.value):
+        return None, None
+    return flag, value if has_value else None
+
+
+def _value_after(flag: Flag, rest: list[str], names: Iterable[str]) -> str | None:
+    is_optional = flag.value.startswith("[")
+    if rest and _is_plain(rest[-1]) and not (is_optional and rest[-1] in names):
+        return rest.pop()
+    if is_optional:
+        return None
+    raise ConfigError(f"{flag.name} needs a value: {flag.usage} ({flag.summary})")
+
+
+def _is_plain(word: str) -> bool:
+    return "=" not in word and word[:1] not in ("-", "~", "+")
+
+
+def _command_name(plain: Sequence[str], names: Iterable[str]) -> str:
+    name = " ".join(plain) or DEFAULT
+    if name in names:
+        return name
+    first = plain[0]
+    if first not in {name.split()[0] for name in names}:
+        raise UnknownNameError("command", first, known=names)
+    if any(name.startswith(f"{first} ") for name in names):
+        raise UnknownNameError("command", name, known=[name for name in names if name.split()[0] == first])
+    raise ConfigError(f"one command at a time: {first!r} and {plain[1]!r} were given")
+
+
+def help_text(commands: Sequence[Command]) -> str:
+    """Describe every command with its flags."""
+    lines = [f"python -m orchestrator [COMMAND] [FLAG ...] [KEY=VALUE ...]   (default: {DEFAULT})", ""]
+    for command in commands:
+        lines += [f"  {command.name} {command.arguments}".rstrip(), f"      {command.summary}"]
+        lines += [f"      {flag.usage:18} {flag.summary}" for flag in command.flags]
+    return "\n".join(lines)
