@@ -1,10 +1,10 @@
-"""Words of a command line in a notebook: the same meaning, and values in place of exit codes.
+"""Commands for notebooks: the overrides of the command line, and values in place of exit codes.
 
     from orchestrator.api import plan, report, run
 
-    plan("+sweep=smoke")                        # what would be run; starts nothing
-    found = run("+sweep=smoke", "device=cpu")   # runs what is missing; a line for each attempt that ends
-    found.results                               # a data frame; found.comparisons, found.recommendations too
+    plan("+sweep=smoke")                        # what would run; starts no trial
+    outcome = run("+sweep=smoke", "device=cpu") # runs the missing trials; prints a line per ended attempt
+    outcome.results                             # a data frame; also .comparisons and .recommendations
     report("+sweep=smoke", "report.goal=cheapest")
 
 Mistakes are raised as errors of `orchestrator.core.errors`, each one line. Interrupting the cell ends the
@@ -86,8 +86,8 @@ class Planned:
     def _repr_html_(self) -> str:
         table = plan_table(self.plan)
         if len(table.rows) > _MOST_ROWS:
-            told = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
-            table = replace(table, rows=table.rows[:_MOST_ROWS], note=told)
+            note = f"The first {_MOST_ROWS} of {len(table.rows):,} rows; `points` has every one."
+            table = replace(table, rows=table.rows[:_MOST_ROWS], note=note)
         predicted = predicted_table(predicted_of(self.plan.forecasts))
         first = cut(predicted, most_rows=_MOST_ROWS, others="`plan.forecasts` has every one")
         tables = [table, *([first] if predicted.rows else [])]
@@ -120,12 +120,12 @@ class Report:
 
     @property
     def recommendations(self) -> pd.DataFrame:
-        """One row per workload and data: what to take, or why nothing is recommended."""
+        """One row per workload and data: the recommended setting, or the reason for none."""
         return recommendations_frame(self.outcome.findings)
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The sentences that a reader needs first."""
+        """Sentences that state the result."""
         return headline_of(self.outcome.findings)
 
     def __repr__(self) -> str:
@@ -138,42 +138,43 @@ class Report:
             [named[MEASURED]] if MEASURED in named else list(named.values())[:1]
         )  # the page has the others
         drawn = "".join(html_of(cut(table, most_rows=_MOST_ROWS)) for table in tables)
-        told, where = _paragraphs((*self.headline, *self.outcome.remarks)), escape(display_path(self.page))
+        sentences = _paragraphs((*self.headline, *self.outcome.remarks))
+        where = escape(display_path(self.page))
         written = f'<p>report: <a href="{where}">{where}</a></p>' if self.outcome.has_page else ""
-        return f"{drawn}{told}{written}{_paragraphs(self.outcome.unwritten)}"
+        return f"{drawn}{sentences}{written}{_paragraphs(self.outcome.unwritten)}"
 
 
 def plan(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Planned:
-    """Decide what becomes of every point; nothing is started.
+    """Decide for every point whether it runs, is cached or is skipped; no trial starts.
 
     Args:
         words: as after `python -m orchestrator plan`: `"+sweep=smoke", "sweep.repeats=1"`.
-        rerun_failed, rerun: as `run` has them.
+        rerun_failed, rerun: as for `run`.
 
     Raises:
-        OrchestratorError: the request cannot be understood or carried out.
+        OrchestratorError: the request is invalid or cannot be satisfied.
     """
-    asked = _rerun_of(rerun_failed, rerun)
-    with _asked(words) as (settings, console):
-        return Planned(verbs.plan(replace(settings, rerun=asked), console=console))
+    rerun_request = _rerun_of(rerun_failed, rerun)
+    with _requested(words) as (settings, console):
+        return Planned(verbs.plan(replace(settings, rerun=rerun_request), console=console))
 
 
 def run(*words: str, rerun_failed: bool = False, rerun: str | Iterable[str] = ()) -> Report:
-    """Run what is missing of a sweep, keep every record, and report. A trial that fails is in the report.
+    """Run the missing trials of a sweep, store every record, and report. The report has the failed trials.
 
     Args:
         words: as after `python -m orchestrator run`.
-        rerun_failed: whether trials that failed by their own doing are run again.
-        rerun: an id of a trial, or several, run again whatever the records say.
+        rerun_failed: run failed trials again, even if they would fail again.
+        rerun: ids of trials to run again, whatever their records are.
 
     Raises:
-        OrchestratorError: the request cannot be understood or carried out.
+        OrchestratorError: the request is invalid or cannot be satisfied.
         KeyboardInterrupt: the cell was interrupted.
     """
-    asked = _rerun_of(rerun_failed, rerun)
-    with _asked(words) as (settings, console):
+    rerun_request = _rerun_of(rerun_failed, rerun)
+    with _requested(words) as (settings, console):
         try:
-            return Report(verbs.run(replace(settings, rerun=asked), console=console))
+            return Report(verbs.run(replace(settings, rerun=rerun_request), console=console))
         except KeyboardInterrupt:
             print_line(console, ("interrupted; finished trials are kept, and the same call runs the rest"))
             raise
@@ -188,7 +189,7 @@ def report(*words: str) -> Report:
     Raises:
         OrchestratorError: the request cannot be understood, or the records cannot be read.
     """
-    with _asked(words) as (settings, console):
+    with _requested(words) as (settings, console):
         return Report(verbs.report(settings, console=console))
 
 
@@ -198,13 +199,13 @@ def _rerun_of(failed: bool, trial_ids: str | Iterable[str]) -> Rerun:
 
 
 @contextmanager
-def _asked(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
-    """Yield the requested settings and a plain console: live tables and colours are garbage in a notebook."""
+def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
+    """Yield the settings and a plain console: a notebook does not render live tables and colours."""
     logging.getLogger("ray.widgets").setLevel(logging.ERROR)  # ray 2.60, imported here, asks for ipywidgets
     with verbs.parsed_arguments(words) as overrides:
         for word in overrides:
             if "=" not in word and not word.startswith("~"):
-                raise ConfigError(f"{word!r} is no KEY=VALUE; verbs and flags are of the command line")
+                raise ConfigError(f"{word!r} is no KEY=VALUE; commands and flags are for the command line")
         yield (
             verbs.settings_of(overrides),
             Console(force_terminal=False, force_jupyter=False, width=_WIDTH),

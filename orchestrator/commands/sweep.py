@@ -1,4 +1,4 @@
-"""Commands on sweeps, for the command line and for notebooks: overrides -> values, with progress shown."""
+"""Commands on sweeps, for the command line and for notebooks: they return values and show progress."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ from workloads.registry import forget
 
 logger = logging.getLogger(__name__)
 
-_MULTIRUN = ("-m", "--multirun")  # Hydra's word for what a sweep does anyway: it is left out
+_MULTIRUN = ("-m", "--multirun")  # Hydra needs it for several values; a sweep does not, so it is ignored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class PlanPreview:
     """Plan with prices, budget, downloads, and recommendations so far.
 
     Attributes:
-        recommendations: what records of all sweeps answer by now; empty as long as nothing was measured.
+        recommendations: from the records of all sweeps; empty without measurements.
     """
 
     plan: Plan
@@ -52,12 +52,12 @@ class PlanPreview:
 
 @contextmanager
 def parsed_arguments(words: Sequence[str]) -> Iterator[list[str]]:
-    """The words that are left for Hydra; in the body, workloads are looked for and limited as the others say.
+    """Yield the words for Hydra; inside the context, workloads are found and limited as the others set.
 
-    After it a user's code is forgotten: a notebook goes on with what its files say then.
+    At the end, a user's modules are forgotten: a notebook sees edited files in its next call.
 
     Raises:
-        ConfigError: `workload_path` names no folder, or a limit is none.
+        ConfigError: `workload_path` names no folder, or a limit is no number.
     """
     rest, variables = extract_workload_overrides([word for word in words if word not in _MULTIRUN])
     before = {variable: os.environ.get(variable) for variable in variables}
@@ -78,15 +78,15 @@ def settings_of(overrides: Sequence[str]) -> Settings:
 
 
 def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> SweepReport:
-    """Run what is missing of the sweep, and report.
+    """Run the missing trials of the sweep, and report.
 
     Args:
-        ask: whether to spend what is likely spent; None where nobody is there to answer.
+        ask: asks a person whether to spend the likely cost; None where no person can answer.
     """
     _check_places(settings)
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
-    preflight = _look(settings, console, download=True)
+    preflight = _preflight(settings, console, download=True)
 
     watch = partial(_watch, console, ledger=display_path(ledger_of(settings).path))
     tell = partial(print_line, console)
@@ -94,9 +94,9 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
 
 
 def plan(settings: Settings, *, console: Console) -> PlanPreview:
-    """Decide what becomes of every point; nothing is started."""
+    """Decide for every point whether it runs, is cached or is skipped; no trial starts."""
     _check_places(settings)
-    preflight = _look(settings, console, download=False)
+    preflight = _preflight(settings, console, download=False)
     planned = plan_sweep(settings, preflight)
     decided = with_predictions(planned, settings, preflight)
     return PlanPreview(
@@ -109,23 +109,23 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
 
 
 def status(settings: Settings, *, console: Console) -> Status:
-    """Look how far the sweep has come, whoever runs it."""
-    return status_of(settings, _look(settings, console, download=False))
+    """Return the progress of the sweep, whichever process runs it."""
+    return status_of(settings, _preflight(settings, console, download=False))
 
 
 def report(settings: Settings, *, console: Console) -> SweepReport:
-    """Write the report of what is recorded."""
+    """Write the report of the recorded trials."""
     if settings.report_source == "mlflow":
         return report_tracked(settings)
-    return report_sweep(settings, _look(settings, console, download=False))
+    return report_sweep(settings, _preflight(settings, console, download=False))
 
 
 def _check_places(settings: Settings) -> None:
-    if told := require_places(settings):
-        logger.warning("%s", told)
+    if warning := require_places(settings):
+        logger.warning("%s", warning)
 
 
-def _look(settings: Settings, console: Console, *, download: bool) -> PreflightState:
+def _preflight(settings: Settings, console: Console, *, download: bool) -> PreflightState:
     with download_bar(console) as progress:
         preflight = inspect(settings, download=download, progress=progress)
     for ref in preflight.data.values():
@@ -133,8 +133,8 @@ def _look(settings: Settings, console: Console, *, download: bool) -> PreflightS
     if settings.keeps_checkpoints_here:
         print_line(
             console,
-            "checkpoints: in a folder, so a lost trial begins anew on another node unless nodes share it; "
-            "checkpoint.path=gs://BUCKET/FOLDER is seen by all",
+            "checkpoints: in a folder, so a lost trial starts anew on another node unless nodes share it; "
+            "checkpoint.path=gs://BUCKET/FOLDER is visible to all nodes",
         )
     return preflight
 

@@ -26,11 +26,11 @@ def budget_tracker_of(
     """Build the tracker from the sweep's spending. Records of all sweeps give the cost estimates."""
     if not needs_budget(settings):
         ledgers = {}  # estimates over many records take long, and no cap or question reads them
-    every = (record for records in ledgers.values() for record in records)
+    all_records = (record for records in ledgers.values() for record in records)
     return BudgetTracker(
         settings.budget,
         records=ledgers.get(settings.sweep.name, ()),
-        quotes=Quotes(every, price_book=price_book, deadlines=settings.deadlines),
+        quotes=Quotes(all_records, price_book=price_book, deadlines=settings.deadlines),
         price_book=price_book,
         idle_seconds=settings.cluster.idle_seconds if settings.cluster else 0.0,
     )
@@ -52,10 +52,10 @@ def require_consent(prospect: BudgetStatus | None, ask: Ask | None) -> None:
     Raises:
         ConfigError: no person can answer, or the answer is no.
     """
-    asked = question(prospect) if prospect else None
-    if asked is None:
+    text = question(prospect) if prospect else None
+    if text is None:
         return
     if ask is None:
-        raise ConfigError(f"{asked}; say --yes to run it, or budget.confirm_usd=null")
-    if not ask(asked):
+        raise ConfigError(f"{text}; add --yes to run it, or set budget.confirm_usd=null")
+    if not ask(text):
         raise ConfigError("not confirmed, so nothing was started")

@@ -23,10 +23,10 @@ from orchestrator.train.registry import trainers
 
 
 def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
-    """Decide what becomes of every point; nothing is started.
+    """Decide for every point whether it runs, is cached or is skipped; no trial starts.
 
     Raises:
-        ConfigError: as `plan` does, or where the report is asked for a job of a length that it cannot have.
+        ConfigError: as `plan`, or a job length that the workload cannot have.
     """
     decided = plan(
         settings.sweep,
@@ -46,10 +46,11 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
 
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:
-    """The plan with what is thought of trials whose device is not at hand, or that were measured."""
+    """Add predictions to a plan: of trials without their device, and of measured ones for comparison."""
     price_book, models = preflight.price_book, default_models()
-    every = (record for records in preflight.ledgers.values() for record in records)
-    basis, own = bases_of(price_book.devices, models), step_measurements(every, devices=price_book.devices)
+    all_records = (record for records in preflight.ledgers.values() for record in records)
+    basis = bases_of(price_book.devices, models)
+    own = step_measurements(all_records, devices=price_book.devices)
     blind = leave_one_workload_out_estimator(basis, own, models.prior)
     return replace(
         decided,
@@ -64,14 +65,13 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
 def answers_so_far(
     settings: Settings, preflight: PreflightState, decided: Plan
 ) -> tuple[Recommendation, ...]:
-    """Answer from the records that a run would find, of this sweep and of others; nothing without any.
+    """Recommend from the records of all sweeps that a run would reuse; empty without measurements.
 
     Args:
-        decided: with predictions.
+        decided: plan with predictions.
     """
-    every = [record for records in preflight.ledgers.values() for record in records]
-    standing = latest(every)
-    records = [standing[one.trial_id] for one in decided.asked if one.trial_id in standing]
+    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    records = [newest[request.trial_id] for request in decided.asked if request.trial_id in newest]
     if not any(record.provenance == "measured" for record in records):
         return ()
     return recommendations_of(

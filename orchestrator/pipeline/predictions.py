@@ -1,4 +1,4 @@
-"""The story of predictions: words -> points, their times and costs, what to measure; nothing is started."""
+"""Predictions from overrides: points, their times and costs, and what to measure next; no trial starts."""
 
 import shlex
 from collections import defaultdict
@@ -56,8 +56,8 @@ class _PredictionInputs:
     """Inputs of one command's predictions.
 
     Attributes:
-        alike, records_alike: own measurements, and the records that stand of them, by what
-            `_identity_of_trial` makes of them.
+        alike, records_alike: own measurements, and the newest records, by
+            `_identity_of_trial`.
     """
 
     settings: Settings
@@ -81,17 +81,17 @@ class _PredictionInputs:
         return corrector_of(bases_of(self.settings.sweep.devices, self.models), own, self.models.prior)
 
     def repeats_of(self, point: Point) -> tuple[StepMeasurement, ...]:
-        """Own measurements of its very step, of several trainers those of the fastest."""
+        """Return own measurements of exactly this step; of several trainers, those of the fastest."""
         alike = self.alike.get(self.identity(point), ())
         return fastest_of(of_source(alike, point.data_source, spec_of=lambda one: one.trial))
 
     def records_of(self, point: Point) -> tuple[TrialRecord, ...]:
-        """Records of trainings in its setting, on the first source of data that has any."""
+        """Return records of trainings in the setting, from the first data source that has any."""
         alike = self.records_alike.get(self.identity(point), ())
         return of_source(alike, point.data_source, spec_of=lambda record: record.spec)
 
     def train_samples_of(self, spec: WorkloadSpec, point: Point) -> int | None:
-        """Samples of the full training set; None: unknown, or the data cannot be had here."""
+        """Return the number of samples of the full training set; None if unknown or without the data."""
         try:
             return data_of(self.settings, spec.data.data_set, point.data_source, download=False).train_samples
         except ConfigError:
@@ -129,84 +129,84 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     """Predict every point of a sweep, or of one point with the axes of the command line; each hardware once.
 
     Raises:
-        ConfigError: words that cannot be understood.
+        ConfigError: an invalid override.
         RecordError: the sweep's own records cannot be read.
     """
-    known = _look(_settings(overrides, working_directory))
-    models, corrected = known.models, known.corrected_by(known.own)
+    inputs = _inputs_of(_settings(overrides, working_directory))
+    models, corrected = inputs.models, inputs.corrected_by(inputs.own)
 
-    def step_of(point: Point, asked: StepQuery) -> Estimate | Refusal:
-        repeats = known.repeats_of(point)
+    def step_of(point: Point, query: StepQuery) -> Estimate | Refusal:
+        repeats = inputs.repeats_of(point)
         return (
             measured_step(repeats, models.prior)
             if repeats
-            else corrected(published_estimate_of(asked, models), None)
+            else corrected(published_estimate_of(query, models), None)
         )
 
     return tuple(
         Prediction(
             point=point,
-            roofline=None if isinstance(asked, Refusal) else asked.roofline,
-            step=asked if isinstance(asked, Refusal) else step_of(point, asked),
-            price=known.price_of(point),
+            roofline=None if isinstance(query, Refusal) else query.roofline,
+            step=query if isinstance(query, Refusal) else step_of(point, query),
+            price=inputs.price_of(point),
         )
-        for point, asked in ((point, _asked(point)) for point in known.points)
+        for point, query in ((point, _step_query(point)) for point in inputs.points)
     )
 
 
 def advised(
     overrides: Sequence[str], *, confidence: float, working_directory: Path
 ) -> tuple[Recommendation, ...]:
-    """Answer for every workload of a sweep which setting to take, and what to measure until that is settled.
+    """Recommend a setting for every workload of a sweep, and what to measure until the answer is settled.
 
-    Records of all sweeps count.
+    Uses the records of all sweeps.
 
     Args:
-        confidence: chance from which on an answer is settled.
+        confidence: probability above which an answer is settled.
 
     Raises:
-        ConfigError: words that cannot be understood, or a goal that nothing here can answer.
+        ConfigError: an invalid override, or a goal that needs data that is missing.
         RecordError: the sweep's own records cannot be read.
     """
     settings = _settings(overrides, working_directory)
     criteria = Criteria(objective=settings.objective, confidence=confidence, budget_usd=settings.budget.usd)
     criteria.check(settings.prices)
-    known = _look(settings)
-    errors = error_model_of(known.models)
-    every = jobs_of(settings.sweep.points, known.identity)
-    possible = jobs_of(filter(_is_possible, settings.sweep.points), known.identity)
+    inputs = _inputs_of(settings)
+    errors = error_model_of(inputs.models)
+    jobs = jobs_of(settings.sweep.points, inputs.identity)
+    possible = jobs_of(filter(_is_possible, settings.sweep.points), inputs.identity)
     return tuple(
         recommend(
             job_of(
                 name,
-                _known_settings(possible.get(name, points), known),
+                _known_settings(possible.get(name, points), inputs),
                 objective=settings.objective,
                 sweep=settings.sweep.name,
             ),
             criteria,
             errors,
         )
-        for name, points in every.items()
+        for name, points in jobs.items()
     )
 
 
 def split(overrides: Sequence[str], *, working_directory: Path) -> tuple[SplitOutlook, ...]:
-    """Say of each point of a sweep that would split convolutions over several workers what that brings.
+    """Predict the speed-up of every point of a sweep that splits convolutions over several workers.
 
     Raises:
-        ConfigError: words that cannot be understood, no such point, or nothing is known of any of them.
+        ConfigError: an invalid override, no point that splits convolutions, or no measurement of any.
         RecordError: the sweep's own records cannot be read.
     """
-    known = _look(_settings(overrides, working_directory))
-    asked = known.settings.sweep.points
-    workloads = {point.workload for point in asked}
+    inputs = _inputs_of(_settings(overrides, working_directory))
+    points = inputs.settings.sweep.points
+    workloads = {point.workload for point in points}
     own = latest(
-        record for record in known.records if record.spec.workload in workloads and is_current(record.spec)
+        record for record in inputs.records if record.spec.workload in workloads and is_current(record.spec)
     )
     families = splits_of(measured_of(frame_of(own.values())), own.values())
-    found = split_outlooks(((point, known.host_cpu_of(point)) for point in asked), families)
-    require_known(found, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
-    return found
+    outlooks = split_outlooks(((point, inputs.host_cpu_of(point)) for point in points), families)
+    require_known(outlooks, command=f"{_COMMAND} {shlex.join(_with_sweep(overrides))}")
+    return outlooks
 
 
 def _is_possible(point: Point) -> bool:
@@ -214,44 +214,44 @@ def _is_possible(point: Point) -> bool:
     return unsuitable(point) is not None or reason_against(point, trainer_info(point.trainer)) is None
 
 
-def _known_settings(settings: Sequence[tuple[Point, ...]], known: _PredictionInputs) -> list[KnownSetting]:
-    """Collect what is known of one workload's settings, predicted as if nothing of it had been measured."""
+def _known_settings(settings: Sequence[tuple[Point, ...]], inputs: _PredictionInputs) -> list[KnownSetting]:
+    """Collect records and prior of every setting of a workload; the prior ignores its own measurements."""
     workload = settings[0][0].workload
-    corrected = known.corrected_by(own for own in known.own if own.trial.workload != workload)
-    return [_known_setting(points, known, corrected) for points in settings]
+    corrected = inputs.corrected_by(own for own in inputs.own if own.trial.workload != workload)
+    return [_known_setting(points, inputs, corrected) for points in settings]
 
 
 def _known_setting(
-    points: tuple[Point, ...], known: _PredictionInputs, corrected: Correction
+    points: tuple[Point, ...], inputs: _PredictionInputs, corrected: Correction
 ) -> KnownSetting:
     point = points[0]
-    asked = _asked(point)
+    query = _step_query(point)
     refusal, prior = None, None
-    if isinstance(asked, Refusal):
-        refusal = asked
+    if isinstance(query, Refusal):
+        refusal = query
     elif reason := reason_against(point, trainer_info(point.trainer)):
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
-        basis = published_estimate_of(asked, known.models)
-        step = _in_phases(asked) or corrected(basis, None)
-        prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=known.models.prior)
+        basis = published_estimate_of(query, inputs.models)
+        step = _in_phases(query) or corrected(basis, None)
+        prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=inputs.models.prior)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
         points=points,
-        spec=None if isinstance(asked, Refusal) else asked.spec,
-        train_samples=None if isinstance(asked, Refusal) else known.train_samples_of(asked.spec, point),
-        num_hosts=hosts_of(point, known.find_slots(point)),
-        records=known.records_of(point),
+        spec=None if isinstance(query, Refusal) else query.spec,
+        train_samples=None if isinstance(query, Refusal) else inputs.train_samples_of(query.spec, point),
+        num_hosts=hosts_of(point, inputs.find_slots(point)),
+        records=inputs.records_of(point),
         prior=prior,
         refusal=refusal,
-        price=known.price_of(point),
-        is_repriced=known.settings.reprices,
+        price=inputs.price_of(point),
+        is_repriced=inputs.settings.reprices,
     )
 
 
-def _in_phases(asked: StepQuery) -> Refusal | None:
-    """Explain why steps tell nothing about a whole training; None: they do."""
-    count = len(asked.spec.phases)
+def _in_phases(query: StepQuery) -> Refusal | None:
+    """Explain why a step time does not give the time of a whole training; None if it does."""
+    count = len(query.spec.phases)
     return None if count == 1 else in_phases(count)
 
 
@@ -260,8 +260,8 @@ def _settings(overrides: Sequence[str], working_directory: Path) -> Settings:
     for point in settings.sweep.points:
         if point.other_devices:
             raise ConfigError(
-                f"devices that are not alike, as {point.device_label}, are not modelled; leave devices=… "
-                f"out, and measure them: python -m orchestrator +sweep=NAME"
+                f"unequal devices, as {point.device_label}, are not modelled; remove devices=…, or measure "
+                f"them: python -m orchestrator +sweep=NAME"
             )
     return settings
 
@@ -271,7 +271,7 @@ def _with_sweep(overrides: Sequence[str]) -> list[str]:
     return [*([] if names_sweep else [_NO_SWEEP]), *overrides]
 
 
-def _look(settings: Settings) -> _PredictionInputs:
+def _inputs_of(settings: Settings) -> _PredictionInputs:
     records = tuple(record for records in ledgers_of(settings).values() for record in records)
     own = step_measurements(records, devices=settings.sweep.devices)
     alike: dict[Hashable, list[StepMeasurement]] = defaultdict(list)
@@ -279,8 +279,8 @@ def _look(settings: Settings) -> _PredictionInputs:
         alike[_identity_of_trial(measurement.trial)].append(measurement)
     records_alike: dict[Hashable, list[TrialRecord]] = defaultdict(list)
     for record in latest(records).values():
-        told = is_run(record) or is_failed_run(record)
-        if told and not record.spec.other_devices and is_current(record.spec):
+        has_run = is_run(record) or is_failed_run(record)
+        if has_run and not record.spec.other_devices and is_current(record.spec):
             records_alike[_identity_of_trial(record.spec)].append(record)
     return _PredictionInputs(
         settings=settings,
@@ -294,8 +294,8 @@ def _look(settings: Settings) -> _PredictionInputs:
     )
 
 
-def _asked(point: Point) -> StepQuery | Refusal:
-    """Refused where the workload takes no input of that size."""
+def _step_query(point: Point) -> StepQuery | Refusal:
+    """Build the query of a point's step; refuse an input size that the workload does not accept."""
     reason = unsuitable(point)
     if reason is not None:
         return Refusal(reason=reason, to_measure="another size")
@@ -309,7 +309,7 @@ def _asked(point: Point) -> StepQuery | Refusal:
 
 
 def _identity_of_trial(trial: TrialSpec) -> Hashable:
-    """Equal to that of a point that it is a trial of."""
+    """Return the identity of the point that the trial belongs to."""
     return (
         trial.workload,
         tuple(sorted(trial.workload_options.items())),

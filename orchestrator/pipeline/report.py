@@ -40,8 +40,8 @@ class SweepReport:
     Attributes:
         report: the page.
         files: the page, and all others; without those that could not be written.
-        unwritten: a line for each of those.
-        remarks: what else a person must know of the command, in sentences.
+        unwritten: one line per file that could not be written.
+        remarks: further sentences about the command.
     """
 
     records: tuple[TrialRecord, ...]
@@ -65,21 +65,21 @@ class SweepReport:
 def write_report(
     folder: Path, records: Sequence[TrialRecord], plan: Plan, objective: Objective, *, images: bool = False
 ) -> SweepReport:
-    """Work out what the records answer of the plan, and write it as files of every form.
+    """Analyse the records, and write the report in every format.
 
-    A file that cannot be written is told in the outcome, keeps what it held, and costs no other file.
+    A file that cannot be written keeps its old content and is named in the result; the others are written.
 
     Args:
-        images: whether figures are written as images too, which takes a browser and seconds.
+        images: also write the figures as images, which needs a browser and takes seconds.
     """
     findings = findings_of(records, plan, objective)
-    told: dict[Path, str] = {}
-    with _survived(folder, told):
+    errors: dict[Path, str] = {}
+    with _catch_errors(folder, errors):
         folder.mkdir(parents=True, exist_ok=True)
         for name, write in _writers(findings, plan).items():
-            with _survived(folder / name, told), written_whole(folder / name) as new:
+            with _catch_errors(folder / name, errors), written_whole(folder / name) as new:
                 write(new)
-        with _survived(folder / _IMAGES, told):
+        with _catch_errors(folder / _IMAGES, errors):
             forget_images(folder / _IMAGES)
             if images:
                 draw_images(figures_of(findings), folder / _IMAGES)
@@ -87,13 +87,13 @@ def write_report(
         records=tuple(records),
         findings=findings,
         report=folder / PAGE_NAME,
-        files=tuple(path for path in files_in(folder) if path not in told),
-        unwritten=tuple(told.values()),
+        files=tuple(path for path in files_in(folder) if path not in errors),
+        unwritten=tuple(errors.values()),
     )
 
 
 def files_in(folder: Path) -> tuple[Path, ...]:
-    """The files of a report that are there."""
+    """Return the existing files of a report."""
     named = (path for path in (folder / name for name in _NAMES) if path.is_file())
     return (*named, *sorted((folder / _IMAGES).glob("*.png")))
 
@@ -121,21 +121,21 @@ def _writer_of(text: str) -> _Write:
 
 
 @contextmanager
-def _survived(path: Path, told: dict[Path, str]) -> Iterator[None]:
-    """Put into `told` why `path` could not be written."""
+def _catch_errors(path: Path, errors: dict[Path, str]) -> Iterator[None]:
+    """Catch an error of writing `path`, and put its message into `errors`."""
     try:
         yield
     except OSError as error:
-        told[path] = (
-            f"{str(path)!r} cannot be written: {error.strerror or error}; the records are kept, and `report` "
-            "writes it once that is put right"
+        errors[path] = (
+            f"{str(path)!r} cannot be written: {error.strerror or error}; the records are kept; run `report` "
+            "when the cause is fixed"
         )
 
 
 def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
-    """Write the report of what is recorded, and show it where the sweep is tracked.
+    """Write the report of the recorded trials, and attach it to the sweep's tracked run.
 
-    Costs are at the prices that were kept with the records, unless the command line speaks of prices.
+    Costs are at the prices stored with the records, unless the command line sets prices.
     """
     kept = preflight.ledgers.get(settings.sweep.name, ())
     records = at_requested_prices(settings, kept, preflight.price_book)
@@ -146,31 +146,31 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
 
 
 def report_tracked(settings: Settings) -> SweepReport:
-    """The same report from the tracking server alone: no ledger, no data and no trainer need be here.
+    """Write the report from the tracking server alone: needs no ledger, data or trainer here.
 
     Raises:
-        RecordError: the server cannot be read, or does not know the sweep.
+        RecordError: the server cannot be read, or has no run of the sweep.
     """
     if settings.images:
         require_browser()
     if settings.tracking_uri is None:
-        raise ConfigError("report.source=mlflow needs a tracking server, and tracking=none has none")
+        raise ConfigError("report.source=mlflow needs a tracking server; tracking=none sets none")
     mlflow_read = import_optional(
         "orchestrator.record.tracking.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
     )
-    records, told = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
+    records, stored_plan = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
     if settings.reprices:
         price_book = price_book_of(settings)
-        records, told = repriced(records, price_book), forecasts_repriced(told, price_book)
+        records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
     folder = settings.outputs / settings.sweep.name
-    return write_report(folder, records, told, settings.objective, images=settings.images)
+    return write_report(folder, records, stored_plan, settings.objective, images=settings.images)
 
 
 def sync_sweep(settings: Settings) -> int:
-    """Give the tracking server the records that it lacks, and return how many those were.
+    """Send the tracking server the records that it lacks, and return their number.
 
     Raises:
-        RecordError: it could not be given all of them.
+        RecordError: the server did not take all of them.
     """
     ledger, tracker = ledger_of(settings), tracker_of(settings)
     tracker.begin(settings.sweep.name)
@@ -185,12 +185,12 @@ def sync_sweep(settings: Settings) -> int:
 def write_all(
     settings: Settings, current: Plan, records: tuple[TrialRecord, ...], preflight: PreflightState
 ) -> SweepReport:
-    """The report, in the sweep's folder.
+    """Write the report into the sweep's folder.
 
     Args:
-        records: of this sweep, as they are by now.
+        records: current records of the sweep.
     """
     folder = ledger_of(settings).path.parent
     ledgers = {**preflight.ledgers, settings.sweep.name: records}
-    told = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
-    return write_report(folder, records, told, settings.objective, images=settings.images)
+    predicted = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
+    return write_report(folder, records, predicted, settings.objective, images=settings.images)

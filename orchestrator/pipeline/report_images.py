@@ -30,9 +30,9 @@ def require_browser() -> None:
         )
     from choreographer.browsers.chromium import Chromium  # comes with kaleido, which asks it too
 
-    found = Chromium.find_browser(skip_local=False)
-    if not found or not Path(found).is_file():
-        named = f", and BROWSER_PATH={found!r} is no file" if found else ""
+    browser = Chromium.find_browser(skip_local=False)
+    if not browser or not Path(browser).is_file():
+        named = f", and BROWSER_PATH={browser!r} is no file" if browser else ""
         raise ConfigError(
             f"report.images=true needs Chrome or Chromium{named}; install one, name it in BROWSER_PATH, or "
             "say report.images=false"
@@ -40,7 +40,7 @@ def require_browser() -> None:
 
 
 def draw_images(figures: Mapping[str, Figure], folder: Path) -> None:
-    """Write `NAME.png` of each figure. A browser that fails is told in one line, and costs nothing else."""
+    """Write `NAME.png` of every figure. A browser error is logged in one line and stops nothing else."""
     import kaleido  # seconds; needed for images only
 
     folder.mkdir(exist_ok=True)

@@ -98,7 +98,7 @@ def test_without_a_cap_nothing_is_said_of_a_budget(capsys):
 def test_a_plan_that_costs_much_is_refused_where_nobody_answers_and_says_how_to_agree(folder, capsys):
     assert main(RENTED) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line == f"error: {ASKED}; say --yes to run it, or budget.confirm_usd=null"
+    assert line == f"error: {ASKED}; add --yes to run it, or set budget.confirm_usd=null"
     assert not (folder / "outputs").exists()
     assert main(["plan", *RENTED]) == 0
     assert f"run would ask first: {ASKED}" in told(capsys)

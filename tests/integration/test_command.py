@@ -113,7 +113,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
         (("+sweep=tpu_vs_gpu", "device=t4"), "sweep.baseline: device='cpu' is no point of this sweep"),
         (("+sweep=smoke", "sweep.name=../up"), "cannot name a folder"),
         (("+sweep=smoke", "tracking.uri=ftp://x", "data=synthetic"), "ftp://"),
-        (("report", "+sweep=smoke", "report.source=mlflow", "tracking=none"), "tracking=none has none"),
+        (("report", "+sweep=smoke", "report.source=mlflow", "tracking=none"), "tracking=none sets none"),
         (("report", "+sweep=smoke", "report.source=mlflow"), "there is no MLflow database at"),
     ],
 )

@@ -253,6 +253,6 @@ def test_the_profiles_that_travel_with_the_code_are_small_and_have_their_licence
 def test_devices_that_are_not_alike_are_refused_in_one_line(capsys):
     assert main(["predict", "devices=[t4,cpu]"]) == 2
     assert capsys.readouterr().err == (
-        "error: devices that are not alike, as t4+cpu, are not modelled; leave devices=… out, and measure "
+        "error: unequal devices, as t4+cpu, are not modelled; remove devices=…, or measure "
         "them: python -m orchestrator +sweep=NAME\n"
     )

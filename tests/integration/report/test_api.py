@@ -55,7 +55,7 @@ def test_a_report_is_made_of_the_records(notebook):
     ("call", "line"),
     [
         ("run('+sweep=smok')", "UnknownNameError: unknown sweep 'smok'; did you mean 'smoke'?"),
-        ("plan('+sweep=smoke', '--all')", "ConfigError: '--all' is no KEY=VALUE; verbs and flags are of the"),
+        ("plan('+sweep=smoke', '--all')", "ConfigError: '--all' is no KEY=VALUE; commands and flags are for"),
         ("report('report', '+sweep=smoke')", "ConfigError: 'report' is no KEY=VALUE"),
     ],
 )
