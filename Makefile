@@ -76,6 +76,7 @@ check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	MYPYPATH=tools $(VENV)/bin/mypy --strict tools/fit_bundled_models.py tools/condense_profiles.py
 	$(VENV)/bin/lint-imports
 	$(PYTEST) tests/unit
 

@@ -14,6 +14,7 @@ what does not fit. Ours goes by the posterior, and a measurement that takes more
 import argparse
 import json
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,14 +36,17 @@ from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.step_time.analytic import PublishedLatency
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.error_model import ErrorPrior
-from orchestrator.predict.step_time.fitting import (
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+
+from model_fitting import (
     Errors,
     deviations_of,
     errors_by_device,
     fit_kinship,
     held_out_logs,
 )
-from orchestrator.predict.step_time.published_networks import measured_zoo
+from published_networks import measured_zoo
 
 SHARES = (0.1, 0.25, 0.5)
 """Of the cost of measuring every setting."""

@@ -9,6 +9,7 @@ Prints a table for `docs/prediction.md`.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,8 +19,11 @@ from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.profile_transfer.pairs import Floats
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
-from orchestrator.predict.step_time.fitting import held_out_logs
-from orchestrator.predict.step_time.published_networks import PUBLISHED_DEVICES, measured_zoo
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+
+from model_fitting import held_out_logs
+from published_networks import PUBLISHED_DEVICES, measured_zoo
 
 _SEED = 0
 

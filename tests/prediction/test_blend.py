@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from condense_profiles import REPRESENTATIVES, reduce_profiles
 from latency_builders import FAST, SLOW, both_ways, known_pair
 
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.estimate import Refusal
 from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.profile_transfer.condense import REPRESENTATIVES, reduce_profiles
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of
 from orchestrator.predict.profile_transfer.pairs import Profiles, joined, middle_of_repeats, pair_of

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from fit_bundled_models import fit_default_models
 from latency_builders import FAST, SLOW
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.step_time.fit_bundled_models import fit_default_models
 
 BOTH = ("LeNet5", "AlexNet")
 
@@ -34,7 +34,7 @@ def table(networks, *, repeats=("1", "2")):
 
 @pytest.mark.parametrize("networks", [{SLOW: BOTH}, {SLOW: BOTH, FAST: ("LeNet5",)}])
 def test_a_network_can_be_held_out_on_each_of_two_devices(networks):
-    with pytest.raises(ConfigError, match=r"^some\.csv: two devices are needed at least, and two networks"):
+    with pytest.raises(ConfigError, match=r"^some\.csv: at least two devices are needed, with two networks"):
         fit_default_models(table(networks), devices={})
 
 

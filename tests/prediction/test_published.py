@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 
+import condense_profiles
+import fit_bundled_models
 import numpy as np
 import pytest
 
-from orchestrator.cli import main
 from orchestrator.core import codec
 from orchestrator.predict.evaluation.held_out import held_out_predictions, with_intervals
 from orchestrator.predict.evaluation.scores import rows_of, score_of
@@ -64,20 +65,20 @@ def test_op_times_tell_more_than_a_latency_alone(table):
         assert own.width < 1
 
 
-def test_the_models_that_travel_with_the_code_are_made_by_their_command(capsys):
-    assert main(["predict", "fit", f"data={DATA}"]) == 0
+def test_the_bundled_models_are_what_their_tool_writes(capsys):
+    assert fit_bundled_models.main([str(DATA)]) == 0
     made, kept = codec.from_json(DefaultModels, capsys.readouterr().out), default_models()
     assert (made.notice, made.made_by, set(made.devices)) == (kept.notice, kept.made_by, set(kept.devices))
     assert made.kinship.devices == pytest.approx(kept.kinship.devices, rel=1e-6)
     assert made.kinship.doublings == pytest.approx(kept.kinship.doublings, rel=1e-6)
-    pairs = [(each, kept.devices[name]) for name, each in made.devices.items()]
+    pairs = [(model, kept.devices[name]) for name, model in made.devices.items()]
     for one, other in ((made.any_gpu, kept.any_gpu), *pairs):
         assert one.coefficients == pytest.approx(other.coefficients, rel=1e-6)
         assert (one.factor, one.measurements) == (pytest.approx(other.factor, rel=1e-6), other.measurements)
 
 
-def test_the_profiles_that_travel_with_the_code_are_made_by_their_command(tmp_path, capsys):
-    assert main(["predict", "condense", f"data={DATA}"]) == 0
+def test_the_bundled_profiles_are_what_their_tool_writes(tmp_path, capsys):
+    assert condense_profiles.main([str(DATA)]) == 0
     (tmp_path / "made.csv").write_text(capsys.readouterr().out)
     made, kept = read_latencies(tmp_path / "made.csv"), default_profiles()
     assert made.rows.drop(columns="step_seconds").equals(kept.rows.drop(columns="step_seconds"))

@@ -9,10 +9,8 @@ from orchestrator.core import codec
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.profile_transfer.condense import reduce_profiles
 from orchestrator.predict.step_time.analytic import Analytic
 from orchestrator.predict.step_time.error_model import ErrorPrior
-from orchestrator.predict.step_time.published_networks import PUBLISHED_DEVICES
 from orchestrator.predict.step_time.published_rates import PublishedStep
 
 _FILE = "default_models.json"
@@ -24,14 +22,14 @@ class DefaultModels:
     """Fitted knowledge about GPUs without a profile.
 
     Attributes:
-        notice: whose measurements these are, and their licence.
-        made_by: the command that makes the file.
-        precision: of all of them.
-        prior: how far devices, workloads and repeats lie apart.
-        kinship: how alike a network errs on two devices and at two batch sizes.
-        devices: name of a file in conf/device -> fitted to that kind of GPU.
-        any_gpu: fitted to all of them, for the other kinds.
-        rated: steps of rates that others published, where none of these measurements is like them.
+        notice: source of the measurements, and their licence.
+        made_by: command that writes the file.
+        precision: precision of all measurements.
+        prior: deviations between devices, between workloads and between repeats.
+        kinship: correlation of a network's errors over devices and over batch sizes.
+        devices: name of a file in conf/device -> model fitted to that kind of GPU.
+        any_gpu: model fitted to all of them, for the other kinds.
+        rated: steps of published rates, for settings without measurements.
     """
 
     notice: str
@@ -55,10 +53,3 @@ def default_profiles() -> LatencyTable:
     them.
     """
     return read_latencies(Path(str(files("orchestrator.predict.step_time").joinpath("data", _PROFILES))))
-
-
-def condensed_profiles(table: LatencyTable) -> str:
-    """The text of that file. Devices have the names of `conf/device/`, or would have."""
-    return reduce_profiles(
-        table, names={instance: found.gpu.lower() for instance, found in PUBLISHED_DEVICES.items()}
-    )

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import condense_profiles
+import fit_bundled_models
 import pytest
 from builders import record, train_result, trial_spec
 
@@ -216,15 +218,29 @@ def test_the_models_that_travel_with_the_code_say_whose_data_it_was_and_what_mak
     models = default_models()
     assert "MIT License, Copyright (c) 2021 anonymous-profet" in models.notice
     assert "MLPerf" in models.notice
-    assert models.made_by == "python -m orchestrator predict fit data=$ORCHESTRATOR_DATA/profet"
+    assert models.made_by == "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
     assert set(models.devices) == {"t4", "v100"}
     assert all(1 < device.factor < models.any_gpu.factor < 4 for device in models.devices.values())
 
 
 def test_fitting_needs_the_published_networks(working_directory, capsys):
     (working_directory / "mine.csv").write_text("device,model,batch_size,step_seconds\nt4,vgg16,32,0.1\n")
-    assert main(["predict", "fit", "data=mine.csv"]) == 2
-    assert "none of the published devices g3s.xlarge" in capsys.readouterr().err
+    assert fit_bundled_models.main(["mine.csv"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "error: mine.csv: none of the published devices g3s.xlarge" in err
+
+
+@pytest.mark.parametrize("tool", [fit_bundled_models, condense_profiles])
+def test_a_file_that_a_tool_cannot_read_is_one_line_and_exit_2(tool, working_directory, capsys):
+    assert tool.main(["nowhere"]) == 2
+    assert capsys.readouterr().err == "error: data='nowhere' is neither a file nor a folder\n"
+
+
+@pytest.mark.parametrize("command", ["fit", "condense"])
+def test_what_writes_the_bundled_files_is_no_command(command, capsys):
+    assert main(["predict", command, "data=mine.csv"]) == 2
+    assert f"unknown command 'predict {command}'" in capsys.readouterr().err
 
 
 def test_a_profile_of_ones_own_is_carried_to_other_gpus_with_what_travels(working_directory, capsys):

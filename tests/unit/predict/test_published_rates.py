@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 
 import pytest
+from fit_bundled_models import query_of
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
-from orchestrator.predict.step_time.fit_bundled_models import asked_by
 from orchestrator.predict.step_time.published_estimate import published_estimate_of, sum_of_parts
 from orchestrator.predict.step_time.published_rates import RATES, PublishedStep, rated_of
 
@@ -17,7 +17,7 @@ MODELS = default_models()
 
 def asked(rate):
     _, catalogue = load_cluster((), working_directory=Path.cwd())
-    return asked_by(rate, catalogue.devices[rate.device])
+    return query_of(rate, catalogue.devices[rate.device])
 
 
 def name_of(rate):

@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from model_fitting import fit_kinship
 from price_builders import price_list
 
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
@@ -28,7 +29,6 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.predict.step_time.analytic import PublishedLatency
-from orchestrator.predict.step_time.fitting import fit_kinship
 from orchestrator.predict.step_time.roofline import StepCost
 
 CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)

@@ -1,21 +1,30 @@
-"""Published measurements -> the fitted models that travel with the repository."""
+"""Fit the bundled models to published measurements, and print their file as JSON.
 
+    python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet > default_models.json
+
+The package reads the file from orchestrator/predict/step_time/data/.
+"""
+
+import argparse
+import json
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from model_fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
+from published_networks import PUBLISHED_DEVICES, measured_zoo, repeat_deviation
+
+from orchestrator.config.cluster import load_cluster
+from orchestrator.core import codec
 from orchestrator.core.device import Device
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, OrchestratorError
+from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.step_time.analytic import Analytic, PublishedLatency
 from orchestrator.predict.step_time.bundled_models import DefaultModels
-from orchestrator.predict.step_time.fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
 from orchestrator.predict.step_time.published_estimate import StepQuery, sum_of_parts
-from orchestrator.predict.step_time.published_networks import (
-    PUBLISHED_DEVICES,
-    measured_zoo,
-    repeat_deviation,
-)
 from orchestrator.predict.step_time.published_rates import NUM_CLASSES, RATES, PublishedRate, PublishedStep
 from workloads.registry import workload
 
@@ -24,24 +33,24 @@ _NOTICE = (
     "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda and for MLPerf: "
     "orchestrator/predict/step_time/published_rates.py"
 )
-_MADE_BY = "python -m orchestrator predict fit data=$ORCHESTRATOR_DATA/profet"
-_FEWEST = 2  # to hold one out
+_MADE_BY = "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
+_MIN_COUNT = 2  # of devices, and of networks on each: one is held out
 
 
 def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) -> DefaultModels:
     """Fit the default models to a table of the published networks on the published devices.
 
     Args:
-        devices: those in conf/device, by name.
+        devices: name -> device of conf/device.
 
     Raises:
-        ConfigError: too few of them, or a device of a published rate without its peaks.
+        ConfigError: too few devices or networks, or a device of a published rate without its peaks.
     """
     measured = list(measured_zoo(table))
     instances = sorted({latency.device for latency in measured})
     networks = Counter(device for device, _ in {(latency.device, latency.model) for latency in measured})
-    if min(len(networks), *networks.values()) < _FEWEST:
-        raise ConfigError(f"{table.source}: two devices are needed at least, and two networks on each")
+    if min(len(networks), *networks.values()) < _MIN_COUNT:
+        raise ConfigError(f"{table.source}: at least two devices are needed, with two networks on each")
     gpus = ", ".join(PUBLISHED_DEVICES[instance].gpu for instance in instances)
     named = {
         name: instance for instance in instances if (name := PUBLISHED_DEVICES[instance].name) is not None
@@ -61,8 +70,8 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     )
 
 
-def asked_by(rate: PublishedRate, device: Device) -> StepQuery:
-    """The step of a rate."""
+def query_of(rate: PublishedRate, device: Device) -> StepQuery:
+    """Build the query of the step that a published rate is of."""
     return StepQuery(
         spec=workload(rate.workload, {"image_size": rate.image_size, "num_classes": NUM_CLASSES}),
         device=device,
@@ -79,7 +88,7 @@ def _fit_one(measured: Sequence[PublishedLatency], instance: str) -> Analytic:
 
 
 def _rated(rate: PublishedRate, device: Device, any_gpu: Analytic) -> PublishedStep:
-    parts = sum_of_parts(asked_by(rate, device), any_gpu)
+    parts = sum_of_parts(query_of(rate, device), any_gpu)
     if parts is None:
         raise ConfigError(
             f"conf/device/{rate.device}.yaml: the {rate.precision}, memory and link peaks are needed, "
@@ -93,3 +102,22 @@ def _rated(rate: PublishedRate, device: Device, any_gpu: Analytic) -> PublishedS
         log=math.log(rate.global_batch_size / rate.samples_per_second / parts),
         source=rate.source,
     )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the file. Return 2 after one line if the data do not suffice."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("data", type=Path, help="file or folder of the published latencies")
+    data = parser.parse_args(arguments).data
+    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    try:
+        models = fit_default_models(read_latencies(data), devices=catalogue.devices)
+    except OrchestratorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(codec.to_plain(models), indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,11 +1,22 @@
-"""A latency table -> a small one in the documented schema, from which our own method learns the same.
+"""Condense published profiles, and print them as CSV in the documented schema.
 
-One row a workload and device, the median of its repeats. Device ops are summed by class, each under the name
-of one op of that class; host ops are left out, for the method does not see them.
+    python tools/condense_profiles.py $ORCHESTRATOR_DATA/profet > default_profiles.csv
+
+The package reads the file from orchestrator/predict/step_time/data/.
+
+One row per workload and device, the median of its repeats. Device ops are summed by class under the name of
+one op of the class. Host ops are left out, because our transfer method does not use them.
 """
 
-from collections.abc import Mapping
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from published_networks import PUBLISHED_DEVICES
+
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_seconds
 from orchestrator.predict.profile_transfer.pairs import Profiles
@@ -22,17 +33,17 @@ REPRESENTATIVES: Mapping[str, str] = {
     "update": "ResourceApplyGradientDescent",
     "transfer": "_Send",
 }
-"""Class -> the op that its sum is written as."""
+"""Op class -> name of the op that stands for its sum."""
 
 _MICROSECONDS = 1e6
 _DIGITS = 5
 
 
 def reduce_profiles(table: LatencyTable, *, names: Mapping[str, str]) -> str:
-    """The CSV text.
+    """Return the condensed table as CSV text.
 
     Args:
-        names: device -> the name that it is to have.
+        names: device -> its new name.
     """
     rows = table.rows.loc[table.op_seconds.index]
     classes = class_seconds(
@@ -54,3 +65,20 @@ def reduce_profiles(table: LatencyTable, *, names: Mapping[str, str]) -> str:
     whole = {"batch_size": "Int64", "image_size": "Int64"}
     text: str = rounded.astype(whole).assign(profiled_steps=1).to_csv(index=False)
     return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table. Return 2 after one line if the data cannot be read."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("data", type=Path, help="file or folder of the published latencies")
+    names = {instance: device.gpu.lower() for instance, device in PUBLISHED_DEVICES.items()}
+    try:
+        sys.stdout.write(reduce_profiles(read_latencies(parser.parse_args(arguments).data), names=names))
+    except OrchestratorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
