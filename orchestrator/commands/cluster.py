@@ -1,6 +1,5 @@
 """Command `cluster`: print the file of declared pools, check a file, or compare it with one on disk."""
 
-import importlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,8 +64,15 @@ def launcher_findings(rendered: Rendered) -> tuple[Finding, ...]:
     documents = from_yaml(rendered.text, name=rendered.name)
     if not _is_launchers(documents):
         return ()
-    found = _launcher_check().first_fault(documents[0])
-    return (Finding(key=found[0], message=f"Ray refuses it: {found[1]}"),) if found else ()
+    try:
+        from orchestrator.execute.on_ray.launcher_check import first_fault
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"--check uses Ray's own validators, which need the package {error.name!r}; "
+            "pip install 'ray[default,tune]>=2.60,<2.61' 'google-api-python-client>=2,<3'"
+        ) from error
+    fault = first_fault(documents[0])
+    return (Finding(key=fault[0], message=f"Ray refuses it: {fault[1]}"),) if fault else ()
 
 
 def difference(rendered: Rendered, file: Path) -> str:
@@ -107,16 +113,6 @@ def _findings(text: str, name: str, catalogue: Catalogue) -> tuple[Finding, ...]
 
 def _is_launchers(documents: Sequence[Any]) -> bool:
     return len(documents) == 1 and isinstance(documents[0], dict) and "available_node_types" in documents[0]
-
-
-def _launcher_check() -> Any:
-    try:
-        return importlib.import_module("orchestrator.execute.on_ray.launcher_check")
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"--check asks Ray's own validators, which need the package {error.name!r}; "
-            "pip install 'ray[default,tune]>=2.60,<2.61' 'google-api-python-client>=2,<3'"
-        ) from error
 
 
 _CHECK = Flag(name="--check", value="[FILE]", summary="tell all that is wrong with it, or with FILE")

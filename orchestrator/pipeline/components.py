@@ -2,10 +2,10 @@
 select.
 """
 
-import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.inventory import Inventory
@@ -67,24 +67,18 @@ def executor_of(settings: Settings, inventory: Inventory) -> Executor:
     """Build the executor of the sweep."""
     if settings.executor == "inline":
         return InlineExecutor(inventory)
-    ray_tune = import_optional(
-        "orchestrator.execute.on_ray.executor", "executor=ray", instead="executor=inline"
-    )
-    executor: Executor = ray_tune.RayTuneExecutor(
-        inventory, address=settings.cluster_address, cluster=settings.cluster
-    )
-    return executor
+    with optional_package("executor=ray", instead="executor=inline"):
+        from orchestrator.execute.on_ray.executor import RayTuneExecutor
+    return RayTuneExecutor(inventory, address=settings.cluster_address, cluster=settings.cluster)
 
 
 def tracker_of(settings: Settings) -> Tracker:
     """Build the tracker that copies records to the server."""
     if settings.tracking_uri is None:
         return NoTracker()
-    mlflow_store = import_optional(
-        "orchestrator.record.tracking.mlflow_store", "tracking", instead="tracking=none"
-    )
-    tracker: Tracker = mlflow_store.MlflowStore(settings.tracking_uri)
-    return tracker
+    with optional_package("tracking", instead="tracking=none"):
+        from orchestrator.record.tracking.mlflow_store import MlflowStore
+    return MlflowStore(settings.tracking_uri)
 
 
 def background_tracker_of(settings: Settings) -> Tracker:
@@ -95,13 +89,18 @@ def background_tracker_of(settings: Settings) -> Tracker:
     return BackgroundTracker(tracker)
 
 
-def import_optional(module: str, asked: str, *, instead: str) -> Any:
-    """Import one of our modules whose package takes seconds to import, and need not be installed."""
+@contextmanager
+def optional_package(feature: str, *, instead: str) -> Iterator[None]:
+    """Import modules of ours whose packages need not be installed, and take seconds to import.
+
+    Raises:
+        ConfigError: a package of the feature is missing.
+    """
     try:
-        return importlib.import_module(module)
+        yield
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"{asked} needs the package {error.name!r}; install it, or say {instead}"
+            f"{feature} needs the package {error.name!r}; install it, or set {instead}"
         ) from error
 
 

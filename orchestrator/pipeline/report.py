@@ -19,7 +19,7 @@ from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
-from orchestrator.pipeline.components import import_optional, ledger_of, price_book_of, tracker_of
+from orchestrator.pipeline.components import ledger_of, optional_package, price_book_of, tracker_of
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, require_browser
@@ -155,10 +155,9 @@ def report_tracked(settings: Settings) -> SweepReport:
         require_browser()
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server; tracking=none sets none")
-    mlflow_read = import_optional(
-        "orchestrator.record.tracking.mlflow_read", "report.source=mlflow", instead="report.source=ledger"
-    )
-    records, stored_plan = mlflow_read.read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
+    with optional_package("report.source=mlflow", instead="report.source=ledger"):
+        from orchestrator.record.tracking.mlflow_read import read_sweep
+    records, stored_plan = read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
     if settings.reprices:
         price_book = price_book_of(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)

@@ -239,7 +239,7 @@ def test_without_ray_and_mlflow_trials_run_inline_and_untracked(tmp_path: Path) 
     assert on_ray.code == 2
     assert (
         on_ray.err.strip()
-        == "error: executor=ray needs the package 'ray'; install it, or say executor=inline"
+        == "error: executor=ray needs the package 'ray'; install it, or set executor=inline"
     )
 
 

@@ -96,7 +96,7 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
         env=shells(PYTHONPATH=f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"),
     )
     assert told.returncode == 2
-    assert told.stderr.startswith("error: --check asks Ray's own validators, which need the package 'google")
+    assert told.stderr.startswith("error: --check uses Ray's own validators, which need the package 'google")
     assert told.stderr.endswith("'google-api-python-client>=2,<3'\n")
 
 
