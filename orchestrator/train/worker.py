@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import numpy as np
 
 from orchestrator.core import codec
 from orchestrator.core.errors import TrialError
+from orchestrator.core.result import DeviceFacts
 from orchestrator.core.target import Target
+from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint
 from orchestrator.train.checkpoints.worker_store import WorkerCheckpointer
@@ -28,13 +31,13 @@ from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
 from orchestrator.train.trainer import Trainer, WorkerJob
-from orchestrator.train.validation.weight_changes import digests_of, unmoved_of
+from orchestrator.train.validation.weight_changes import Digests, digests_of, unmoved_of
 from orchestrator.train.worker_report import WorkerReport
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.lines import place_of
 from workloads.registry import workload
-from workloads.spec import Quality
+from workloads.spec import WorkloadSpec
 from workloads.traffic import train_step_bytes
 
 _REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough for the code path
@@ -43,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(connection: socket.socket) -> int:
-    """Receive a job, train, report: the exit code. An error is said, and its traceback logged."""
+    """Receive a job, train and report; return the exit code. An error is sent, and its traceback logged."""
     channel = Channel(connection)
     job = codec.from_plain(WorkerJob, channel.receive())
     os.environ.update(job.variables)
@@ -52,23 +55,71 @@ def main(connection: socket.socket) -> int:
     except BaseException as error:
         logger.exception("rank %d of trial failed", job.rank)
         place = place_of(error, folder=job.origin.folder) if job.origin and job.origin.folder else ""
-        told = f"{place}{line_of(error)}"
-        channel.send({"event": "failed", "kind": kind_of(error), "message": told})
+        message = f"{place}{line_of(error)}"
+        channel.send({"event": "failed", "kind": kind_of(error), "message": message})
         return 1
     channel.send({"event": "report", "report": codec.to_plain(report)})
     return 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadyWorker:
+    """Worker that is ready to train: its trainer has the data and the initial weights.
+
+    Attributes:
+        resumed: checkpoint that training continues from.
+        initial: digests of the initial weights.
+        setup_seconds: from the start of the set-up to the end of the trainer's.
+    """
+
+    job: WorkerJob
+    channel: Channel
+    info: TrainerInfo
+    trainer: Trainer
+    spec: WorkloadSpec
+    data: batches.Batches
+    checkpoints: WorkerCheckpointer
+    resumed: Checkpoint | None
+    timing: TimingSpec
+    steps: int
+    initial: Digests
+    setup_seconds: float
+
+    def meet(self, vote: bool) -> bool:
+        """Wait for every rank, as `_meet`."""
+        return _meet(self.channel, vote)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TrainedWorker:
+    """Measurements after the last step; `WorkerReport` documents the fields."""
+
+    quality: Mapping[str, float]
+    evaluation_seconds: float
+    state: Mapping[str, Any]
+    device: DeviceFacts
+    samples: int
+    exchange_seconds: tuple[tuple[float, float], ...]
+    product_seconds: tuple[float, ...]
+    peak_host_bytes: int
+
+
 def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
+    worker = _set_up(job, channel)
+    channel.send({"event": "training"})
+    times = _train(worker)
+    return _report(worker, times, _measure_trained(worker, times))
+
+
+def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
     started = time.perf_counter()
     info = trainer_info(job.trial.trainer)
     trainer = load_trainer(info)
     spec = workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
-    batch_size = job.trial.global_batch_size
     data = batches.load(
         Path(job.data_path),
         data=spec.data,
-        global_batch_size=batch_size,
+        global_batch_size=job.trial.global_batch_size,
         seed=job.trial.seed,
         noise=spec.noise,
     )
@@ -76,94 +127,119 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
         job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
     )
     resumed = checkpoints.newest()
-    first_step = resumed.progress.step if resumed else 0
     timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
-    data.start(rank=job.rank, world_size=job.world_size, first=first_step, last=steps - 1)
+    first = resumed.progress.step if resumed else 0
+    data.start(rank=job.rank, world_size=job.world_size, first=first, last=steps - 1)
     trainer.setup(spec, job, data)
     initial = digests_of(trainer.state())
     setup_seconds = time.perf_counter() - started
     if resumed:
         trainer.samples = resumed.progress.samples
-    channel.send({"event": "training"})
-    with checkpoints.keeper(trainer, last_step=steps - timing.enough_steps) as keeper:
-        times = loop.run(
-            trainer,
-            spec.phases,
-            timing,
-            steps=steps,
-            meet=lambda vote: _meet(channel, vote),
+    return _ReadyWorker(
+        job=job,
+        channel=channel,
+        info=info,
+        trainer=trainer,
+        spec=spec,
+        data=data,
+        checkpoints=checkpoints,
+        resumed=resumed,
+        timing=timing,
+        steps=steps,
+        initial=initial,
+        setup_seconds=setup_seconds,
+    )
+
+
+def _train(worker: _ReadyWorker) -> loop.LoopTimes:
+    last_step = worker.steps - worker.timing.enough_steps
+    with worker.checkpoints.keeper(worker.trainer, last_step=last_step) as keeper:
+        return loop.run(
+            worker.trainer,
+            worker.spec.phases,
+            worker.timing,
+            steps=worker.steps,
+            meet=worker.meet,
             clock=time.perf_counter,
-            meter=_meter(job),
-            target_evaluator=_pursuer(
-                job, timing, spec.quality, trainer=trainer, channel=channel, resumed=resumed
-            ),
+            meter=_meter(worker.job),
+            target_evaluator=_target_evaluator(worker),
             keeper=keeper,
-            resumed=resumed,
+            resumed=worker.resumed,
         )
+
+
+def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWorker:
+    trainer, job, data = worker.trainer, worker.job, worker.data
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     state = trainer.state()
     _require_finite(state)
     device, samples = trainer.device_facts(), trainer.samples
-    exchange_seconds = _compare_exchange(trainer, job, channel, taken=times.steps) if data.staged else ()
+    exchange_seconds = _compare_exchange(worker, taken=times.steps) if data.staged else ()
     data.close()
     peak_host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     product_seconds: tuple[float, ...] = ()
     if calibration.is_wanted(job):
-        product_seconds = calibration.measure_matmul_peak(
-            trainer, meet=lambda vote: _meet(channel, vote), clock=time.perf_counter
-        )
+        product_seconds = calibration.measure_matmul_peak(trainer, meet=worker.meet, clock=time.perf_counter)
     trainer.close()
-    return WorkerReport(
-        setup_seconds=setup_seconds,
-        times=times,
-        steps_per_block=timing.steps_per_block,
-        samples=samples,
-        train_samples=len(data.train),
+    return _TrainedWorker(
         quality=quality,
-        held_out_samples=data.num_held_out if quality and not job.rehearsal else None,
         evaluation_seconds=evaluation_seconds,
-        flops_per_step=train_step_flops(spec, batch_size),
-        bytes_per_step=train_step_bytes(spec, batch_size, value_bytes=PRECISIONS[job.precision].value_bytes),
-        data_wait_seconds=data.wait_seconds,
-        pipeline_samples_per_second=data.samples_per_second,
-        peak_host_bytes=peak_host_bytes,
+        state=state,
+        device=device,
+        samples=samples,
         exchange_seconds=exchange_seconds,
         product_seconds=product_seconds,
-        unmoved=unmoved_of(spec.phases, initial, digests_of(state)),
-        device=device,
-        versions={**framework_versions(info.packages), **telling(os.environ)},
-        counters=job.counters,
-        checkpoint_notes=tuple(checkpoints.notes),
+        peak_host_bytes=peak_host_bytes,
     )
 
 
-def _pursuer(
-    job: WorkerJob,
-    timing: TimingSpec,
-    quality: Quality,
-    *,
-    trainer: Trainer,
-    channel: Channel,
-    resumed: Checkpoint | None,
-) -> TargetEvaluator | None:
+def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker) -> WorkerReport:
+    job, spec, data = worker.job, worker.spec, worker.data
+    batch_size, value_bytes = job.trial.global_batch_size, PRECISIONS[job.precision].value_bytes
+    return WorkerReport(
+        setup_seconds=worker.setup_seconds,
+        times=times,
+        steps_per_block=worker.timing.steps_per_block,
+        samples=trained.samples,
+        train_samples=len(data.train),
+        quality=trained.quality,
+        held_out_samples=data.num_held_out if trained.quality and not job.rehearsal else None,
+        evaluation_seconds=trained.evaluation_seconds,
+        flops_per_step=train_step_flops(spec, batch_size),
+        bytes_per_step=train_step_bytes(spec, batch_size, value_bytes=value_bytes),
+        data_wait_seconds=data.wait_seconds,
+        pipeline_samples_per_second=data.samples_per_second,
+        peak_host_bytes=trained.peak_host_bytes,
+        exchange_seconds=trained.exchange_seconds,
+        product_seconds=trained.product_seconds,
+        unmoved=unmoved_of(spec.phases, worker.initial, digests_of(trained.state)),
+        device=trained.device,
+        versions={**framework_versions(worker.info.packages), **telling(os.environ)},
+        counters=job.counters,
+        checkpoint_notes=tuple(worker.checkpoints.notes),
+    )
+
+
+def _target_evaluator(worker: _ReadyWorker) -> TargetEvaluator | None:
     """Build the evaluator of the trial's target, if it has one; rank 0 decides."""
+    timing, quality, resumed = worker.timing, worker.spec.quality, worker.resumed
     if timing.target is None:
         return None
     assert timing.target != "workload", "a trial's target is a number"
     return TargetEvaluator(
         Target(metric=quality.metric, value=timing.target, higher_is_better=quality.higher_is_better),
         every_steps=timing.evaluate_every_steps,
-        evaluate=lambda: trainer.evaluate(None),
-        decides=job.rank == 0,
-        meet=lambda vote: _meet(channel, vote),
+        evaluate=lambda: worker.trainer.evaluate(None),
+        decides=worker.job.rank == 0,
+        meet=worker.meet,
         clock=time.perf_counter,
         curve=resumed.progress.evaluations if resumed else (),
     )
 
 
 def _meet(channel: Channel, vote: bool) -> bool:
-    """Wait until the supervisor has heard every rank; it answers whether all voted yes."""
+    """Wait until the supervisor has a vote of every rank; return whether all voted yes."""
     channel.send({"event": "meet", "vote": vote})
     return bool(channel.receive()["all"])
 
@@ -174,18 +250,12 @@ def _meter(job: WorkerJob) -> Meter:
     return meter_of(job.kind, counters=job.counters) if reads else no_meter
 
 
-def _compare_exchange(
-    trainer: Trainer, job: WorkerJob, channel: Channel, *, taken: int
-) -> tuple[tuple[float, float], ...]:
+def _compare_exchange(worker: _ReadyWorker, *, taken: int) -> tuple[tuple[float, float], ...]:
     """Measure the cost of the sum over the processes, unless this is a rehearsal."""
-    if job.rehearsal:
+    if worker.job.rehearsal:
         return ()
     return loop.compare_exchange(
-        trainer,
-        job.trial.timing,
-        taken=taken,
-        meet=lambda vote: _meet(channel, vote),
-        clock=time.perf_counter,
+        worker.trainer, worker.job.trial.timing, taken=taken, meet=worker.meet, clock=time.perf_counter
     )
 
 
@@ -202,6 +272,6 @@ def _evaluate(trainer: Trainer, *, limit: int | None) -> tuple[dict[str, float],
     return quality, time.perf_counter() - start
 
 
-if __name__ == "__main__":  # started by a nursery: python -m orchestrator.train.worker DESCRIPTOR NURSERY_PID
+if __name__ == "__main__":  # python -m orchestrator.train.worker DESCRIPTOR SERVER_PID
     die_with_parent(int(sys.argv[2]))
     sys.exit(main(socket.socket(fileno=int(sys.argv[1]))))

@@ -22,7 +22,7 @@ def test_a_price_is_kept_with_the_record_and_a_report_prices_anew_only_when_aske
 
     spot = said("report", *NOOP, "prices.provisioning=spot", cwd=tmp_path)
     assert "Priced as n2-standard-8 spot in us-central1, $0.12701/h of 2026-08-20, hypothetical" in spot
-    assert "Re-priced: not the price that was kept with the records" in spot
+    assert "Re-priced: not the price stored with the records" in spot
 
     none = said("report", *NOOP, "prices=none", cwd=tmp_path)
     assert "prices=none has no prices" in none

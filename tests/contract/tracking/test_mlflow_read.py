@@ -75,7 +75,7 @@ def test_a_report_from_mlflow_prices_anew_when_it_is_asked_to(tmp_path: Path) ->
     assert ask(*words, cwd=tmp_path).code == 0
     ledger = ask("report", *words, "prices.provisioning=spot", cwd=tmp_path)
     mlflow = ask("report", *words, "prices.provisioning=spot", "report.source=mlflow", cwd=tmp_path)
-    assert "Re-priced: not the price that was kept" in " ".join(mlflow.out.split())
+    assert "Re-priced: not the price stored" in " ".join(mlflow.out.split())
     assert ledger.out.endswith(mlflow.out)
 
 
