@@ -205,4 +205,4 @@ def test_checkpoints_that_nodes_may_not_see_are_told(words, is_said, capsys):
     """Planning asks no cluster."""
     assert main(["plan", "+sweep=smoke", "pools=gcp", PROJECT, "data.source=synthetic", *words]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert ("checkpoint.path=gs://BUCKET/FOLDER is seen by all" in said) == is_said
+    assert ("checkpoint.path=gs://BUCKET/FOLDER is visible to all nodes" in said) == is_said

@@ -128,7 +128,7 @@ def test_for_programs_each_row_says_that_it_is_predicted(working_directory, caps
         ),
         (("+sweep=smoke",), "add trainer=kernel_split num_workers=2"),
         ((*WORDS, "num_workers=1"), "no point has a trainer that splits convolutions and several workers"),
-        ((*WORDS, "--yes"), "unknown flag of 'predict split': '--yes'; known: --json"),
+        ((*WORDS, "--yes"), "unknown flag of 'predict split': '--yes'; did you mean '--json'?"),
     ],
 )
 def test_where_nothing_can_be_said_that_is_one_line_and_exit_2(capsys, words, message):
