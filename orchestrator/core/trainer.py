@@ -11,14 +11,14 @@ from orchestrator.core.trial_spec import Option, ProcessModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankContext:
-    """One worker process among those of its trial.
+    """Worker process of a trial, as its rank sees the others.
 
     Attributes:
-        rank, addresses, kind, replicas, threads: as in `train.base.WorkerJob`.
-        local_rank: its place among the ranks of its host that have devices like its own.
-        host: the place of its host among the others.
-        num_hosts: over which the ranks are spread, those of the first host first.
-        interface: of this rank's host, by which it reaches the other ranks.
+        rank, addresses, kind, replicas, threads: as in `train.trainer.WorkerJob`.
+        local_rank: index among the ranks of its host that have devices of the same kind.
+        host: index of its host.
+        num_hosts: number of hosts; ranks are numbered host by host.
+        interface: network interface of its host towards the other ranks.
     """
 
     rank: int
@@ -40,44 +40,66 @@ class StandIns(Protocol):
 
 
 def no_stand_ins(_kind: DeviceKind, /, **_: int) -> tuple[str, ...]:
-    """A rehearsal on a CPU replaces nothing but the device."""
+    """Name none: a rehearsal on a CPU replaces the device only."""
     return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRequest:
+    """Request to train on one kind of device, which a trainer may refuse.
+
+    Attributes:
+        generation: of a TPU, as slices are named: `v4`; None for other devices.
+        replicas: of the whole trial.
+        options: of the trainer.
+        has_layer: takes layer types; True if a network of the workload has a layer of one of them.
+    """
+
+    workload: str
+    kind: DeviceKind
+    generation: str | None
+    precision: str
+    replicas: int
+    options: Mapping[str, Option]
+    has_layer: Callable[..., bool]
+
+
+Check = Callable[[TrainingRequest], str | None]
+"""Returns the reason why a trainer refuses a request, in one line; None if it accepts."""
+
+
+def accept_all(_request: TrainingRequest) -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerInfo:
-    """One framework's parallel training, described.
+    """Description of a framework's data-parallel trainer.
 
     Attributes:
         version: raised when the trainer's code changes what it computes; part of every trial_id.
         path: `module:Class`, loaded in a worker only.
         packages: distributions that its environment must have.
-        install: the command that gets them.
-        environment: of the image that has them, on the nodes of a cluster.
-        other_environments: kind of device -> the environment that has them there instead.
-        python_variable: that names the image's interpreter where it is not that of Ray; None: it is.
-        precisions: labels it can set, per kind of device; a kind that is absent is refused.
+        install: command that installs them.
+        environment: name of the image that has them, on the nodes of a cluster.
+        other_environments: kind of device -> another image for it.
+        python_variable: environment variable with the path of the interpreter; None: Ray's interpreter.
+        precisions: kind of device -> precisions that it can set; other kinds are refused.
+        check: reasons of its own against a request. Pure.
         process_model: (kind, options) -> how replicas are spread over processes; part of every trial_id.
-        variables: seat -> environment variables of its process, in place before the framework is used. Pure.
-        preload: modules that a nursery imports before it forks.
+        variables: rank -> environment variables of its process, set before the framework is imported. Pure.
+        preload: modules that a fork server imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
         spans_hosts: kinds of device whose replicas it trains on several hosts.
-        one_host: kind of device -> why its replicas stay on one host, in the words that follow "which".
-        over_hosts: kind of device -> what a reader of a result on several hosts must know, in the words that
-            follow the name.
-        options: knob -> the values that it may have, its default first.
-        run_on: kinds of device on which those who wrote it have run it; a trial measured on another says so.
-        generations: of TPUs that it knows, as slices are called; none: all.
-        refusals: why a kind that is absent from `precisions` is refused, in the words that follow the name.
-        refused_options: (kind of device, knob, value) -> why not there, in the words that follow the name.
-        trains: False for one that computes nothing and only shows what all the rest costs.
-        rehearsed_with: what stands in for what else than the device in a rehearsal.
-        single_replica: precisions in which it trains one replica only, and why, in the words that follow.
-        single_replica_batch_norm: (knob, value) with which it trains one replica only of a network with
-            batch normalisation, and why, in the words that follow.
-        takes_unequal_devices: whether its workers may have devices of different speed or kind in one trial.
-        splits_convolutions: over the workers by kernels, and trains nothing that has none to split.
-        deals_batches: over the replicas in shares that need not be equal.
+        one_host: kind of device -> the reason why its replicas stay on one host.
+        over_hosts: kind of device -> a note on every result of several hosts.
+        options: option -> its possible values, the default first.
+        run_on: kinds of device on which its authors have run it; a trial measured on another says so.
+        trains: False for the trainer that computes nothing and shows the cost of everything else.
+        rehearsed_with: names the substitutes, besides the device, in a rehearsal.
+        takes_unequal_devices: True if its workers may have devices of different speed or kind.
+        splits_convolutions: True if it splits convolutions over the workers by kernels.
+        deals_batches: True if the replicas may have unequal shares of a batch.
     """
 
     name: str
@@ -96,15 +118,11 @@ class TrainerInfo:
     one_host: Mapping[DeviceKind, str] = field(default_factory=dict)
     over_hosts: Mapping[DeviceKind, str] = field(default_factory=dict)
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    check: Check = accept_all
     python_variable: str | None = None
     run_on: tuple[DeviceKind, ...] = ("cpu",)
-    generations: tuple[str, ...] = ()
-    refusals: Mapping[DeviceKind, str] = field(default_factory=dict)
-    refused_options: Mapping[tuple[DeviceKind, str, Option], str] = field(default_factory=dict)
     trains: bool = True
     rehearsed_with: StandIns = no_stand_ins
-    single_replica: Mapping[str, str] = field(default_factory=dict)
-    single_replica_batch_norm: Mapping[tuple[str, Option], str] = field(default_factory=dict)
     takes_unequal_devices: bool = False
     splits_convolutions: bool = False
     deals_batches: bool = False
@@ -121,12 +139,12 @@ class TrainerInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerEnvironment:
-    """The Python that a trainer runs in, as a probe found it.
+    """Python environment of a trainer, as probed.
 
     Attributes:
         python: path of the interpreter.
         versions: distribution -> version, of the trainer's packages and of Python.
-        missing: None if trials can run, otherwise why not and how to get it, in one line.
+        missing: None if trials can run; otherwise one line with the reason and the command that helps.
     """
 
     python: str

@@ -1,22 +1,21 @@
-"""(point, trainer) -> why they cannot go together, or None. Pure; asked before anything is scheduled."""
+"""Compatibility of a point with its trainer, checked before scheduling. Pure."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from orchestrator.core.device import Device
 from orchestrator.core.sweep import Point
 from orchestrator.core.tpu_topology import generation_of
-from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trainer import TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import workload_of
-from workloads.layers import BatchNorm, Conv2d, ConvTranspose2d, DepthwiseConv2d, Layer
+from workloads.layers import Layer
 
-Rule = Callable[[Point, TrainerInfo], str | None]
-
-DeviceRule = Callable[[Point, Device, TrainerInfo], str | None]
-"""Of each device that the point has, by itself."""
+Rule = Callable[[Point, Device, TrainerInfo], str | None]
+"""Returns a reason against one device of a point; a point may have several."""
 
 
 def reason_against(point: Point, trainer: TrainerInfo) -> str | None:
-    """The first rule that speaks against training this point, in one sentence; None if none does."""
+    """Return the first reason why the trainer cannot train the point, in one line; None if it can."""
     return next((reason for reason in _reasons(point, trainer) if reason), None)
 
 
@@ -25,40 +24,41 @@ def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     yield _takes_unequal_devices(point, trainer)
     devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
-    yield from (rule(point, trainer) for rule in _RULES)
+    yield _a_target_needs_training(point, trainer)
 
 
 def _takes_unequal_devices(point: Point, trainer: TrainerInfo) -> str | None:
     if not point.other_devices or trainer.takes_unequal_devices:
         return None
     return (
-        f"{trainer.name} gives every worker the same to do, so that {point.device_label} would wait for the "
-        f"slowest; choose a trainer that shares out by speed, or devices that are alike"
+        f"{trainer.name} gives every worker equal work, so that {point.device_label} would wait for the "
+        f"slowest device; choose a trainer that divides work by speed, or equal devices"
     )
 
 
+def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
+    request = TrainingRequest(
+        workload=point.workload,
+        kind=device.kind,
+        generation=generation_of(device.slice_type or "") or None,
+        precision=point.precision,
+        replicas=point.replicas,
+        options=point.trainer_options,
+        has_layer=partial(_has_layer, point),
+    )
+    return trainer.check(request)
+
+
+def _has_layer(point: Point, *layers: type[Layer]) -> bool:
+    networks = workload_of(point).networks.values()
+    return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
+
+
 def _trainer_knows_the_kind(_point: Point, device: Device, trainer: TrainerInfo) -> str | None:
-    kind = device.kind
-    if kind in trainer.precisions:
+    if device.kind in trainer.precisions:
         return None
-    why = trainer.refusals.get(kind, f"has no path to a {kind.upper()}")
-    return f"{trainer.name} {why}; it trains on: {', '.join(label.upper() for label in trainer.precisions)}"
-
-
-def _trainer_knows_the_generation(_point: Point, device: Device, trainer: TrainerInfo) -> str | None:
-    found = generation_of(device.slice_type or "")
-    if not found or not trainer.generations or found in trainer.generations:
-        return None
-    return f"{trainer.name} knows no TPU {found}; it trains on: {', '.join(trainer.generations)}"
-
-
-def _kind_takes_the_options(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
-    kind = device.kind
-    for knob, value in point.trainer_options.items():
-        why = trainer.refused_options.get((kind, knob, value))
-        if why:
-            return f"{trainer.name} {why}; leave trainer.{knob}={value} out on a {kind.upper()}"
-    return None
+    possible = ", ".join(kind.upper() for kind in trainer.precisions)
+    return f"{trainer.name} does not train on a {device.kind.upper()}; it trains on: {possible}"
 
 
 def _fp16_is_arithmetic_here(point: Point, device: Device, _trainer: TrainerInfo) -> str | None:
@@ -74,15 +74,15 @@ def _fp32_on_a_tpu_is_fp32(point: Point, device: Device, trainer: TrainerInfo) -
     if device.kind != "tpu" or point.precision != "fp32" or "fp32" in trainer.precisions["tpu"]:
         return None
     return (
-        f"{trainer.name} cannot ask a TPU for full fp32, which would be rounded to bf16 unsaid; "
-        f"choose tpu_default, which says so"
+        f"{trainer.name} cannot request full fp32 from a TPU, which would round to bf16 silently; "
+        f"choose tpu_default, which names the rounding"
     )
 
 
 def _tpu_default_is_a_tpus(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
     if point.precision != "tpu_default" or device.kind == "tpu":
         return None
-    return f"tpu_default is a TPU's own rounding of fp32; {_possible(device, trainer)}"
+    return f"tpu_default is the rounding of fp32 on a TPU; {_possible(device, trainer)}"
 
 
 def _device_has_the_precision(point: Point, device: Device, trainer: TrainerInfo) -> str | None:
@@ -98,41 +98,10 @@ def _trainer_sets_the_precision(point: Point, device: Device, trainer: TrainerIn
     return f"{trainer.name} cannot set {point.precision} on a {kind.upper()}; {_possible(device, trainer)}"
 
 
-def _replicas_share_the_precision(point: Point, trainer: TrainerInfo) -> str | None:
-    why = trainer.single_replica.get(point.precision)
-    if why is None or point.replicas == 1:
-        return None
-    return f"{trainer.name} {why}; for {point.replicas} replicas choose other than {point.precision}"
-
-
-def _replicas_share_the_normalisation(point: Point, trainer: TrainerInfo) -> str | None:
-    for (knob, value), why in trainer.single_replica_batch_norm.items():
-        if point.trainer_options.get(knob) == value and point.replicas > 1 and _has_a(point, BatchNorm):
-            return f"{trainer.name} {why}; for {point.replicas} replicas leave trainer.{knob}={value} out"
-    return None
-
-
-def _has_a(point: Point, *layers: type[Layer]) -> bool:
-    networks = workload_of(point).networks.values()
-    return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
-
-
-def _there_is_something_to_split(point: Point, trainer: TrainerInfo) -> str | None:
-    if not trainer.splits_convolutions:
-        return None
-    if _has_a(point, ConvTranspose2d):
-        why = f"cannot split transposed convolutions, which {point.workload} has"
-    elif not _has_a(point, Conv2d, DepthwiseConv2d):
-        why = f"splits convolutions, and {point.workload} has none"
-    else:
-        return None
-    return f"{trainer.name} {why}; choose another trainer"
-
-
 def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
     if point.timing.target is None or trainer.trains:
         return None
-    return f"{trainer.name} trains nothing, so it comes to no quality; leave out measure.target"
+    return f"{trainer.name} trains nothing and reaches no quality; remove measure.target"
 
 
 def _possible(device: Device, trainer: TrainerInfo) -> str:
@@ -141,19 +110,12 @@ def _possible(device: Device, trainer: TrainerInfo) -> str:
     return f"choose one of: {', '.join(label for label in settable if label in native)}"
 
 
-_DEVICE_RULES: tuple[DeviceRule, ...] = (
+_DEVICE_RULES: tuple[Rule, ...] = (
+    _trainer_accepts,
     _trainer_knows_the_kind,
-    _trainer_knows_the_generation,
-    _kind_takes_the_options,
     _fp16_is_arithmetic_here,
     _fp32_on_a_tpu_is_fp32,
     _tpu_default_is_a_tpus,
     _device_has_the_precision,
     _trainer_sets_the_precision,
-)
-_RULES: tuple[Rule, ...] = (
-    _replicas_share_the_precision,
-    _replicas_share_the_normalisation,
-    _there_is_something_to_split,
-    _a_target_needs_training,
 )

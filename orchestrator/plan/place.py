@@ -275,8 +275,8 @@ def _first_run(asked: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...]:
 
 def _over_hosts(asked: PlacementRequest) -> tuple[str, ...]:
     """Return the trainer's notes on several hosts."""
-    said = asked.trainer.over_hosts.get(asked.point.device.kind)
-    return (f"{asked.trainer.name} {said}",) if said and asked.trial.num_hosts > 1 else ()
+    note = asked.trainer.over_hosts.get(asked.point.device.kind)
+    return (note,) if note and asked.trial.num_hosts > 1 else ()
 
 
 def _count(replicas: int) -> str:

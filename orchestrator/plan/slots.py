@@ -234,10 +234,10 @@ def _absence_of(
         for pool in of_the_device
     ]
     known = ", ".join(fitting or [pool.name for pool in pools])
-    wanted = f"{asked} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
-    alone = trainer.one_host.get(device.kind, "needs them on one host")
-    which = "" if device.kind in trainer.spans_hosts else f", which {alone}"
-    return f"no pool has {wanted}{which}; pools: {known}"
+    one_host = "" if device.kind in trainer.spans_hosts else " on one host"
+    wanted = f"{asked}{one_host} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
+    reason = f": {trainer.one_host[device.kind]}" if device.kind in trainer.one_host else ""
+    return f"no pool has {wanted}{reason}; pools: {known}"
 
 
 def _has_it(node_group: NodeGroup, device: Device, count: int) -> bool:

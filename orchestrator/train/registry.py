@@ -9,7 +9,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError, UnknownNameError
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import Option, ProcessModel
-from orchestrator.train import rendezvous
+from orchestrator.train import rendezvous, trainer_checks
 from orchestrator.train.trainer import Trainer
 
 _TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
@@ -18,10 +18,9 @@ _TENSORFLOW_STRATEGIES: Mapping[str, ProcessModel | None] = {
     "multi_worker": "per_replica",
 }
 
-_TPU_STRATEGY = "trains on a TPU under TPUStrategy alone"
 _TPU_ON_ONE_HOST = (
-    "needs them on one host: TPUStrategy drives several from one process, by way of a TensorFlow server that "
-    "holds the chips of each, and a trial starts no such servers"
+    "TPUStrategy drives several hosts from one process, through a TensorFlow server on each, and a trial "
+    "starts no such servers"
 )
 
 
@@ -78,7 +77,7 @@ _TORCH_DDP = TrainerInfo(
     fork_proven=("cpu",),
     spans_hosts=("cpu", "gpu"),
     options={"compile": ("off", "on"), "heap": ("trimmed", "kept")},
-    refusals={"tpu": "reaches a TPU as trainer=torch_tpu alone"},
+    check=trainer_checks.check_torch_ddp,
     rehearsed_with=_torch_stand_ins,
 )
 
@@ -89,7 +88,7 @@ _UNEQUAL_DDP = replace(
     path="orchestrator.train.trainers.unequal_ddp_trainer:UnequalDdpTrainer",
     preload=("orchestrator.train.trainers.unequal_ddp_trainer", *_TORCH_PRELOADED),
     options={"shares": ("measured", "even")},
-    refusals={"tpu": "deals out by speed, in which the chips of a TPU do not differ"},
+    check=trainer_checks.check_unequal_ddp,
     takes_unequal_devices=True,
     deals_batches=True,
 )
@@ -102,7 +101,7 @@ _KERNEL_SPLIT = replace(
     precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16")},
     preload=("orchestrator.train.trainers.kernel_split.trainer", *_TORCH_PRELOADED),
     options={"shares": ("measured", "even"), "rebalance": ("off", "on")},
-    refusals={"tpu": "has no messages from one TPU to another"},
+    check=trainer_checks.check_kernel_split,
     takes_unequal_devices=True,
     splits_convolutions=True,
 )
@@ -124,7 +123,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 variables=rendezvous.torch_tpu,
                 preload=(),
                 fork_proven=(),
-                generations=("v4", "v5p", "v5litepod", "v6e"),
+                check=trainer_checks.check_torch_tpu,
                 options={"compile": ("off", "on")},
             ),
             _UNEQUAL_DDP,
@@ -149,21 +148,8 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 spans_hosts=("cpu", "gpu"),
                 one_host={"tpu": _TPU_ON_ONE_HOST},
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
-                refused_options={
-                    ("tpu", "strategy", "mirrored"): _TPU_STRATEGY,
-                    ("tpu", "strategy", "multi_worker"): _TPU_STRATEGY,
-                    ("tpu", "compile", "on"): "compiles every step on a TPU, asked or not",
-                },
+                check=trainer_checks.check_tensorflow,
                 rehearsed_with=_tensorflow_stand_ins,
-                single_replica={
-                    # keras 3.15: an overflow in another replica made the weights infinite
-                    "fp16": "scales the loss of one replica only, for Keras looks for overflow in the first "
-                    "one's gradients"
-                },
-                single_replica_batch_norm={
-                    # 2.21: merge_call within a nested tf.function is refused
-                    ("compile", "on"): "cannot sum batch normalisation over replicas within a compiled step"
-                },
             ),
             TrainerInfo(
                 name="torch_xla",
@@ -184,10 +170,10 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 spans_hosts=("cpu", "tpu"),
                 over_hosts={
                     # pytorch/xla issues 5005, 9089, 9496
-                    "cpu": "has gloo average the gradients of CPU hosts, by way of their memory, for XLA has "
-                    "no collectives between them"
+                    "cpu": "torch_xla averages the gradients of CPU hosts with gloo, through memory, because "
+                    "XLA has no collectives between CPU hosts"
                 },
-                refusals={"gpu": "needs a CUDA plugin that the torch_xla package does not carry"},
+                check=trainer_checks.check_torch_xla,
                 rehearsed_with=_xla_stand_ins,
             ),
             TrainerInfo(
@@ -214,19 +200,19 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
 
 
 def trainers() -> Mapping[str, TrainerInfo]:
-    """All trainers by name."""
+    """Return all trainers by name."""
     return _TRAINERS
 
 
 def trainer_info(name: str) -> TrainerInfo:
-    """One trainer. Raises UnknownNameError."""
+    """Return one trainer. Raises UnknownNameError."""
     if name not in _TRAINERS:
         raise UnknownNameError("trainer", name, known=_TRAINERS)
     return _TRAINERS[name]
 
 
 def load_trainer(info: TrainerInfo) -> Trainer:
-    """Import a trainer, and its framework with it, and make it. Only a worker does this.
+    """Import a trainer with its framework, and create it. Only workers call this.
 
     Raises:
         TrialError: `environment`, when a package is missing; says how to get it.

@@ -87,14 +87,13 @@ def torch_like(**changes: Any) -> TrainerInfo:
         preload=(),
         fork_proven=("cpu",),
         spans_hosts=("cpu", "gpu"),
-        refusals={"tpu": "needs torch_tpu"},
         rehearsed_with=lambda _kind, *, num_processes, **_: ("gloo for nccl",) if num_processes > 1 else (),
     )
     return replace(base, **changes)
 
 
 def tensorflow_like(**changes: Any) -> TrainerInfo:
-    """One process per replica on CPUs, one per host elsewhere; cannot ask a TPU for fp32."""
+    """One process per replica on CPUs, one per host elsewhere; cannot request fp32 from a TPU."""
     told = {
         "name": "tensorflow",
         "environment": "tensorflow",
@@ -104,7 +103,6 @@ def tensorflow_like(**changes: Any) -> TrainerInfo:
             "tpu": ("bf16", "tpu_default"),
         },
         "process_model": lambda kind, _options: "per_replica" if kind == "cpu" else "per_host",
-        "refusals": {},
         "rehearsed_with": lambda kind, **_: ("MirroredStrategy for TPUStrategy",) if kind == "tpu" else (),
         **changes,
     }

@@ -12,12 +12,11 @@ from orchestrator.train.registry import trainer_info
 XLA = torch_like(
     name="torch_xla",
     precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},
-    refusals={},
 )
-NORMALISES_ALONE = torch_like(single_replica_batch_norm={("compile", "on"): "cannot sum batch normalisation"})
 COMPILED_GAN = {"workload": "mnist_gan", "trainer_options": {"compile": "on"}}
-SPLITS = torch_like(name="kernel_split", splits_convolutions=True)
-SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replica only"})
+TENSORFLOW, SPLITS = trainer_info("tensorflow"), trainer_info("kernel_split")
+TORCH_TPU = replace(trainer_info("torch_tpu"), precisions={"tpu": ("bf16",)})
+V4 = replace(TPU, name="tpu_v4_8", slice_type="v4-8")
 
 
 @pytest.mark.parametrize(
@@ -32,14 +31,13 @@ SCALES_ALONE = torch_like(single_replica={"fp16": "scales the loss of one replic
         (tensorflow_like(), {"device": TPU, "precision": "tpu_default"}),
         (tensorflow_like(), {"device": TPU, "precision": "bf16"}),
         (XLA, {"device": TPU, "precision": "fp32"}),
-        (replace(XLA, generations=("v3", "v4")), {"device": TPU}),
-        (replace(XLA, generations=("v4",)), {}),
+        (TORCH_TPU, {"device": V4, "precision": "bf16"}),
         (torch_like(), {"device": T4, "precision": "fp16", "num_workers": 2}),
-        (SCALES_ALONE, {"device": T4, "precision": "fp16"}),
-        (SCALES_ALONE, {"device": T4, "precision": "fp32", "num_workers": 2}),
-        (NORMALISES_ALONE, COMPILED_GAN),
-        (NORMALISES_ALONE, {"workload": "mnist_gan", "num_workers": 2}),
-        (NORMALISES_ALONE, {**COMPILED_GAN, "workload": "mnist_cnn", "num_workers": 2}),
+        (TENSORFLOW, {"device": T4, "precision": "fp16"}),
+        (TENSORFLOW, {"device": T4, "precision": "fp32", "num_workers": 2}),
+        (TENSORFLOW, COMPILED_GAN),
+        (TENSORFLOW, {"workload": "mnist_gan", "num_workers": 2}),
+        (TENSORFLOW, {**COMPILED_GAN, "workload": "mnist_cnn", "num_workers": 2}),
         (SPLITS, {"num_workers": 8}),
         (SPLITS, {"workload": "mobilenet_v2", "workload_options": {"width": 0.25}}),
     ],
@@ -66,51 +64,69 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
         (
             tensorflow_like(),
             {"device": TPU, "precision": "fp32"},
-            "tensorflow cannot ask a TPU for full fp32, which would be rounded to bf16 unsaid; "
-            "choose tpu_default, which says so",
+            "tensorflow cannot request full fp32 from a TPU, which would round to bf16 silently; "
+            "choose tpu_default, which names the rounding",
         ),
         (
             torch_like(),
             {"device": T4, "precision": "tpu_default"},
-            "tpu_default is a TPU's own rounding of fp32; choose one of: fp32, fp16",
+            "tpu_default is the rounding of fp32 on a TPU; choose one of: fp32, fp16",
         ),
         (
-            torch_like(refused_options={("gpu", "compile", "on"): "cannot compile there"}),
-            {"device": T4, "trainer_options": {"compile": "on"}},
-            "torch_ddp cannot compile there; leave trainer.compile=on out on a GPU",
+            TENSORFLOW,
+            {"device": TPU, "precision": "bf16", "trainer_options": {"compile": "on"}},
+            "tensorflow always compiles a step on a TPU; remove trainer.compile=on for a TPU",
         ),
-        (torch_like(), {"device": TPU}, "torch_ddp needs torch_tpu; it trains on: CPU, GPU"),
+        (
+            TENSORFLOW,
+            {"device": TPU, "precision": "bf16", "trainer_options": {"strategy": "mirrored"}},
+            "tensorflow trains on a TPU with TPUStrategy only; remove trainer.strategy=mirrored for a TPU",
+        ),
+        (torch_like(), {"device": TPU}, "torch_ddp does not train on a TPU; it trains on: CPU, GPU"),
+        (
+            trainer_info("torch_ddp"),
+            {"device": TPU},
+            "torch_ddp does not train on a TPU; choose trainer=torch_tpu, or a CPU or GPU",
+        ),
+        (SPLITS, {"device": TPU}, "kernel_split cannot send messages between TPUs; choose a CPU or GPU"),
+        (
+            trainer_info("torch_xla"),
+            {"device": T4},
+            "torch_xla needs a CUDA plugin for a GPU, and its package has none; "
+            "choose another trainer, or a CPU or TPU",
+        ),
         (
             trainer_info("unequal_ddp"),
             {"device": TPU},
-            "unequal_ddp deals out by speed, in which the chips of a TPU do not differ; "
-            "it trains on: CPU, GPU",
+            "unequal_ddp shares a batch by speed, and TPU chips have equal speeds; choose a CPU or GPU",
         ),
         (
-            torch_like(name="torch_tpu", precisions={"tpu": ("bf16",)}, generations=("v4", "v6e")),
+            TORCH_TPU,
             {"device": TPU},
-            "torch_tpu knows no TPU v3; it trains on: v4, v6e",
+            "torch_tpu does not support TPU v3; it supports: v4, v5p, v5litepod, v6e",
         ),
-        (XLA, {"device": T4}, "torch_xla has no path to a GPU; it trains on: CPU, TPU"),
+        (XLA, {"device": T4}, "torch_xla does not train on a GPU; it trains on: CPU, TPU"),
         (
             torch_like(precisions={"cpu": ("fp32",)}),
             {"precision": "bf16"},
             "torch_ddp cannot set bf16 on a CPU; choose one of: fp32",
         ),
         (
-            SCALES_ALONE,
+            TENSORFLOW,
             {"device": T4, "precision": "fp16", "num_workers": 2},
-            "torch_ddp scales the loss of one replica only; for 2 replicas choose other than fp16",
+            "tensorflow scales the loss for one replica only, because Keras looks for overflow in the "
+            "gradients of the first one; for 2 replicas choose another precision than fp16",
         ),
         (
-            NORMALISES_ALONE,
+            TENSORFLOW,
             {**COMPILED_GAN, "num_workers": 2},
-            "torch_ddp cannot sum batch normalisation; for 2 replicas leave trainer.compile=on out",
+            "tensorflow cannot sum batch normalisation over replicas in a compiled step; "
+            "for 2 replicas remove trainer.compile=on",
         ),
         (
             torch_like(name="noop", trains=False),
             {"timing": TimingSpec(target=0.9)},
-            "noop trains nothing, so it comes to no quality; leave out measure.target",
+            "noop trains nothing and reaches no quality; remove measure.target",
         ),
         (
             SPLITS,

@@ -68,10 +68,10 @@ def test_a_trial_on_more_hosts_is_another_trial_and_one_on_one_host_what_it_alwa
 
 
 def test_a_trainer_says_what_is_another_thing_over_several_hosts():
-    told = {"torch_ddp": torch_like(over_hosts={"cpu": "has gloo between hosts"})}
+    told = {"torch_ddp": torch_like(over_hosts={"cpu": "gloo connects the hosts"})}
     asked = [point(device=CPU, num_workers=4, num_hosts=hosts) for hosts in (1, 2)]
     alone, apart = planned(*asked, inventory=inventory(*POOLS), trainers=told).placements
-    assert (alone.warnings, apart.warnings) == ((), ("torch_ddp has gloo between hosts",))
+    assert (alone.warnings, apart.warnings) == ((), ("gloo connects the hosts",))
 
 
 def test_a_rehearsal_over_several_hosts_says_what_stands_in_for_their_collectives():
@@ -188,7 +188,7 @@ def test_what_one_host_would_have_to_have_is_said_of_a_trainer_that_knows_one():
     alone = {"torch_ddp": torch_like(spans_hosts=())}
     asked = point(device=T4S, num_workers=8)
     (skipped,) = planned(asked, inventory=inventory(*POOLS), trainers=alone).skipped
-    assert "for torch_ddp (environment torch), which needs them on one host; pools: t4" in skipped.reason
+    assert " on one host for torch_ddp (environment torch); pools: t4" in skipped.reason
 
 
 def test_tensorflow_says_why_it_stays_on_one_host_of_a_slice_and_which_environment_it_needs_there():
@@ -198,9 +198,9 @@ def test_tensorflow_says_why_it_stays_on_one_host_of_a_slice_and_which_environme
     known = {"tensorflow": trainer_info("tensorflow")}
     (skipped,) = planned(asked, inventory=inventory(slices), trainers=known).skipped
     assert skipped.reason == (
-        "no pool has 2 x tpu_v4_8 for tensorflow (environment tensorflow_tpu), which needs them on one host: "
-        "TPUStrategy drives several from one process, by way of a TensorFlow server that holds the chips of "
-        "each, and a trial starts no such servers; pools: v4 (1 a node, at most 4, tensorflow_tpu)"
+        "no pool has 2 x tpu_v4_8 on one host for tensorflow (environment tensorflow_tpu): TPUStrategy "
+        "drives several hosts from one process, through a TensorFlow server on each, and a trial starts no "
+        "such servers; pools: v4 (1 a node, at most 4, tensorflow_tpu)"
     )
     alone = replace(slices, topology=None)
     one = point(device=v4, trainer="tensorflow", precision="bf16")

@@ -193,15 +193,15 @@ def test_a_slice_of_several_hosts_is_no_part_of_a_mix():
 
 def test_a_trainer_that_shares_out_evenly_takes_none():
     assert skipped(unequal(FAST, SLOW, trainer="torch_ddp"), inventory=POOLS) == (
-        "torch_ddp gives every worker the same to do, so that cpu_fast+cpu_slow would wait for the slowest; "
-        "choose a trainer that shares out by speed, or devices that are alike"
+        "torch_ddp gives every worker equal work, so that cpu_fast+cpu_slow would wait for the slowest "
+        "device; choose a trainer that divides work by speed, or equal devices"
     )
 
 
 def test_every_device_of_a_mix_has_to_go_with_the_trainer_and_the_precision():
     assert skipped(unequal(T4, CPU, precision="fp16")).startswith("fp16 on a CPU is")
     assert skipped(unequal(CPU, T4, precision="bf16")).startswith("t4 has no bf16 arithmetic")
-    assert skipped(unequal(CPU, TPU, global_batch_size=90)).startswith("kernel_split needs torch_tpu")
+    assert skipped(unequal(CPU, TPU, global_batch_size=90)).startswith("kernel_split does not train on a TPU")
 
 
 def test_a_rehearsal_in_other_pools_says_nothing_of_these():

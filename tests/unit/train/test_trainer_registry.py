@@ -11,7 +11,9 @@ from code_fingerprint import syntax_sha256
 from repository import ROOT
 
 from orchestrator.core.errors import TrialError, UnknownNameError
+from orchestrator.core.trainer import TrainingRequest
 from orchestrator.train.registry import load_trainer, trainer_info, trainers
+from workloads.layers import BatchNorm, Conv2d
 
 TRAIN = ROOT / "orchestrator/train"
 VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
@@ -131,10 +133,6 @@ def test_torch_tpu_alone_cannot_be_rehearsed() -> None:
     assert [name for name, info in trainers().items() if not info.rehearses] == ["torch_tpu"]
 
 
-def test_tensorflow_scales_the_loss_of_one_replica_only() -> None:
-    assert set(trainer_info("tensorflow").single_replica) == {"fp16"}
-
-
 @pytest.mark.parametrize(
     ("name", "extra"),
     [
@@ -153,8 +151,17 @@ def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, ex
         assert f"'{requirement}'" in trainer_info(name).install
 
 
-def test_a_refused_option_is_one_that_there_is_and_never_the_default():
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_no_trainer_refuses_its_default_options_and_precision(replicas):
     for info in trainers().values():
-        for kind, knob, value in info.refused_options:
-            assert kind in info.precisions
-            assert value in info.options[knob][1:]
+        for kind, (precision, *_) in info.precisions.items():
+            request = TrainingRequest(
+                workload="mnist_cnn",
+                kind=kind,
+                generation=None,
+                precision=precision,
+                replicas=replicas,
+                options={name: values[0] for name, values in info.options.items()},
+                has_layer=lambda *layers: Conv2d in layers or BatchNorm in layers,
+            )
+            assert info.check(request) is None, info.name
