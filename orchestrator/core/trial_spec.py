@@ -220,7 +220,7 @@ def _differing(value: object) -> dict[str, object]:
     return found
 
 
-def _default_of(each: "dataclasses.Field[object]") -> object:
-    if each.default_factory is not dataclasses.MISSING:
-        return each.default_factory()
-    return each.default
+def _default_of(field: "dataclasses.Field[object]") -> object:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default

@@ -46,13 +46,13 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
     return AgainstBaseline(compared=tuple(dict.fromkeys(found)), num_without=len(alone))
 
 
-def is_base(each: Measurement, baseline: Baseline) -> bool:
+def is_base(measurement: Measurement, baseline: Baseline) -> bool:
     """Return whether a measurement has the baseline's values, whatever its seed."""
-    return any(point in baseline.points for point in each.points)
+    return any(point in baseline.points for point in measurement.points)
 
 
-def _name_of(each: Measurement) -> tuple[str, str, str]:
-    return each.setting_id, each.versions, each.variables
+def _name_of(measurement: Measurement) -> tuple[str, str, str]:
+    return measurement.setting_id, measurement.versions, measurement.variables
 
 
 _READING = (
@@ -113,12 +113,12 @@ def compared_table(comparisons: Iterable[Comparison]) -> Table:
     )
 
 
-def verdict_of(each: Comparison) -> str:
+def verdict_of(comparison: Comparison) -> str:
     """The verdict, with a mark where a side was disturbed or resumed."""
-    return f"{each.verdict}{marks(is_noisy=each.is_noisy, is_resumed=each.is_resumed)}"
+    return f"{comparison.verdict}{marks(is_noisy=comparison.is_noisy, is_resumed=comparison.is_resumed)}"
 
 
-def in_words(each: Comparison) -> str:
+def in_words(comparison: Comparison) -> str:
     """`1.31x [1.27, 1.35] faster`, `1.02x [0.98, 1.07], no difference shown`, `1.40x, too few repeats`."""
-    comma = "" if each.verdict in ("faster", "slower") else ","
-    return f"{ratio(each.ratio)}{comma} {verdict_of(each)}"
+    comma = "" if comparison.verdict in ("faster", "slower") else ","
+    return f"{ratio(comparison.ratio)}{comma} {verdict_of(comparison)}"

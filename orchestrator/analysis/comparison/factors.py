@@ -125,16 +125,16 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
     return tuple(factor for factors in named for factor in factors)
 
 
-def facts_of(each: Measurement) -> dict[str, object]:
+def facts_of(measurement: Measurement) -> dict[str, object]:
     """All that tells measurements apart; each option of its trainer is a fact of its own."""
-    facts = plain_setting(each.setting)
+    facts = plain_setting(measurement.setting)
     del facts["ran_with"], facts["trainer_options"]
     return {
         **facts,
-        **options_in(each.setting),
-        "versions": re.sub(r"\+[\w.]+", "", each.versions),
-        _BUILDS: each.versions,
-        "variables": each.variables,
+        **options_in(measurement.setting),
+        "versions": re.sub(r"\+[\w.]+", "", measurement.versions),
+        _BUILDS: measurement.versions,
+        "variables": measurement.variables,
     }
 
 

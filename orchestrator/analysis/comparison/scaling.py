@@ -37,14 +37,14 @@ class Scaling:
     batch: str
     points: tuple[Measurement, ...]
 
-    def speed_up(self, each: Measurement) -> Spread:
+    def speed_up(self, measurement: Measurement) -> Spread:
         """Samples per second over those of the fewest workers."""
-        return ratio_of(each.rates, self.points[0].rates)
+        return ratio_of(measurement.rates, self.points[0].rates)
 
-    def efficiency(self, each: Measurement) -> Spread:
+    def efficiency(self, measurement: Measurement) -> Spread:
         """The speed-up over that of a setting in which every worker is as fast as those of the fewest."""
-        ideal = each.setting.num_workers / self.points[0].setting.num_workers
-        found = self.speed_up(each)
+        ideal = measurement.setting.num_workers / self.points[0].setting.num_workers
+        found = self.speed_up(measurement)
         return Spread(median=found.median / ideal, low=found.low / ideal, high=found.high / ideal)
 
 
@@ -118,6 +118,6 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
     )
 
 
-def _workers_of(each: Measurement) -> Number:
-    workers, hosts = each.setting.num_workers, each.setting.num_hosts
+def _workers_of(measurement: Measurement) -> Number:
+    workers, hosts = measurement.setting.num_workers, measurement.setting.num_hosts
     return Number(f"{workers:,} on {hosts} hosts", workers) if hosts else count(workers)

@@ -67,12 +67,12 @@ def _usual_reference(groups: Sequence[Sequence[Measurement]]) -> tuple[str, str]
     return min(logs, key=lambda cell: (-len(logs[cell]), fmean(logs[cell])), default=None)
 
 
-def _cell_of(each: Measurement) -> tuple[str, str]:
-    return each.setting.device, each.setting.precision
+def _cell_of(measurement: Measurement) -> tuple[str, str]:
+    return measurement.setting.device, measurement.setting.precision
 
 
-def _rate_of(each: Measurement) -> float:
-    return each.samples_per_second.median
+def _rate_of(measurement: Measurement) -> float:
+    return measurement.samples_per_second.median
 
 
 def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Sequence[str]) -> Matrix:

@@ -218,18 +218,18 @@ def _with_baselines(measured: Sequence[Measurement]) -> Iterator[tuple[Measureme
                 yield member, max(alone, key=partial(_nearness, member), default=None)
 
 
-def _is_split(each: Measurement) -> bool:
-    return splits(each.setting.trainer)
+def _is_split(measurement: Measurement) -> bool:
+    return splits(measurement.setting.trainer)
 
 
-def _is_plain(each: Measurement, environments: Container[str]) -> bool:
-    info, options = trainers().get(each.setting.trainer), each.setting.trainer_options
-    return each.trains and info is not None and info.environment in environments and not options
+def _is_plain(measurement: Measurement, environments: Container[str]) -> bool:
+    info, options = trainers().get(measurement.setting.trainer), measurement.setting.trainer_options
+    return measurement.trains and info is not None and info.environment in environments and not options
 
 
-def _nearness(each: Measurement, one: Measurement) -> tuple[bool, bool, bool]:
-    options = one.setting.trainer_options == each.setting.trainer_options
-    return _is_split(one), options, one.versions == each.versions
+def _nearness(measurement: Measurement, one: Measurement) -> tuple[bool, bool, bool]:
+    options = one.setting.trainer_options == measurement.setting.trainer_options
+    return _is_split(one), options, one.versions == measurement.versions
 
 
 def _family(

@@ -209,19 +209,20 @@ def _differing(one: Measurement, group: Sequence[Measurement]) -> str:
     return "; ".join(fact for fact in _facts_of(one) if not all(fact in fact_set for fact_set in facts))
 
 
-def _facts_of(each: Measurement) -> list[str]:
-    return [fact for facts in (each.versions, each.variables) for fact in facts.split("; ") if fact]
+def _facts_of(measurement: Measurement) -> list[str]:
+    texts = (measurement.versions, measurement.variables)
+    return [fact for text in texts for fact in text.split("; ") if fact]
 
 
-def _order_of(each: Measurement) -> tuple[object, ...]:
-    setting = each.setting
+def _order_of(measurement: Measurement) -> tuple[object, ...]:
+    setting = measurement.setting
     return (
-        not each.trains,
+        not measurement.trains,
         setting.workload,
         setting.workload_options,
         setting.data,
         setting.device,
         setting.num_workers,
         setting.global_batch_size,
-        -each.samples_per_second.median,
+        -measurement.samples_per_second.median,
     )

@@ -50,5 +50,5 @@ def noise_of(record: TrialRecord) -> str:
 
 def _busy_cores_of(result: TrainResult) -> float:
     """Cores that all ranks together kept busy while blocks were timed; at most, for the clock is coarse."""
-    seconds: float = sum(max(ranks) for ranks in zip(*result.block_seconds, strict=True))
-    return sum(seconds + _TICK_SECONDS for seconds in result.cpu_seconds) / seconds
+    timed: float = sum(max(ranks) for ranks in zip(*result.block_seconds, strict=True))
+    return sum(seconds + _TICK_SECONDS for seconds in result.cpu_seconds) / timed

@@ -63,20 +63,20 @@ def hindsights_of(
     )
 
 
-def _hindcast_of(each: Measurement, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
+def _hindcast_of(measurement: Measurement, hindcasts: Mapping[str, Estimate]) -> Estimate | None:
     """The same for all seeds: of the first that has one."""
-    return next((hindcasts[point] for point in each.points if point in hindcasts), None)
+    return next((hindcasts[point] for point in measurement.points if point in hindcasts), None)
 
 
 def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Table:
     """One row for each."""
-    numbers = ("predicted ms [90%]", "measured ms", "measured / predicted")
+    headers = ("predicted ms [90%]", "measured ms", "measured / predicted")
     return Table(
         title="Predicted, then measured",
         note=" ".join((_NOTE, *_calibration_of(hindsights, so_far, num_here=len(hindsights)))),
         columns=(
             Column(header="of"),
-            *(Column(header=number, is_number=True) for number in numbers),
+            *(Column(header=header, is_number=True) for header in headers),
             Column(header="in the interval"),
             Column(header="from"),
         ),

@@ -130,16 +130,16 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
         )
         for forecast in predicted
     ]
-    known = [forecast for forecast in predicted if forecast.hours is not None]
-    if len(known) > 1:
-        rows.append(_total_of(known))
+    complete = [forecast for forecast in predicted if forecast.hours is not None]
+    if len(complete) > 1:
+        rows.append(_total_of(complete))
     return Table(
         title=PREDICTED,
         note=" ".join(
             (
                 _NOTE,
-                *([_LIMITED] if any(predicted.is_limit for predicted in known) else []),
-                *([_TOTAL] if len(known) > 1 else []),
+                *([_LIMITED] if any(forecast.is_limit for forecast in complete) else []),
+                *([_TOTAL] if len(complete) > 1 else []),
             )
         ),
         columns=(
@@ -149,31 +149,31 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             Column(header="from, or why not"),
         ),
         rows=tuple(rows),
-        has_total=len(known) > 1,
+        has_total=len(complete) > 1,
     )
 
 
 _TOTAL = "The total adds up the ends of the intervals, as if all of them erred alike."
 
 
-def _total_of(known: Sequence[Predicted]) -> tuple[str, ...]:
-    trials = sum(predicted.num_trials for predicted in known)
-    hours = _sum_of([(predicted.hours, predicted.num_trials) for predicted in known])
-    usd = _sum_of([(predicted.usd, predicted.num_trials) for predicted in known])
-    shown = (_shown(spread, is_limit=any(one.is_limit for one in known)) for spread in (hours, usd))
-    told = f"{counted(trials, 'trial')}, once each"
-    return ("all with hours", "", "", "", count(trials), "", *shown, told)
+def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
+    trials = sum(forecast.num_trials for forecast in forecasts)
+    hours = _sum_of([(forecast.hours, forecast.num_trials) for forecast in forecasts])
+    usd = _sum_of([(forecast.usd, forecast.num_trials) for forecast in forecasts])
+    is_limit = any(forecast.is_limit for forecast in forecasts)
+    sums = (_shown(total, is_limit=is_limit) for total in (hours, usd))
+    return ("all with hours", "", "", "", count(trials), "", *sums, f"{counted(trials, 'trial')}, once each")
 
 
 def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
-    """None: one of them is not known."""
+    """Add the parts up; None if one of them is unknown."""
     known = [scaled(value, times) for value, times in parts if value is not None]
     if len(known) < len(parts):
         return None
     return Spread(
-        median=sum(spread.median for spread in known),
-        low=sum(spread.low for spread in known),
-        high=sum(spread.high for spread in known),
+        median=sum(value.median for value in known),
+        low=sum(value.low for value in known),
+        high=sum(value.high for value in known),
     )
 
 
@@ -187,15 +187,15 @@ def origin_of(step: Estimate | Refusal) -> str:
     return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 
-def _origin_and_price(each: Predicted) -> str:
-    origin = origin_of(each.step)
-    if each.step_seconds is None:
+def _origin_and_price(predicted: Predicted) -> str:
+    origin = origin_of(predicted.step)
+    if predicted.step_seconds is None:
         return origin
-    if each.num_phases > 1:
-        origin += f"; no hours: this is a step of the last of {each.num_phases} phases"
-    if isinstance(each.price, Unpriced):
-        return f"{origin}; without a price: {each.price.reason}"
-    return f"{origin}; priced as {priced_as(each.price)}"
+    if predicted.num_phases > 1:
+        origin += f"; no hours: this is a step of the last of {predicted.num_phases} phases"
+    if isinstance(predicted.price, Unpriced):
+        return f"{origin}; without a price: {predicted.price.reason}"
+    return f"{origin}; priced as {priced_as(predicted.price)}"
 
 
 def _trainer_of(trial: TrialSpec) -> str:

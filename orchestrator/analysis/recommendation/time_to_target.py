@@ -27,7 +27,7 @@ _NAMED = {"workload": "workload", "device": "device", "trainer": "trainer", "pre
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToTarget:
+class TimeToTarget:
     """The trainings of one setting to one target.
 
     Attributes:
@@ -69,7 +69,7 @@ class ToTarget:
         return _over(pursuit.reached.steps if pursuit.reached else math.inf for pursuit in self.pursuits)
 
 
-def to_target_of(records: Iterable[TrialRecord]) -> tuple[ToTarget, ...]:
+def to_target_of(records: Iterable[TrialRecord]) -> tuple[TimeToTarget, ...]:
     """Every setting that was measured with a target: what is alike together, and of that the fastest first.
 
     Trials that ran with other versions or variables are never one setting.
@@ -89,31 +89,32 @@ def _identity_of(record: TrialRecord) -> tuple[object, ...]:
     )
 
 
-def _one_of(found: Sequence[tuple[TrialRecord, TargetRun]]) -> ToTarget:
+def _one_of(found: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
     first, pursuit = found[0]
     facts = {**versions_of(first), **variables_of(first)}
     ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
-    return ToTarget(
+    return TimeToTarget(
         setting=replace(setting_of(first.spec), ran_with=ran_with),
         target=pursuit.target,
-        pursuits=tuple(record for _, record in found),
+        pursuits=tuple(run for _, run in found),
         seeds=tuple(record.spec.seed for record, _ in found),
         num_noisy=sum(noise_of(record) != "" for record, _ in found),
         num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in found),
     )
 
 
-def _order_of(each: ToTarget) -> tuple[object, ...]:
-    setting = each.setting
-    return (setting.workload, setting.workload_options, setting.data, each.target.value, each.seconds.median)
+def _order_of(result: TimeToTarget) -> tuple[object, ...]:
+    setting = result.setting
+    key = (setting.workload, setting.workload_options, setting.data)
+    return (*key, result.target.value, result.seconds.median)
 
 
-def target_table(found: Sequence[ToTarget]) -> Table:
+def target_table(results: Sequence[TimeToTarget]) -> Table:
     """One row per setting: how many of its trainings came to the target, and how soon."""
-    settings = [target.setting for target in found]
+    settings = [result.setting for result in results]
     details = [name for name in DETAILS if name != "ran_with" or _only_versions_tell(settings)]
     named = {**_NAMED, **{name: DETAILS[name] for name in varying(settings, details)}}
-    by_seed = any(len(target.seconds_by_seed) > 1 for target in found)
+    by_seed = any(len(result.seconds_by_seed) > 1 for result in results)
     headers = ("target", "reached", "training s", "steps to target", "best quality", "evaluation s")
     return Table(
         title="Time to target",
@@ -132,12 +133,12 @@ def target_table(found: Sequence[ToTarget]) -> Table:
         ),
         rows=tuple(
             (
-                *(_shown(target.setting, name) for name in named),
-                *_cells(target),
-                *([_by_seed(target)] if by_seed else []),
-                _basis_of(target),
+                *(_shown(result.setting, name) for name in named),
+                *_cells(result),
+                *([_by_seed(result)] if by_seed else []),
+                _basis_of(result),
             )
-            for target in found
+            for result in results
         ),
     )
 
@@ -152,36 +153,36 @@ def _shown(setting: Setting, name: str) -> str:
     return data_name(value) if name == "data" else str(value) or UNKNOWN
 
 
-def _cells(each: ToTarget) -> Iterator[str]:
-    sign = "\N{GREATER-THAN OR EQUAL TO}" if each.target.higher_is_better else "\N{LESS-THAN OR EQUAL TO}"
-    best = _over(one.best_quality if one.best_quality is not None else math.nan for one in each.pursuits)
-    yield Number(f"{each.target.metric} {sign} {each.target.value:g}", each.target.value)
-    yield Number(f"{each.num_reached} of {len(each.pursuits)}", each.num_reached)
+def _cells(result: TimeToTarget) -> Iterator[str]:
+    sign = "\N{GREATER-THAN OR EQUAL TO}" if result.target.higher_is_better else "\N{LESS-THAN OR EQUAL TO}"
+    best = _over(run.best_quality if run.best_quality is not None else math.nan for run in result.pursuits)
+    yield Number(f"{result.target.metric} {sign} {result.target.value:g}", result.target.value)
+    yield Number(f"{result.num_reached} of {len(result.pursuits)}", result.num_reached)
     yield (
-        _until(each.seconds)
-        or f"not reached in {counted(each.setting.steps, 'step')} (best {_best_of(each)})"
+        _until(result.seconds)
+        or f"not reached in {counted(result.setting.steps, 'step')} (best {_best_of(result)})"
     )
-    yield _until(each.steps, said="{:,.0f}".format) or UNKNOWN
+    yield _until(result.steps, said="{:,.0f}".format) or UNKNOWN
     yield spread(best)
-    yield spread(_over(one.evaluation_seconds for one in each.pursuits))
+    yield spread(_over(run.evaluation_seconds for run in result.pursuits))
 
 
-def _by_seed(each: ToTarget) -> str:
+def _by_seed(result: TimeToTarget) -> str:
     """`1: 3.650; 2: not reached`."""
     return "; ".join(
-        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in each.seconds_by_seed.items()
+        f"{seed}: {_until(taken) or _NOT_REACHED}" for seed, taken in result.seconds_by_seed.items()
     )
 
 
-def _basis_of(each: ToTarget) -> str:
-    marked = counted_marks(num_noisy=each.num_noisy, num_resumed=each.num_resumed)
-    seeds = counted(len(each.seconds_by_seed), "seed")
-    return f"{counted(len(each.pursuits), 'training')}, {seeds}{marked}"
+def _basis_of(result: TimeToTarget) -> str:
+    marked = counted_marks(num_noisy=result.num_noisy, num_resumed=result.num_resumed)
+    seeds = counted(len(result.seconds_by_seed), "seed")
+    return f"{counted(len(result.pursuits), 'training')}, {seeds}{marked}"
 
 
-def _best_of(each: ToTarget) -> str:
-    known = [one.best_quality for one in each.pursuits if one.best_quality is not None]
-    best = max if each.target.higher_is_better else min
+def _best_of(result: TimeToTarget) -> str:
+    known = [run.best_quality for run in result.pursuits if run.best_quality is not None]
+    best = max if result.target.higher_is_better else min
     return number(best(known, default=math.nan))
 
 

@@ -70,20 +70,20 @@ def _recommended(recommendation: Recommendation) -> tuple[object, ...]:
     )
 
 
-def _row_of(kind: str, each: Comparison) -> tuple[object, ...]:
-    has_interval = each.ratio.low < each.ratio.high
+def _row_of(kind: str, comparison: Comparison) -> tuple[object, ...]:
+    has_interval = comparison.ratio.low < comparison.ratio.high
     return (
         kind,
-        each.factor,
-        each.where,
-        each.first,
-        each.second,
-        each.ratio.median,
-        each.ratio.low if has_interval else None,
-        each.ratio.high if has_interval else None,
-        each.verdict,
-        each.is_noisy,
-        each.is_resumed,
+        comparison.factor,
+        comparison.where,
+        comparison.first,
+        comparison.second,
+        comparison.ratio.median,
+        comparison.ratio.low if has_interval else None,
+        comparison.ratio.high if has_interval else None,
+        comparison.verdict,
+        comparison.is_noisy,
+        comparison.is_resumed,
     )
 
 
