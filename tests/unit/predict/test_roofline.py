@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from model_fitting import fit_analytic
 from plan_builders import T4, TPU, device
+from published_networks import PublishedLatency
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Estimate, Refusal
-from orchestrator.predict.step_time.analytic import PublishedLatency, parts_of
+from orchestrator.predict.step_time.analytic import parts_of
 from orchestrator.predict.step_time.roofline import StepCost, roofline_of, step_cost_of
 from workloads.flops import train_step_flops
 from workloads.registry import workload

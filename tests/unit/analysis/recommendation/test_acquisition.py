@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from model_fitting import fit_kinship
 from price_builders import price_list
+from published_networks import PublishedLatency
 
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.analysis.recommendation.model.acquisition import (
@@ -28,7 +29,6 @@ from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
 from orchestrator.core.objective import Objective
-from orchestrator.predict.step_time.analytic import PublishedLatency
 from orchestrator.predict.step_time.roofline import StepCost
 
 CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
