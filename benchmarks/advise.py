@@ -33,7 +33,6 @@ from orchestrator.analysis.recommendation.model.acquisition import (
 from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior, posterior_of
 from orchestrator.core.estimate import StepPrior
 from orchestrator.predict.latency_data.read import read_latencies
-from orchestrator.predict.step_time.analytic import PublishedLatency
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.error_model import ErrorPrior
 
@@ -46,7 +45,7 @@ from model_fitting import (
     fit_kinship,
     held_out_logs,
 )
-from published_networks import measured_zoo
+from published_networks import PublishedLatency, measured_zoo
 
 SHARES = (0.1, 0.25, 0.5)
 """Of the cost of measuring every setting."""

@@ -75,7 +75,7 @@ def _run(words: Sequence[str], screen: Screen) -> int:
         screen.line(help_text(COMMANDS) + _SETTINGS)
     if is_hydra_flag(words):
         return hydra_main(words, working_directory=Path.cwd())
-    line = parse(words, COMMANDS)
+    line = parse(words, COMMANDS, tools=predict.TOOLS)
     (command,) = (command for command in COMMANDS if command.name == line.command)
     return command.run(line, screen)
 

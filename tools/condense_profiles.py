@@ -8,15 +8,12 @@ One row per workload and device, the median of its repeats. Device ops are summe
 one op of the class. Host ops are left out, because our transfer method does not use them.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from latency_tool import print_converted
 from published_networks import PUBLISHED_DEVICES
 
-from orchestrator.core.errors import OrchestratorError
-from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
 from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_seconds
 from orchestrator.predict.profile_transfer.pairs import Profiles
@@ -67,17 +64,15 @@ def reduce_profiles(table: LatencyTable, *, names: Mapping[str, str]) -> str:
     return text
 
 
+def profiles_text(table: LatencyTable) -> str:
+    """Return the condensed table as CSV text, with the lower-case names of the GPUs for the instances."""
+    names = {instance: device.gpu.lower() for instance, device in PUBLISHED_DEVICES.items()}
+    return reduce_profiles(table, names=names)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table. Return 2 after one line if the data cannot be read."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("data", type=Path, help="file or folder of the published latencies")
-    names = {instance: device.gpu.lower() for instance, device in PUBLISHED_DEVICES.items()}
-    try:
-        sys.stdout.write(reduce_profiles(read_latencies(parser.parse_args(arguments).data), names=names))
-    except OrchestratorError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return print_converted(profiles_text, arguments, description=__doc__)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 The package reads the file from orchestrator/predict/step_time/data/.
 """
 
-import argparse
 import json
 import math
 import sys
@@ -13,25 +12,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
+from latency_tool import print_converted
 from model_fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
-from published_networks import PUBLISHED_DEVICES, measured_zoo, repeat_deviation
+from published_networks import PUBLISHED_DEVICES, PublishedLatency, measured_zoo, repeat_deviation
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
 from orchestrator.core.device import Device
-from orchestrator.core.errors import ConfigError, OrchestratorError
-from orchestrator.predict.latency_data.read import read_latencies
+from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import LatencyTable
-from orchestrator.predict.step_time.analytic import Analytic, PublishedLatency
+from orchestrator.predict.step_time.analytic import Analytic
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.published_estimate import StepQuery, sum_of_parts
-from orchestrator.predict.step_time.published_rates import NUM_CLASSES, RATES, PublishedRate, PublishedStep
+from orchestrator.predict.step_time.published_rates import PublishedStep
 from workloads.registry import workload
 
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
     "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda and for MLPerf: "
-    "orchestrator/predict/step_time/published_rates.py"
+    "tools/imagenet_rates.py"
 )
 _MADE_BY = "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
 _MIN_COUNT = 2  # of devices, and of networks on each: one is held out
@@ -104,19 +104,16 @@ def _rated(rate: PublishedRate, device: Device, any_gpu: Analytic) -> PublishedS
     )
 
 
+def models_text(table: LatencyTable) -> str:
+    """Return the JSON text of the models that are fitted to the table, for the devices of conf/device."""
+    _, catalogue = load_cluster((), working_directory=Path.cwd())
+    models = fit_default_models(table, devices=catalogue.devices)
+    return json.dumps(codec.to_plain(models), indent=1) + "\n"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the file. Return 2 after one line if the data do not suffice."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("data", type=Path, help="file or folder of the published latencies")
-    data = parser.parse_args(arguments).data
-    _, catalogue = load_cluster((), working_directory=Path.cwd())
-    try:
-        models = fit_default_models(read_latencies(data), devices=catalogue.devices)
-    except OrchestratorError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print(json.dumps(codec.to_plain(models), indent=1))
-    return 0
+    return print_converted(models_text, arguments, description=__doc__)
 
 
 if __name__ == "__main__":

@@ -13,13 +13,14 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from published_networks import PublishedLatency
 from scipy.optimize import nnls
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation
 from orchestrator.predict.profile_transfer.conformal import log_errors, quantile_of
 from orchestrator.predict.profile_transfer.pairs import Floats
-from orchestrator.predict.step_time.analytic import COUNTS, Analytic, PublishedLatency
+from orchestrator.predict.step_time.analytic import COUNTS, Analytic
 from orchestrator.predict.step_time.error_model import ErrorPrior, learned_from
 
 _PULL = 0.03

@@ -10,7 +10,7 @@ import pandas as pd
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.predict.latency_data.table import WORKLOAD, LatencyTable
-from orchestrator.predict.step_time.analytic import PublishedLatency, parts_of
+from orchestrator.predict.step_time.analytic import parts_of
 from orchestrator.predict.step_time.roofline import StepCost, step_cost_of
 from workloads.registry import workload
 from workloads.shapes import UnsuitableInputError
@@ -58,6 +58,23 @@ PUBLISHED_DEVICES: Mapping[str, PublishedDevice] = {
     "p2.xlarge": PublishedDevice(name=None, gpu="K80", flops_per_second=4.365e12, bytes_per_second=2.4e11),
     "p3.2xlarge": PublishedDevice(name="v100", gpu="V100", flops_per_second=1.57e13, bytes_per_second=9.0e11),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedLatency:
+    """One workload on one device: what it asks for, what the device could do, and what it took.
+
+    Attributes:
+        image_size: pixels of one edge.
+    """
+
+    device: str
+    model: str
+    image_size: int
+    batch_size: int
+    demand: StepCost
+    parts: tuple[float, ...]
+    step_seconds: float
 
 
 def measured_zoo(table: LatencyTable) -> Iterator[PublishedLatency]:

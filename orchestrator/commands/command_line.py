@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.terminal.screen import Screen
@@ -64,8 +65,13 @@ class Command:
     flags: tuple[Flag, ...] = ()
 
 
-def parse(words: Sequence[str], commands: Sequence[Command]) -> CommandLine:
+def parse(
+    words: Sequence[str], commands: Sequence[Command], *, tools: Mapping[str, str] = MappingProxyType({})
+) -> CommandLine:
     """Split a command line into the command, its flags and the overrides, in any order.
+
+    Args:
+        tools: name of a former command -> program of the repository that replaces it, for the error message.
 
     Raises:
         ConfigError: an unknown command or flag, two commands, or a flag without its value.
@@ -88,7 +94,7 @@ def parse(words: Sequence[str], commands: Sequence[Command]) -> CommandLine:
             plain.append(word)
         else:
             overrides.append(word)
-    command = names[_command_name(plain, names)]
+    command = names[_command_name(plain, names, tools)]
     own = [flag.name for flag in command.flags]
     for name in sorted(given.keys() - set(own)):
         raise UnknownNameError(f"flag of {command.name!r}:", name, known=own)
@@ -117,15 +123,21 @@ def _is_plain(word: str) -> bool:
     return "=" not in word and word[:1] not in ("-", "~", "+")
 
 
-def _command_name(plain: Sequence[str], names: Iterable[str]) -> str:
+def _command_name(plain: Sequence[str], names: Iterable[str], tools: Mapping[str, str]) -> str:
     name = " ".join(plain) or DEFAULT
     if name in names:
         return name
     first = plain[0]
     if first not in {name.split()[0] for name in names}:
         raise UnknownNameError("command", first, known=names)
-    if any(name.startswith(f"{first} ") for name in names):
-        raise UnknownNameError("command", name, known=[name for name in names if name.split()[0] == first])
+    related = sorted(name for name in names if name.split()[0] == first)
+    if name in tools:
+        raise ConfigError(
+            f"unknown command {name!r}; in a checkout of the repository run `{tools[name]}`; "
+            f"known: {', '.join(related)}"
+        )
+    if any(" " in name for name in related):
+        raise UnknownNameError("command", name, known=related)
     raise ConfigError(f"one command at a time: {first!r} and {plain[1]!r} were given")
 
 

@@ -107,6 +107,12 @@ def _print_json(value: object) -> int:
     return DONE
 
 
+TOOLS = {
+    "predict fit": "python tools/fit_bundled_models.py DATA",
+    "predict condense": "python tools/condense_profiles.py DATA",
+}
+"""Former command -> program that replaces it: it writes a data file of this repository."""
+
 COMMANDS = (
     Command(
         name="predict",

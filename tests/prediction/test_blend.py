@@ -4,15 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from condense_profiles import REPRESENTATIVES, reduce_profiles
 from latency_builders import FAST, SLOW, both_ways, known_pair
 
 from orchestrator.core.errors import UnknownNameError
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.profile_transfer.ensemble import fit_blend
-from orchestrator.predict.profile_transfer.op_classes import OP_CLASSES, class_of
-from orchestrator.predict.profile_transfer.pairs import Profiles, joined, middle_of_repeats, pair_of
+from orchestrator.predict.profile_transfer.pairs import Profiles, joined, middle_of_repeats
 from orchestrator.predict.profile_transfer.transfer import transferred
 
 
@@ -76,26 +73,6 @@ def test_neither_the_order_of_rows_nor_repeats_matter(pair):
     for other in (shuffled, doubled):
         found, expected = (value.predict(pair.profiles)["orchestrator"] for value in (other, one))
         assert found.step_seconds == pytest.approx(expected.step_seconds)
-
-
-def test_a_condensed_table_teaches_the_same(tmp_path):
-    whole = both_ways(tmp_path)
-    text = reduce_profiles(whole, names={SLOW: "slow", FAST: "fast"})
-    (tmp_path / "condensed.csv").write_text(text)
-    small = read_latencies(tmp_path / "condensed.csv")
-    assert small.devices == ("fast", "slow")
-    assert len(small.rows) == len(whole.rows) / 2, "one row for both repeats"
-    (one,) = fit_blend([pair_of(whole, anchor=SLOW, target=FAST)])
-    (other,) = fit_blend([pair_of(small, anchor="slow", target="fast")])
-    asked = pair_of(whole, anchor=SLOW, target=FAST).profiles
-    found, expected = (value.predict(asked)["orchestrator"] for value in (other, one))
-    assert found.step_seconds == pytest.approx(expected.step_seconds, rel=0.01)
-    assert found.high == pytest.approx(expected.high, rel=0.05)
-
-
-def test_a_class_is_condensed_under_the_name_of_an_op_of_its_own():
-    assert set(REPRESENTATIVES) == set(OP_CLASSES)
-    assert all(class_of(op) == name for name, op in REPRESENTATIVES.items())
 
 
 def test_a_profile_is_carried_to_every_other_device_or_refused(tmp_path):

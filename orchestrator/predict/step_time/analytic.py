@@ -55,23 +55,6 @@ class Analytic:
         return float(parts @ np.array(self.coefficients))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedLatency:
-    """One workload on one device: what it asks for, what the device could do, and what it took.
-
-    Attributes:
-        image_size: pixels of one edge.
-    """
-
-    device: str
-    model: str
-    image_size: int
-    batch_size: int
-    demand: StepCost
-    parts: tuple[float, ...]
-    step_seconds: float
-
-
 def around(likely: float, *, factor: float, source: str) -> Estimate:
     """An estimate whose interval is a factor to both sides."""
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)

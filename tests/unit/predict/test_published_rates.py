@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from fit_bundled_models import query_of
+from imagenet_rates import RATES
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core.estimate import Estimate
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.published_estimate import published_estimate_of, sum_of_parts
-from orchestrator.predict.step_time.published_rates import RATES, PublishedStep, rated_of
+from orchestrator.predict.step_time.published_rates import PublishedStep, rated_of
 
 MODELS = default_models()
 

@@ -6,7 +6,6 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from model_fitting import fit_kinship
 from price_builders import price_list
 
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
@@ -28,8 +27,6 @@ from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
 from orchestrator.core.objective import Objective
-from orchestrator.predict.step_time.analytic import PublishedLatency
-from orchestrator.predict.step_time.roofline import StepCost
 
 CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
 REPEAT = 0.02
@@ -333,44 +330,3 @@ def test_weights_are_in_any_unit():
         for unit in (0.5, 1.0, 64.0)
     }
     assert found == {(0.375, 0.125, 0.5)}
-
-
-def errors(of):
-    """Make eight networks on two devices at three batch sizes, with the errors that `of` tells."""
-    demand = StepCost(flops=1e9, value_bytes=1e6, weight_bytes=1e6, gradient_bytes=1e6, layers=3)
-    return [
-        (
-            PublishedLatency(
-                device=device,
-                model=f"m{model}",
-                image_size=32,
-                batch_size=batch,
-                demand=demand,
-                parts=(),
-                step_seconds=1.0,
-            ),
-            of(model, device, batch),
-        )
-        for model in range(8)
-        for device in ("v100", "t4")
-        for batch in (16, 32, 64)
-    ]
-
-
-def test_networks_that_err_alike_everywhere_are_kin_and_others_are_not():
-    random = np.random.default_rng(0)
-    of_network = random.normal(size=8)
-    of_each = {(model, device): random.normal() for model in range(8) for device in ("v100", "t4")}
-    alike = fit_kinship(errors(lambda model, _device, _batch: float(of_network[model])))
-    apart = fit_kinship(errors(lambda model, device, _batch: of_each[model, device]))
-    assert alike.devices > 0.99
-    assert apart.devices < 0.7
-    assert alike.doublings == apart.doublings > 100
-    loose = fit_kinship(errors(lambda _model, _device, _batch: float(random.normal())))
-    assert loose.doublings < 2
-
-
-def test_kinship_needs_two_devices_and_two_batch_sizes():
-    one = [pair for pair in errors(lambda *_: 1.0) if pair[0].device == "t4"]
-    with pytest.raises(ConfigError, match="at one batch size on two devices, and at two sizes on one"):
-        fit_kinship(one)
