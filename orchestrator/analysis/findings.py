@@ -97,10 +97,11 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
     """Sort a ledger's records by what the plan asks for."""
     standing = latest(records)
     trials = dict.fromkeys(trial.trial_id for trial in plan.asked)
-    asked = {trial: place for place, trial in enumerate(trials)}
-    found = tuple(standing[trial_id] for trial_id in asked if trial_id in standing)
+    places = {trial: place for place, trial in enumerate(trials)}
+    own = tuple(standing[trial_id] for trial_id in places if trial_id in standing)
     wanted = sorted(  # ledger and tracking server have them in other orders
-        (record for record in records if record.trial_id in asked), key=lambda record: asked[record.trial_id]
+        (record for record in records if record.trial_id in places),
+        key=lambda record: places[record.trial_id],
     )
     attempts = attempts_of(wanted)
     frame = frame_of(wanted)
@@ -108,25 +109,25 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
     return Findings(
         plan=plan,
         objective=objective,
-        records=found,
+        records=own,
         frame=frame,
         measured=measured,
         against=against_baseline(measured, plan.baseline),
         matrices=matrices_of(measured, plan.baseline),
         scaling=scaling_of(measured),
-        splits=splits_of(measured, found),
+        splits=splits_of(measured, own),
         step_costs=step_costs_of(measured),
-        recommendations=recommendations_of(found, plan, objective),
+        recommendations=recommendations_of(own, plan, objective),
         compared=comparisons_of(measured),
         predicted=predicted,
         hindsights=hindsights_of(measured, plan.hindcasts),
-        rehearsed=tuple(record for record in found if record.provenance == "rehearsed"),
-        failed=tuple(record for record in found if record.failure is not None),
+        rehearsed=tuple(record for record in own if record.provenance == "rehearsed"),
+        failed=tuple(record for record in own if record.failure is not None),
         attempts=tuple(record for of_trial in attempts.values() for record in of_trial),
         costs=costs_by_setting(attempts.values()),
         num_measured=sum(measurement.num_repeats for measurement in measured),
-        num_missing=len(asked) - len(found),
-        num_others=len(standing.keys() - asked.keys()),
+        num_missing=len(places) - len(own),
+        num_others=len(standing.keys() - places.keys()),
     )
 
 

@@ -45,8 +45,8 @@ def processes_of(placement: Placement) -> str:
 
 def number(value: float, *, digits: int = _DIGITS) -> Number:
     """A value with so many significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
-    known = math.isfinite(value)
-    return Number(_with_decimals(value, _decimals_of(value, digits)) if known else UNKNOWN, value)
+    is_finite = math.isfinite(value)
+    return Number(_with_decimals(value, _decimals_of(value, digits)) if is_finite else UNKNOWN, value)
 
 
 def count(value: int) -> Number:

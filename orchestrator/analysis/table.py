@@ -35,6 +35,6 @@ def cut(table: Table, *, most_rows: int, others: str = _FILES) -> Table:
     num_rows = len(table.rows) - table.has_total
     if num_rows <= most_rows:
         return table
-    told = f"Shown are the first {most_rows:,} of {num_rows:,} rows; {others}."
+    note = f"Shown are the first {most_rows:,} of {num_rows:,} rows; {others}."
     rows = (*table.rows[:most_rows], *table.rows[num_rows:])
-    return replace(table, rows=rows, note=" ".join(filter(None, (table.note, told))))
+    return replace(table, rows=rows, note=" ".join(filter(None, (table.note, note))))

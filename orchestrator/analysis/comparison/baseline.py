@@ -34,16 +34,16 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
     if baseline is None or not factors:
         return AgainstBaseline()
     training = [measurement for measurement in measured if measurement.trains]
-    told, found = told_of(training), []
+    distinct, comparisons = told_of(training), []
     alone = {_name_of(measurement) for measurement in training if not is_base(measurement, baseline)}
     for group in alike(training, *factors):
         others = [member for member in group if not is_base(member, baseline)]
         for base in (member for member in group if is_base(member, baseline)):
             pairs = [(other, base) for other in others if same_host(other, base)]
             alone -= {_name_of(other) for other, _ in pairs}
-            compared = [comparison_of(factors, pair, told=told) for pair in pairs]
-            found += sorted(compared, key=lambda comparison: -comparison.ratio.median)
-    return AgainstBaseline(compared=tuple(dict.fromkeys(found)), num_without=len(alone))
+            compared = [comparison_of(factors, pair, distinct=distinct) for pair in pairs]
+            comparisons += sorted(compared, key=lambda comparison: -comparison.ratio.median)
+    return AgainstBaseline(compared=tuple(dict.fromkeys(comparisons)), num_without=len(alone))
 
 
 def is_base(measurement: Measurement, baseline: Baseline) -> bool:

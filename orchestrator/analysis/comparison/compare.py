@@ -49,7 +49,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     The next fastest comes first. A trainer that trains nothing is compared with nobody.
     """
     training = [measurement for measurement in measured if measurement.trains]
-    told = told_of(training)
+    distinct = told_of(training)
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in factors_of(training):
         for group in alike(training, factor):
@@ -59,7 +59,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
                 for other in others
                 if differ(fastest, other, factor) and same_host(fastest, other)
             ]
-            compared = tuple(comparison_of((factor,), pair, told=told) for pair in pairs)
+            compared = tuple(comparison_of((factor,), pair, distinct=distinct) for pair in pairs)
             if compared:
                 groups[compared] = None
     return tuple(groups)
@@ -68,15 +68,15 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
 def told_of(measured: Sequence[Measurement]) -> tuple[str, ...]:
     """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
     settings = [measurement.setting for measurement in measured]
-    found = varying(settings, ("device", "trainer", "precision", *DETAILS))
+    varied = varying(settings, ("device", "trainer", "precision", *DETAILS))
     one_host = (
         len({setting.host for setting in settings if setting.host}) < 2
     )  # of the CPU; other devices have none
-    return ("workload", *(name for name in found if not (one_host and name == "host")))
+    return ("workload", *(name for name in varied if not (one_host and name == "host")))
 
 
 def comparison_of(
-    factors: Sequence[Factor], pair: tuple[Measurement, Measurement], *, told: Sequence[str]
+    factors: Sequence[Factor], pair: tuple[Measurement, Measurement], *, distinct: Sequence[str]
 ) -> Comparison:
     """The first of a pair over the second.
 
@@ -86,12 +86,12 @@ def comparison_of(
     """
     first, second = pair
     labels = list(dict.fromkeys(label for factor in factors for label in factor.labels))
-    own = [name for name in (*labels, "ran_with") if name in told or name == labels[0]]
+    own = [name for name in (*labels, "ran_with") if name in distinct or name == labels[0]]
     apart = {name for factor in factors for name in (factor.field, *factor.follows)}
     ratio = ratio_of(first.rates, second.rates)
     return Comparison(
         factor=", ".join(factor.name for factor in factors),
-        where=label_of(first.setting, [name for name in told if name not in own and name not in apart]),
+        where=label_of(first.setting, [name for name in distinct if name not in own and name not in apart]),
         first=label_of(first.setting, own),
         second=label_of(second.setting, own),
         ratio=ratio,

@@ -88,8 +88,12 @@ def alike(measured: Iterable[Measurement], *factors: Factor) -> list[list[Measur
         groups[frozenset(item for item in rest if not (of_trainer and _is_option(item[0])))].append(
             measurement
         )
-    found = list(groups.values())
-    return [subgroup for group in found for subgroup in _by_shared_options(group)] if of_trainer else found
+    candidates = list(groups.values())
+    return (
+        [subgroup for group in candidates for subgroup in _by_shared_options(group)]
+        if of_trainer
+        else candidates
+    )
 
 
 def differ(one: Measurement, other: Measurement, factor: Factor) -> bool:
@@ -112,7 +116,7 @@ def same_host(one: Measurement, other: Measurement) -> bool:
 
 def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
     """The factors that keys of the configuration set; a key that is none has to be equal everywhere."""
-    known = {
+    by_name = {
         "trainer": (TRAINER,),
         "precision": (PRECISION,),
         "device": (DEVICE,),
@@ -121,7 +125,7 @@ def factors_named(keys: Iterable[str]) -> tuple[Factor, ...]:
         "num_hosts": (HOSTS,),
         "global_batch_size": (BATCH,),
     }
-    named = (known.get(key) or (_option(key),) for key in keys if key in known or _is_option(key))
+    named = (by_name.get(key) or (_option(key),) for key in keys if key in by_name or _is_option(key))
     return tuple(factor for factors in named for factor in factors)
 
 
@@ -155,23 +159,24 @@ def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measuremen
     A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers
     with `compile=on` and with `compile=off`.
     """
-    known = {
+    trainers_of = {
         measurement.setting.trainer: _options_known_to(measurement.setting.trainer) for measurement in group
     }
-    shared = {name for names in known.values() for name in names if _count(name, known) > 1}
+    shared = {name for names in trainers_of.values() for name in names if _count(name, trainers_of) > 1}
     values = [
-        _values_of(measurement.setting, shared & known[measurement.setting.trainer]) for measurement in group
+        _values_of(measurement.setting, shared & trainers_of[measurement.setting.trainer])
+        for measurement in group
     ]
     seen: list[Mapping[str, str]] = []
     for wanted in (value for value in values if len(value) == max(map(len, values))):
-        found = [
+        factors = [
             member
             for member, own in zip(group, values, strict=True)
             if all(wanted.get(name, value) == value for name, value in own.items())
         ]
         if wanted not in seen:
             seen.append(wanted)
-            yield found
+            yield factors
 
 
 def _values_of(setting: Setting, names: Iterable[str]) -> Mapping[str, str]:
@@ -180,9 +185,9 @@ def _values_of(setting: Setting, names: Iterable[str]) -> Mapping[str, str]:
 
 
 def _options_known_to(trainer: str) -> frozenset[str]:
-    known = trainers().get(trainer)
-    return frozenset(f"trainer.{name}" for name in known.options) if known else frozenset()
+    info = trainers().get(trainer)
+    return frozenset(f"trainer.{name}" for name in info.options) if info else frozenset()
 
 
-def _count(name: str, known: Mapping[str, frozenset[str]]) -> int:
-    return sum(name in names for names in known.values())
+def _count(name: str, trainers_of: Mapping[str, frozenset[str]]) -> int:
+    return sum(name in names for names in trainers_of.values())

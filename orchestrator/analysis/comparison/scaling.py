@@ -44,8 +44,8 @@ class Scaling:
     def efficiency(self, measurement: Measurement) -> Spread:
         """The speed-up over that of a setting in which every worker is as fast as those of the fewest."""
         ideal = measurement.setting.num_workers / self.points[0].setting.num_workers
-        found = self.speed_up(measurement)
-        return Spread(median=found.median / ideal, low=found.low / ideal, high=found.high / ideal)
+        ratio = self.speed_up(measurement)
+        return Spread(median=ratio.median / ideal, low=ratio.low / ideal, high=ratio.high / ideal)
 
 
 def scaling_of(measured: Sequence[Measurement]) -> tuple[Scaling, ...]:
@@ -84,9 +84,9 @@ def _found(
     )
 
 
-def scaling_table(found: Sequence[Scaling]) -> Table:
+def scaling_table(scalings: Sequence[Scaling]) -> Table:
     """One row per number of workers."""
-    points = [point for one in found for point in one.points]
+    points = [point for one in scalings for point in one.points]
     shares_cores = any(point.setting.host and not point.setting.num_hosts for point in points)
     return Table(
         title="Scaling",
@@ -112,7 +112,7 @@ def scaling_table(found: Sequence[Scaling]) -> Table:
                 Number("1x", 1) if point is one.points[0] else ratio(one.speed_up(point)),
                 Number("100%", 1) if point is one.points[0] else percent(one.efficiency(point)),
             )
-            for one in found
+            for one in scalings
             for point in one.points
         ),
     )

@@ -40,7 +40,7 @@ def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> t
     device and precision in every matrix that has them: `_usual_reference`. Else it is the slowest of all.
     """
     training = [measurement for measurement in measured if measurement.trains]
-    told = told_of(training)
+    distinct = told_of(training)
     groups = [group for group in alike(training, DEVICE, PRECISION) if len(group) > 1]
     usual = _usual_reference(groups)
     matrices = []
@@ -51,7 +51,7 @@ def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> t
         reference = (named or shared or ranked)[0]
         near = [member for member in group if same_host(member, reference)]
         if len(near) > 1:
-            matrices.append(_matrix_of(near, reference, told=told))
+            matrices.append(_matrix_of(near, reference, distinct=distinct))
     return tuple(matrices)
 
 
@@ -75,9 +75,9 @@ def _rate_of(measurement: Measurement) -> float:
     return measurement.samples_per_second.median
 
 
-def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Sequence[str]) -> Matrix:
+def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, distinct: Sequence[str]) -> Matrix:
     return Matrix(
-        where=label_of(reference.setting, [name for name in told if name not in _APART]),
+        where=label_of(reference.setting, [name for name in distinct if name not in _APART]),
         cells={
             (
                 label_of(measurement.setting, ("device", "replicas", "ran_with")),
@@ -85,7 +85,7 @@ def _matrix_of(group: Sequence[Measurement], reference: Measurement, *, told: Se
             ): (
                 None
                 if measurement is reference
-                else comparison_of((DEVICE, PRECISION), (measurement, reference), told=told)
+                else comparison_of((DEVICE, PRECISION), (measurement, reference), distinct=distinct)
             )
             for measurement in group
         },

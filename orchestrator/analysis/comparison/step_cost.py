@@ -71,18 +71,18 @@ class StepCost:
 def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
     """Every set of more than one batch size that is alike in all else."""
     training = [measurement for measurement in measured if measurement.trains]
-    told = [name for name in told_of(training) if name != BATCH.field]
+    distinct = [name for name in told_of(training) if name != BATCH.field]
     return tuple(
-        _cost_of(sorted(group, key=lambda member: member.setting.global_batch_size), told=told)
+        _cost_of(sorted(group, key=lambda member: member.setting.global_batch_size), distinct=distinct)
         for group in alike(training, BATCH)
         if len(group) > 1
     )
 
 
-def _cost_of(points: Sequence[Measurement], *, told: Sequence[str]) -> StepCost:
+def _cost_of(points: Sequence[Measurement], *, distinct: Sequence[str]) -> StepCost:
     pairs = [(point.setting.global_batch_size, point.step_seconds.median) for point in points]
     return StepCost(
-        where=label_of(points[0].setting, told),
+        where=label_of(points[0].setting, distinct),
         points=tuple(points),
         line=line_through(pairs) if len(points) >= LEAST_BATCHES else None,
     )

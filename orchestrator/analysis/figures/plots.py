@@ -63,11 +63,11 @@ def _bars_in_words(group: Sequence[Measurement]) -> str:
     ranked = sorted(group, key=lambda member: -member.samples_per_second.median)
     names = ("device", "trainer", "precision")
     ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
-    said = [
+    sentences = [
         f"{end} {label_of(member.setting, names)} with {spread(member.samples_per_second)} samples per second"
         for end, member in ends.items()
     ]
-    return f"Bars of {counted(len(group), 'setting')}: {', '.join(said)}."
+    return f"Bars of {counted(len(group), 'setting')}: {', '.join(sentences)}."
 
 
 def _fastest(group: Sequence[Measurement]) -> list[Measurement]:
@@ -207,8 +207,8 @@ def shortened(labels: Sequence[str]) -> list[str]:
 
     What the mouse points at is told whole.
     """
-    found = [label if len(label) <= _MOST_CHARACTERS else f"{label[:_MOST_CHARACTERS]}…" for label in labels]
-    return found if len(set(found)) == len(set(labels)) else list(labels)
+    short = [label if len(label) <= _MOST_CHARACTERS else f"{label[:_MOST_CHARACTERS]}…" for label in labels]
+    return short if len(set(short)) == len(set(labels)) else list(labels)
 
 
 def _colours_of(precisions: Iterable[str]) -> dict[str, str]:

@@ -177,16 +177,16 @@ def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Fi
     if not any(record.provenance == "measured" for record in here):
         return ()
     ran = sorted(here, key=lambda attempt: (attempt.started_at, attempt.trial_id))[-_MOST_ATTEMPTS:]
-    found = timeline_of(ran, name_of)
+    timeline = timeline_of(ran, name_of)
     return (
         Figure(
             title="Timeline of the sweep",
-            caption=_caption_of(found, since=ran[0].started_at)
+            caption=_caption_of(timeline, since=ran[0].started_at)
             + left_out(len(here), _MOST_ATTEMPTS, "attempts, the last")
             + _elsewhere(len(ran_somewhere) - len(here)),
-            alternative=_alternative_of(found, num_attempts=len(ran)),
-            height_pixels=170 + 44 * len(found.rows),
-            plot=_plot_of(found),
+            alternative=_alternative_of(timeline, num_attempts=len(ran)),
+            height_pixels=170 + 44 * len(timeline.rows),
+            plot=_plot_of(timeline),
         ),
     )
 
@@ -199,9 +199,9 @@ def _had_hardware(record: TrialRecord) -> bool:
     return not (record.failure and record.failure.kind == "infeasible")
 
 
-def _caption_of(found: Timeline, *, since: float) -> str:
-    hours = sum(seconds for _, seconds in found.pauses) / 3600
-    pauses = f"Left out at the dotted lines: {counted(len(found.pauses), 'pause')} without any attempt, "
+def _caption_of(timeline: Timeline, *, since: float) -> str:
+    hours = sum(seconds for _, seconds in timeline.pauses) / 3600
+    pauses = f"Left out at the dotted lines: {counted(len(timeline.pauses), 'pause')} without any attempt, "
     return " ".join(
         (
             f"From {day_and_time(since)} on. Launch includes the set-up, the first step includes "
@@ -215,22 +215,22 @@ def _caption_of(found: Timeline, *, since: float) -> str:
     )
 
 
-def _totals_of(found: Timeline) -> dict[str, float]:
+def _totals_of(timeline: Timeline) -> dict[str, float]:
     totals: dict[str, float] = defaultdict(float)
-    for stretch in found.stretches:
+    for stretch in timeline.stretches:
         totals[stretch.phase] += stretch.seconds
     return {phase: totals[phase] for phase in _LOOKS if totals[phase] > 0}
 
 
-def _alternative_of(found: Timeline, *, num_attempts: int) -> str:
-    totals = _totals_of(found)
+def _alternative_of(timeline: Timeline, *, num_attempts: int) -> str:
+    totals = _totals_of(timeline)
     parts = ", ".join(f"{phase} {number(seconds)} s" for phase, seconds in totals.items())
-    nodes = counted(len(set(found.rows)), "node")
+    nodes = counted(len(set(timeline.rows)), "node")
     return f"Timeline of {counted(num_attempts, 'attempt')} on {nodes}. Their time: {parts}."
 
 
-def _plot_of(found: Timeline) -> dict[str, Any]:
-    end = max(stretch.start + stretch.seconds for stretch in found.stretches)
+def _plot_of(timeline: Timeline) -> dict[str, Any]:
+    end = max(stretch.start + stretch.seconds for stretch in timeline.stretches)
     _, scale, unit = next(unit for unit in _UNITS if end >= unit[0])
     lines = [
         {
@@ -242,10 +242,10 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
             "yref": "paper",
             "line": {"dash": "dot", "width": 2, "color": NEUTRAL},
         }
-        for start, _ in found.pauses
+        for start, _ in timeline.pauses
     ]
     return {
-        "data": [_trace_of(found, phase, scale=scale) for phase in _totals_of(found)],
+        "data": [_trace_of(timeline, phase, scale=scale) for phase in _totals_of(timeline)],
         "layout": {
             "barmode": "overlay",
             "bargap": 0.3,
@@ -253,17 +253,17 @@ def _plot_of(found: Timeline) -> dict[str, Any]:
             "uniformtext": {"minsize": 10, "mode": "hide"},
             "xaxis": {"title": {"text": f"{unit} since the first start"}, "rangemode": "tozero"},
             "yaxis": {
-                "tickvals": list(range(len(found.rows))),
-                "ticktext": [shown(name) for name in shortened(found.rows)],
-                "range": [len(found.rows) - 0.5, -0.5],
+                "tickvals": list(range(len(timeline.rows))),
+                "ticktext": [shown(name) for name in shortened(timeline.rows)],
+                "range": [len(timeline.rows) - 0.5, -0.5],
                 "showgrid": False,
             },
         },
     }
 
 
-def _trace_of(found: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
-    own = [stretch for stretch in found.stretches if stretch.phase == phase]
+def _trace_of(timeline: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
+    own = [stretch for stretch in timeline.stretches if stretch.phase == phase]
     return {
         "type": "bar",
         "orientation": "h",

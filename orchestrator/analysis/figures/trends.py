@@ -44,11 +44,11 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
 
 
 def _steps_in_words(costs: Sequence[StepCost]) -> str:
-    said = [
+    sentences = [
         f"{cost.where} from {_step_in_words(cost.points[0])} to {_step_in_words(cost.points[-1])}"
         for cost in costs
     ]
-    return f"Lines of step times: {'; '.join(said)}."
+    return f"Lines of step times: {'; '.join(sentences)}."
 
 
 def _step_in_words(point: Measurement) -> str:
@@ -88,19 +88,21 @@ def _fitted_line(cost: StepCost, colour: str) -> list[dict[str, Any]]:
     ]
 
 
-def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
+def scaling_figures(scalings: Sequence[Scaling]) -> tuple[Figure, ...]:
     """Efficiency over the number of workers: one figure for all."""
-    if not found:
+    if not scalings:
         return ()
     return (
         Figure(
             title="Efficiency over the number of workers",
             caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats."
-            + left_out(len(found), _MOST_LINES, "sets of workers, the first"),
-            alternative=_efficiencies_in_words(found[:_MOST_LINES]),
+            + left_out(len(scalings), _MOST_LINES, "sets of workers, the first"),
+            alternative=_efficiencies_in_words(scalings[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
-                "data": [_efficiencies(group, style) for group, style in zip(found, _STYLES, strict=False)],
+                "data": [
+                    _efficiencies(group, style) for group, style in zip(scalings, _STYLES, strict=False)
+                ],
                 "layout": {
                     "xaxis": {"title": {"text": "workers"}, "dtick": 1},
                     "yaxis": {"title": {"text": "efficiency"}, "rangemode": "tozero"},
@@ -110,27 +112,31 @@ def scaling_figures(found: Sequence[Scaling]) -> tuple[Figure, ...]:
     )
 
 
-def _efficiencies_in_words(found: Sequence[Scaling]) -> str:
-    said = [
+def _efficiencies_in_words(scalings: Sequence[Scaling]) -> str:
+    sentences = [
         f"{scaling.kind}, {scaling.where}, batch {scaling.batch}: "
         f"{percent(scaling.efficiency(scaling.points[-1]))} at "
         f"{scaling.points[-1].setting.num_workers:,} workers"
-        for scaling in found
+        for scaling in scalings
     ]
-    return f"Lines of efficiency: {'; '.join(said)}."
+    return f"Lines of efficiency: {'; '.join(sentences)}."
 
 
-def _efficiencies(found: Scaling, style: Mapping[str, str]) -> dict[str, Any]:
-    spreads = [found.efficiency(point) for point in found.points]
+def _efficiencies(scaling: Scaling, style: Mapping[str, str]) -> dict[str, Any]:
+    spreads = [scaling.efficiency(point) for point in scaling.points]
     fewest, *others = spreads
     ends = [(fewest.median, fewest.median), *((other.low, other.high) for other in others)]
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "name": shown(f"{found.kind}, {found.where}, batch {found.batch}"),
+        "name": shown(f"{scaling.kind}, {scaling.where}, batch {scaling.batch}"),
         "marker": {**style, "size": 8},
-        "line": {"color": style["color"], "width": 2, "dash": "solid" if found.kind == "strong" else "dash"},
-        "x": [point.setting.num_workers for point in found.points],
+        "line": {
+            "color": style["color"],
+            "width": 2,
+            "dash": "solid" if scaling.kind == "strong" else "dash",
+        },
+        "x": [point.setting.num_workers for point in scaling.points],
         "y": [spread.median for spread in spreads],
         "error_y": {
             "type": "data",

@@ -160,10 +160,10 @@ def split_layers(
         return Refusal(reason=reason, to_measure="each setting")
     if precision not in PRECISIONS:
         return Refusal(reason=f"nothing is known of precision {precision}", to_measure="another precision")
-    found = layers_of(network, batch=batch, value_bytes=PRECISIONS[precision].value_bytes)
-    if not found:
+    layers = layers_of(network, batch=batch, value_bytes=PRECISIONS[precision].value_bytes)
+    if not layers:
         return Refusal(reason=f"{name} has no convolution to split", to_measure="another workload")
-    return tuple(found)
+    return tuple(layers)
 
 
 def trial_of(record: TrialRecord) -> SplitTrial:
@@ -227,15 +227,15 @@ def _calibration(trials: Sequence[SplitTrial], workers: int) -> PlatformCalibrat
         threads=max(trial.threads for trial in trials),
         num_trials=len(trials),
         num_noisy=sum(trial.is_noisy for trial in trials),
-        speeds={key: _points(found) for key, found in speeds.items()},
+        speeds={key: _points(by_size) for key, by_size in speeds.items()},
         rest=_points(rests),
         link=_mean_link([link for trial in trials for link in trial.links]),
     )
 
 
-def _points(found: Mapping[float, Sequence[float]]) -> Points:
+def _points(by_size: Mapping[float, Sequence[float]]) -> Points:
     """Geometric means."""
-    return tuple((math.log(size), fmean(map(math.log, values))) for size, values in sorted(found.items()))
+    return tuple((math.log(size), fmean(map(math.log, values))) for size, values in sorted(by_size.items()))
 
 
 def _mean_link(links: Sequence[KernelLink]) -> KernelLink | None:

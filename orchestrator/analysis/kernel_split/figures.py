@@ -103,8 +103,8 @@ def _over_workers(family: PlatformResults) -> _View:
 
 def _over_kernels(family: PlatformResults) -> _View:
     name = family.machine.workload
-    known = {kernels for split in family.splits if (kernels := kernels_in(name, split.work.options))}
-    places = sorted({*known, *_larger(known, usual_kernels(name))}, key=sum)
+    sizes = {kernels for split in family.splits if (kernels := kernels_in(name, split.work.options))}
+    places = sorted({*sizes, *_larger(sizes, usual_kernels(name))}, key=sum)
 
     def curve(one: SplitMeasurement) -> CurvePoints:
         return _curve(family, [(sum(place), with_kernels(one.work, place)) for place in places])
@@ -113,7 +113,7 @@ def _over_kernels(family: PlatformResults) -> _View:
     return _View(
         over="kernels",
         told=".",
-        lines=lines if known else (),
+        lines=lines if sizes else (),
         axis={
             "title": {"text": "kernels of the convolutions"},
             **_ticks({sum(place): colons(place) for place in places}),
@@ -121,9 +121,9 @@ def _over_kernels(family: PlatformResults) -> _View:
     )
 
 
-def _larger(known: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _larger(sizes: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Multiples of the largest below the workload's usual number, and that one; or else its double."""
-    largest = max(known, key=sum, default=())
+    largest = max(sizes, key=sum, default=())
     if largest and sum(largest) >= sum(usual):
         yield tuple(2 * batch for batch in largest)
     elif largest:
@@ -134,8 +134,8 @@ def _larger(known: Iterable[tuple[int, ...]], usual: tuple[int, ...]) -> Iterato
 
 
 def _over_batches(family: PlatformResults) -> _View:
-    known = {split.work.batch for split in family.splits}
-    places = sorted({*known, *(factor * max(known) for factor in _LARGER_BATCHES)})
+    batches = {split.work.batch for split in family.splits}
+    places = sorted({*batches, *(factor * max(batches) for factor in _LARGER_BATCHES)})
 
     def curve(one: SplitMeasurement) -> CurvePoints:
         return _curve(family, [(place, replace(one.work, batch=place)) for place in places])
@@ -304,23 +304,23 @@ def _traces(line: _SpeedupCurve, colour: str) -> Iterator[dict[str, Any]]:
 
 def _paper_traces(most: int) -> Iterator[dict[str, Any]]:
     """Yield the paper's two points, and the bound that runs through each."""
-    for each, symbol, dash in zip(PAPER_POINTS, ("star", "star-diamond"), ("dot", "dashdot"), strict=True):
-        shared = {"type": "scatter", "legendgroup": each.words}
+    for point, symbol, dash in zip(PAPER_POINTS, ("star", "star-diamond"), ("dot", "dashdot"), strict=True):
+        shared = {"type": "scatter", "legendgroup": point.words}
         yield {
             **shared,
             "mode": "markers",
-            "name": f"the paper, {each.words}: {each.speed_up:.2f}x",
+            "name": f"the paper, {point.words}: {point.speed_up:.2f}x",
             "marker": {"color": NEUTRAL, "size": 13, "symbol": symbol},
-            "x": [each.devices],
-            "y": [each.speed_up],
+            "x": [point.devices],
+            "y": [point.speed_up],
             "hovertemplate": "%{y:.2f}x<extra>%{fullData.name}</extra>",
         }
         yield {
             **shared,
             "mode": "lines",
-            "name": f"Amdahl's law, convolutions {each.least_fraction:.1%}",
+            "name": f"Amdahl's law, convolutions {point.least_fraction:.1%}",
             "line": {"color": NEUTRAL, "width": 1.5, "dash": dash},
             "x": list(range(1, most + 1)),
-            "y": [most_speed_up(each.least_fraction, count) for count in range(1, most + 1)],
+            "y": [most_speed_up(point.least_fraction, count) for count in range(1, most + 1)],
             "hovertemplate": "%{x}: at most %{y:.2f}x<extra>%{fullData.name}</extra>",
         }

@@ -99,38 +99,38 @@ class _SplitInputs:
     calibration: PlatformCalibration
 
 
-def modelled(asked: SplitQuery, calibrations: Mapping[int, PlatformCalibration]) -> SplitModel | Refusal:
+def modelled(query: SplitQuery, calibrations: Mapping[int, PlatformCalibration]) -> SplitModel | Refusal:
     """Predict a step by the calibrations of the nearest number of workers.
 
     Args:
         calibrations: of its machine, by their number of workers.
     """
-    alone = _known(asked.layers, 1, calibrations)
+    alone = _known(query.layers, 1, calibrations)
     if isinstance(alone, Refusal):
         return alone
-    together = _known(asked.layers, asked.workers, calibrations)
+    together = _known(query.layers, query.workers, calibrations)
     if isinstance(together, Refusal):
         return together
-    link = together.calibration.link if asked.workers > 1 else _FREE
+    link = together.calibration.link if query.workers > 1 else _FREE
     if link is None:
         is_alone = together.calibration.workers == 1
         return _unknown("the link", together.calibration, to_measure=_SEVERAL if is_alone else _AGAIN)
-    whole = [(layer.kernels,) for layer in asked.layers]
+    whole = [(layer.kernels,) for layer in query.layers]
     return SplitModel(
-        layers=asked.layers,
+        layers=query.layers,
         shares=tuple(
-            shares_of(layer.kernels, [1.0] * asked.workers if asked.is_even else speeds)
-            for layer, speeds in zip(asked.layers, together.speeds, strict=True)
+            shares_of(layer.kernels, [1.0] * query.workers if query.is_even else speeds)
+            for layer, speeds in zip(query.layers, together.speeds, strict=True)
         ),
         speeds=together.speeds,
         rest_seconds=together.rest_seconds,
         link=link,
         alone_seconds=step_seconds(
-            asked.layers, whole, alone.speeds, rest_seconds=alone.rest_seconds, link=_FREE
+            query.layers, whole, alone.speeds, rest_seconds=alone.rest_seconds, link=_FREE
         ),
         alone_rest_seconds=alone.rest_seconds,
         source=" and ".join(dict.fromkeys((alone.calibration.words, together.calibration.words))),
-        stretched="; ".join(_stretched(asked, alone.calibration, together.calibration)),
+        stretched="; ".join(_stretched(query, alone.calibration, together.calibration)),
     )
 
 
@@ -143,11 +143,11 @@ def _known(
     speeds = []
     for layer in layers:
         found = [calibration.speed(layer, rank) for rank in range(workers)]
-        known = tuple(value for value in found if value is not None)
-        if len(known) < len(found):
+        complete = tuple(value for value in found if value is not None)
+        if len(complete) < len(found):
             what = f"a convolution of {layer.geometry}"
             return _unknown(what, calibration, to_measure="another setting with these options")
-        speeds.append(known)
+        speeds.append(complete)
     rest = calibration.rest_seconds(layers)
     if rest is None:
         return _unknown("the step without its convolutions", calibration, to_measure=_AGAIN)
@@ -163,8 +163,8 @@ def _unknown(what: str, calibration: PlatformCalibration, *, to_measure: str) ->
     return Refusal(reason=f"nothing is known of {what} from {calibration.words}", to_measure=to_measure)
 
 
-def _stretched(asked: SplitQuery, one: PlatformCalibration, together: PlatformCalibration) -> Iterator[str]:
-    if asked.workers > together.workers:
+def _stretched(query: SplitQuery, one: PlatformCalibration, together: PlatformCalibration) -> Iterator[str]:
+    if query.workers > together.workers:
         yield "more workers taken to be as fast, each on a device of its own"
-    if not all(calibration.holds(layer) for calibration in (one, together) for layer in asked.layers):
+    if not all(calibration.holds(layer) for calibration in (one, together) for layer in query.layers):
         yield "channels beyond those calibrated"

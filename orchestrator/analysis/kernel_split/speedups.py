@@ -148,9 +148,9 @@ def splits_of(measured: Sequence[Measurement], records: Iterable[TrialRecord]) -
     if not families:
         return ()
     several: dict[str, list[tuple[Measurement, Measurement | None]]] = defaultdict(list)
-    for each, baseline in _with_baselines(measured):
-        several[each.setting_id].append((each, baseline))
-    return tuple(_family(machine, found, several) for machine, found in families.items())
+    for measurement, baseline in _with_baselines(measured):
+        several[measurement.setting_id].append((measurement, baseline))
+    return tuple(_family(machine, pairs, several) for machine, pairs in families.items())
 
 
 def model_of(
@@ -239,20 +239,20 @@ def _family(
 ) -> PlatformResults:
     trials = [trial_of(record) for record in records]
     specs = {trial.setting_id: record.spec for trial, record in zip(trials, records, strict=True)}
-    found = []
+    splits = []
     for setting in (spec for spec in specs if spec in several):
         work = _work_of(specs[setting])
         others = calibrations_of(trial for trial in trials if trial.setting_id != setting)
         model = model_of(work, machine, others)
         held = next(trial.held for trial in trials if trial.setting_id == setting)
-        found += [
+        splits += [
             SplitMeasurement(measured=measured, work=work, held=held, baseline=baseline, model=model)
             for measured, baseline in several[setting]
         ]
     return PlatformResults(
         machine=machine,
         calibrations=calibrations_of(trials),
-        splits=tuple(sorted(found, key=_order_of)),
+        splits=tuple(sorted(splits, key=_order_of)),
     )
 
 

@@ -41,14 +41,14 @@ class SplitLayer:
 
 def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES) -> list[SplitLayer]:
     """The convolutions of a network in their order."""
-    found = []
+    layers = []
     shapes = zip(network.nodes, input_shapes_of(network), shapes_of(network), strict=True)
     for index, (node, read, made) in enumerate(shapes):
         if isinstance(node.layer, Conv2d):
             height, width = pair(node.layer.kernel)
             is_first = node.inputs == (INPUT,)
             forward = 2 * batch * made[0] * made[1] * made[2] * read[2] * height * width
-            found.append(
+            layers.append(
                 SplitLayer(
                     node=index,
                     geometry=f"{read[0]}x{read[1]} to {made[0]}x{made[1]} by {height}x{width}",
@@ -60,7 +60,7 @@ def layers_of(network: Network, *, batch: int, value_bytes: int = _FLOAT32_BYTES
                     needs_input_gradient=not is_first,
                 )
             )
-    return found
+    return layers
 
 
 def step_seconds(

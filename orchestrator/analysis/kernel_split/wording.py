@@ -59,8 +59,8 @@ def speed_up_marks(split: SplitMeasurement) -> str:
     torch 2.9`.
     """
     ran_with = split.measured.setting.ran_with
-    told = marks(is_noisy=split.is_noisy, is_resumed=split.is_resumed)
-    return f"{told}, {ran_with}" if ran_with else told
+    texts = marks(is_noisy=split.is_noisy, is_resumed=split.is_resumed)
+    return f"{texts}, {ran_with}" if ran_with else texts
 
 
 def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:
@@ -76,12 +76,12 @@ def bound_words(bounds: Iterable[tuple[float, int]]) -> tuple[str, ...]:
 def calibrated_words(families: Iterable[PlatformResults]) -> str:
     """List the calibrated layers of every platform."""
     of_machines = {machine_words(family.machine): family.calibrations.values() for family in families}
-    known = [
+    calibrated = [
         f"{machine}: {' and '.join(item.words for item in found)}"
         for machine, found in of_machines.items()
         if found
     ]
-    return f"Calibrated: {'; '.join(known)}." if known else "Nothing is calibrated."
+    return f"Calibrated: {'; '.join(calibrated)}." if calibrated else "Nothing is calibrated."
 
 
 def link_words(link: KernelLink) -> str:

@@ -105,8 +105,8 @@ def measured_of(frame: pd.DataFrame) -> tuple[Measurement, ...]:
     alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
     for row in done.to_dict("records"):  # groups of pandas take milliseconds each
         alike[row["setting_id"], row["versions"], row["variables"]].append(row)
-    found = _told_apart([_one_of(rows, quality_columns(frame)) for rows in alike.values()])
-    return tuple(sorted(found, key=_order_of))
+    measurements = _told_apart([_one_of(rows, quality_columns(frame)) for rows in alike.values()])
+    return tuple(sorted(measurements, key=_order_of))
 
 
 def _one_of(rows: Sequence[_Row], quality: Mapping[str, str]) -> Measurement:

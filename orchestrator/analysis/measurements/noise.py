@@ -42,10 +42,10 @@ def noise_of(record: TrialRecord) -> str:
         return ""  # the clock saw no time pass
     cores = sum(group.cpus for group in record.placement.on_host(0))
     load, busy = max(result.load_average), _busy_cores_of(result)
-    said = [f"load {number(load)} on {cores} cores"] if load > _MOST_LOAD * cores else []
+    causes = [f"load {number(load)} on {cores} cores"] if load > _MOST_LOAD * cores else []
     if record.placement.kind == "cpu" and busy < _LEAST_BUSY:
-        said.append(f"{number(busy)} of a core used")
-    return ", ".join(said)
+        causes.append(f"{number(busy)} of a core used")
+    return ", ".join(causes)
 
 
 def _busy_cores_of(result: TrainResult) -> float:

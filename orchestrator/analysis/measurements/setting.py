@@ -154,13 +154,13 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
     What all of them share is left out, apart from the words that every name begins with and what is unusual.
     """
     settings = tuple({setting_of(trial) for trial in trials})
-    told = [*_FIRST, *(name for name in DETAILS if name in _USUAL or varying(settings, [name]))]
+    fields = [*_FIRST, *(name for name in DETAILS if name in _USUAL or varying(settings, [name]))]
 
     def name_of(trial: TrialSpec) -> str:
         setting = setting_of(trial)
-        said = [name for name in told if getattr(setting, name) != _USUAL.get(name, "")]
+        names = [name for name in fields if getattr(setting, name) != _USUAL.get(name, "")]
         apart = [f"{name} {value}" for name in ("seed", "repeat") if (value := getattr(trial, name))]
-        return " ".join([*(words_of(setting, name) for name in said), *apart])
+        return " ".join([*(words_of(setting, name) for name in names), *apart])
 
     return name_of
 

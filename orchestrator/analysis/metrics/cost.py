@@ -91,8 +91,8 @@ def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) ->
     """Return named costs of an attempt that has a price, failed or not; none without a price."""
     if not isinstance(record.price, Price):
         return {}
-    known = {key: cost.of(record, record.price, samples_per_second) for key, cost in COSTS.items()}
-    return {key: value for key, value in known.items() if value is not None}
+    values = {key: cost.of(record, record.price, samples_per_second) for key, cost in COSTS.items()}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def price_label(record: TrialRecord) -> str:
@@ -102,12 +102,12 @@ def price_label(record: TrialRecord) -> str:
 
 def priced_as(price: Price) -> str:
     """`n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
-    said = (
+    parts = (
         f"{rented(price)} in {regions_of(price)}",
         f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
         *marks_of(price),
     )
-    return ", ".join(said)
+    return ", ".join(parts)
 
 
 def rented(price: Price) -> str:
@@ -137,9 +137,9 @@ def marks_of(price: Price) -> tuple[str, ...]:
 def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
     """Marks of the prices of these records, with `partly` where one is not that of every price."""
     marks = [marks_of(record.price) for record in records if isinstance(record.price, Price)]
-    found = dict.fromkeys(mark for marks_of_one in marks for mark in marks_of_one)
+    distinct = dict.fromkeys(mark for marks_of_one in marks for mark in marks_of_one)
     return tuple(
-        mark if all(mark in marks_of_one for marks_of_one in marks) else f"partly {mark}" for mark in found
+        mark if all(mark in marks_of_one for marks_of_one in marks) else f"partly {mark}" for mark in distinct
     )
 
 

@@ -33,10 +33,10 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     if result is None:
         return costs_of(record)
     keys = _IN_A_REHEARSAL if record.provenance == "rehearsed" else tuple(METRICS)
-    known = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
+    values = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {
-        **{key: value for key, value in known.items() if value is not None},
-        **costs_of(record, samples_per_second=known.get("steady_samples_per_second")),
+        **{key: value for key, value in values.items() if value is not None},
+        **costs_of(record, samples_per_second=values.get("steady_samples_per_second")),
         **({**_phases_of(result), **_quality_of(result)} if record.provenance == "measured" else {}),
     }
 
@@ -85,8 +85,8 @@ def _at_target(part: Callable[[Evaluation], float]) -> Callable[[int, TrainResul
 
 
 def _peak_device_bytes(_batch: int, result: TrainResult) -> float | None:
-    known = [device.peak_memory_bytes for device in result.devices if device.peak_memory_bytes is not None]
-    return max(known, default=None)
+    peaks = [device.peak_memory_bytes for device in result.devices if device.peak_memory_bytes is not None]
+    return max(peaks, default=None)
 
 
 METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(

@@ -66,11 +66,11 @@ def shown_better(one: QualityInterval, other: QualityInterval, *, higher_is_bett
     return ahead > math.hypot(better.estimate - better.low, worse.high - worse.estimate)
 
 
-def quality_words(found: QualityInterval) -> Number:
+def quality_words(interval: QualityInterval) -> Number:
     """Show the estimate with its interval; alone where nothing bounds it."""
-    if not math.isfinite(found.high - found.low):
-        return number(found.estimate)
-    return spread(Spread(median=found.estimate, low=found.low, high=found.high))
+    if not math.isfinite(interval.high - interval.low):
+        return number(interval.estimate)
+    return spread(Spread(median=interval.estimate, low=interval.low, high=interval.high))
 
 
 def _is_accuracy(metric: str, values: Sequence[float]) -> bool:

@@ -18,8 +18,8 @@ def mfu_calibrated(_batch: int, result: TrainResult) -> float | None:
     steady, calibration = step_seconds_of(result), result.calibration
     if steady is None or calibration is None:
         return None
-    found = result.flops_per_step / calibration.flops_per_second / steady.median
-    return found if found <= 1 else None
+    value = result.flops_per_step / calibration.flops_per_second / steady.median
+    return value if value <= 1 else None
 
 
 def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | None:
@@ -30,8 +30,8 @@ def calibrated_flops_per_second(_batch: int, result: TrainResult) -> float | Non
 def roofline_fraction(_batch: int, result: TrainResult) -> float | None:
     """Roofline model: Williams, Waterman and Patterson 2009."""
     steady, bounds = step_seconds_of(result), (_compute_seconds(result), _traffic_seconds(result))
-    known = [bound for bound in bounds if bound is not None]
-    return max(known) / steady.median if steady and len(known) == len(bounds) else None
+    finite = [bound for bound in bounds if bound is not None]
+    return max(finite) / steady.median if steady and len(finite) == len(bounds) else None
 
 
 def communication_share(_batch: int, result: TrainResult) -> float | None:
@@ -54,8 +54,8 @@ def joules_per_sample(counter: str) -> Callable[[int, TrainResult], float | None
     """Build the metric of that energy per sample of the timed blocks."""
 
     def of(batch: int, result: TrainResult) -> float | None:
-        found, steps = result.energy_joules.get(counter), _timed_steps(result)
-        return found / (steps * batch) if found is not None and steps else None
+        joules, steps = result.energy_joules.get(counter), _timed_steps(result)
+        return joules / (steps * batch) if joules is not None and steps else None
 
     return of
 

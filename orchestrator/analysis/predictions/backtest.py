@@ -49,8 +49,8 @@ def hindsights_of(
 ) -> tuple[BacktestRow, ...]:
     """One for each measurement of which something would have been predicted."""
     training = [measurement for measurement in measured if measurement.trains]
-    told = told_of(training)
-    own = dict.fromkeys(("workload", "device", "trainer", "precision", *told))
+    distinct = told_of(training)
+    own = dict.fromkeys(("workload", "device", "trainer", "precision", *distinct))
     return tuple(
         BacktestRow(
             label=label_of(measurement.setting, own),

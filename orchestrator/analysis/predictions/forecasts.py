@@ -167,13 +167,13 @@ def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
 
 def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:
     """Add the parts up; None if one of them is unknown."""
-    known = [scaled(value, times) for value, times in parts if value is not None]
-    if len(known) < len(parts):
+    summands = [scaled(value, times) for value, times in parts if value is not None]
+    if len(summands) < len(parts):
         return None
     return Spread(
-        median=sum(value.median for value in known),
-        low=sum(value.low for value in known),
-        high=sum(value.high for value in known),
+        median=sum(value.median for value in summands),
+        low=sum(value.low for value in summands),
+        high=sum(value.high for value in summands),
     )
 
 

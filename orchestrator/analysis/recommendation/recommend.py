@@ -40,12 +40,12 @@ class _Judged:
 
 def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendation:
     """Answer the question of one job."""
-    found = [(candidate, exclusion_of(candidate, job, criteria)) for candidate in job.candidates]
+    exclusions = [(candidate, exclusion_of(candidate, job, criteria)) for candidate in job.candidates]
     candidates, unpromising = most_promising(
-        [candidate for candidate, exclusion in found if not exclusion], job, criteria, errors
+        [candidate for candidate, exclusion in exclusions if not exclusion], job, criteria, errors
     )
-    excluded = (*(exclusion for _, exclusion in found if exclusion), *unpromising)
-    is_open = not found or any(one.may_be_best for one in excluded)
+    excluded = (*(exclusion for _, exclusion in exclusions if exclusion), *unpromising)
+    is_open = not exclusions or any(one.may_be_best for one in excluded)
     besides_seconds = _besides_seconds(job)
     judged = _judge(candidates, job, criteria, errors, is_open=is_open, besides_seconds=besides_seconds)
     runs = [run for candidate in job.candidates for run in candidate.runs]
@@ -127,13 +127,13 @@ def _judge(
 
 def _besides_seconds(job: Job) -> float | None:
     """Compute what a trial takes beside its steps, the median over measured ones; None: there are none."""
-    found = [
+    parts = [
         max(0.0, run.trial_seconds - run.samples / candidate.batch_size * run.step_seconds)
         for candidate in job.candidates
         for run in candidate.quiet
         if not run.is_resumed
     ]
-    return median(found) if found else None
+    return median(parts) if parts else None
 
 
 def recommendations_of(

@@ -89,17 +89,17 @@ def _identity_of(record: TrialRecord) -> tuple[object, ...]:
     )
 
 
-def _one_of(found: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
-    first, pursuit = found[0]
+def _one_of(runs: Sequence[tuple[TrialRecord, TargetRun]]) -> TimeToTarget:
+    first, pursuit = runs[0]
     facts = {**versions_of(first), **variables_of(first)}
     ran_with = "; ".join(f"{name} {value}" for name, value in facts.items())
     return TimeToTarget(
         setting=replace(setting_of(first.spec), ran_with=ran_with),
         target=pursuit.target,
-        pursuits=tuple(run for _, run in found),
-        seeds=tuple(record.spec.seed for record, _ in found),
-        num_noisy=sum(noise_of(record) != "" for record, _ in found),
-        num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in found),
+        pursuits=tuple(run for _, run in runs),
+        seeds=tuple(record.spec.seed for record, _ in runs),
+        num_noisy=sum(noise_of(record) != "" for record, _ in runs),
+        num_resumed=sum(bool(record.result and record.result.resumed_from_step) for record, _ in runs),
     )
 
 
@@ -181,9 +181,9 @@ def _basis_of(result: TimeToTarget) -> str:
 
 
 def _best_of(result: TimeToTarget) -> str:
-    known = [run.best_quality for run in result.pursuits if run.best_quality is not None]
+    qualities = [run.best_quality for run in result.pursuits if run.best_quality is not None]
     best = max if result.target.higher_is_better else min
-    return number(best(known, default=math.nan))
+    return number(best(qualities, default=math.nan))
 
 
 def _until(value: Spread, *, said: Callable[[float], str] = number) -> str:
@@ -201,5 +201,5 @@ def _seconds_of(pursuits: Iterable[TargetRun]) -> Spread:
 
 
 def _over(values: Iterable[float]) -> Spread:
-    known = list(values)
-    return Spread(median=median(known), low=min(known), high=max(known))
+    sample = list(values)
+    return Spread(median=median(sample), low=min(sample), high=max(sample))

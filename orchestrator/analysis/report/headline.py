@@ -45,9 +45,9 @@ def _billed(findings: Findings) -> Iterator[str]:
         return
     total = total_of(findings.costs)
     failed = sum(cost.num_failed for cost in findings.costs)
-    told = [f"with {counted(failed, 'failed attempt')}"] if failed else []
-    told += marks_in(findings.attempts)
-    words = f" ({', '.join(told)})" if told else ""
+    parts = [f"with {counted(failed, 'failed attempt')}"] if failed else []
+    parts += marks_in(findings.attempts)
+    words = f" ({', '.join(parts)})" if parts else ""
     trials = counted(sum(cost.num_trials for cost in findings.costs), "trial")
     yield f"{trials} cost ${number(total.usd)} for {number(total.billed_node_seconds)} node-seconds{words}."
 

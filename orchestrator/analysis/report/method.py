@@ -91,8 +91,8 @@ def _timings_of(records: Sequence[TrialRecord]) -> tuple[TimingSpec, ...]:
 
 
 def _data_of(data: str) -> str:
-    known = f"{data_name(data)} ({data})"
-    return f"{known}. {STANDIN}" if is_standin(data) else known
+    name = f"{data_name(data)} ({data})"
+    return f"{name}. {STANDIN}" if is_standin(data) else name
 
 
 def _quality_of(findings: Findings) -> tuple[tuple[str, str], ...]:

@@ -160,8 +160,8 @@ def _card(card: Card) -> str:
 def _link(section: Section, name: str) -> str:
     size = counted(len(section.figures), "figure") if section.figures else ""
     size = counted(len(section.table.rows), "row") if section.table else size
-    told = element("span", f" {size}", class_="faint") if size else ""
-    return element("li", element("a", text(section.title), href=f"#{name}"), told)
+    size_text = element("span", f" {size}", class_="faint") if size else ""
+    return element("li", element("a", text(section.title), href=f"#{name}"), size_text)
 
 
 def _section(section: Section, name: str) -> str:
@@ -170,7 +170,9 @@ def _section(section: Section, name: str) -> str:
     if section.table:
         parts.append(table_markup(section.table, named_by=heading))
     if section.terms:
-        pairs = (element("dt", text(term)) + element("dd", text(said)) for term, said in section.terms)
+        pairs = (
+            element("dt", text(term)) + element("dd", text(definition)) for term, definition in section.terms
+        )
         parts.append(element("dl", *pairs))
     heading_markup = element("h2", text(section.title), id=heading)
     return element("section", heading_markup, "\n", *parts, id=name, tabindex="-1")

@@ -141,14 +141,14 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
     pairs = tuple(priced)
     counts = Counter((_devices_of(trial), *_price_cells(price)) for trial, price in pairs)
     marks = [marks_of(price) for _, price in pairs if isinstance(price, Price)]
-    told = [
+    notes = [
         f"{mark.capitalize()}: {meaning}."
         for mark, meaning in MARKS.items()
         if any(mark in marks_of_one for marks_of_one in marks)
     ]
     return Table(
         title="Prices",
-        note=" ".join(["Prices of all nodes of a trial, without disks and network.", *told]),
+        note=" ".join(["Prices of all nodes of a trial, without disks and network.", *notes]),
         columns=(
             Column(header="device"),
             Column(header="trials", is_number=True),
@@ -171,12 +171,12 @@ def _devices_of(trial: TrialSpec) -> str:
 def _price_cells(price: Price | Unpriced | None) -> tuple[str, ...]:
     if not isinstance(price, Price):
         return (*[UNKNOWN] * 4, price.reason if price else _NOT_KEPT, UNKNOWN)
-    known = [*marks_of(price), *([price.note] if price.note else [])]
+    remarks = [*marks_of(price), *([price.note] if price.note else [])]
     return (
         rented(price),
         regions_of(price),
         number(price.usd_per_hour),
         oldest_of(price),
-        "; ".join(known) or UNKNOWN,
+        "; ".join(remarks) or UNKNOWN,
         price.source,
     )

@@ -48,10 +48,10 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
         *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
         *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
     ]
-    known = tuple(
+    qualities = tuple(
         name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured)
     )
-    columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in known]
+    columns += [Column(header=METRICS[key].header, is_number=True, is_detail=True) for key in qualities]
     prices = tuple(dict.fromkeys(measurement.price for measurement in measured if measurement.price))
     columns += _cost_columns(prices)
     headers = [column.header for column in columns]
@@ -63,7 +63,7 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
         columns=(*columns, Column(header="over")),
         rows=tuple(
-            _measured_row(measurement, named=named, known=known, prices=prices, quality=quality)
+            _measured_row(measurement, named=named, qualities=qualities, prices=prices, quality=quality)
             for measurement in measured
         ),
     )
@@ -108,7 +108,7 @@ def _measured_row(
     measurement: Measurement,
     *,
     named: Iterable[str],
-    known: Iterable[str],
+    qualities: Iterable[str],
     prices: Sequence[str],
     quality: Iterable[str],
 ) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ def _measured_row(
         spread(measurement.final_loss),
         *(
             number(measurement.where_known[name].median) if name in measurement.where_known else UNKNOWN
-            for name in known
+            for name in qualities
         ),
         *(spread(measurement.usd_per_million_samples), measurement.price or UNKNOWN)[: min(len(prices), 2)],
         *(

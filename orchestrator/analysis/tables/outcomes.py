@@ -40,7 +40,8 @@ def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
             )
         ),
         rows=tuple(
-            (*key[:3], ", ".join(dict.fromkeys(found)), *key[3:]) for key, found in precisions.items()
+            (*key[:3], ", ".join(dict.fromkeys(precisions_of)), *key[3:])
+            for key, precisions_of in precisions.items()
         ),
     )
 
@@ -143,6 +144,6 @@ def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title:
 
 def _some(names: Iterable[str]) -> str:
     """Each once, and how many more there are."""
-    known = list(dict.fromkeys(names))
-    more = [f"and {len(known) - _MOST_NAMES:,} more"] if len(known) > _MOST_NAMES else []
-    return "; ".join([*known[:_MOST_NAMES], *more])
+    distinct = list(dict.fromkeys(names))
+    more = [f"and {len(distinct) - _MOST_NAMES:,} more"] if len(distinct) > _MOST_NAMES else []
+    return "; ".join([*distinct[:_MOST_NAMES], *more])

@@ -41,8 +41,8 @@ def utilisation_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
             Column(header="the peak is"),
         ),
         rows=tuple(
-            (name, _over(found, "mfu", factor=100), _over(found, "peak", factor=1e-12), source)
-            for (name, source, _), found in alike.items()
+            (name, _over(values, "mfu", factor=100), _over(values, "peak", factor=1e-12), source)
+            for (name, source, _), values in alike.items()
         ),
     )
 

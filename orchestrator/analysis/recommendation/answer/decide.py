@@ -134,16 +134,16 @@ def _least(among: Sequence[int], value: Floats) -> list[int]:
 def _best_quality(among: Sequence[int], model: Model, job: Job) -> list[int]:
     """Keep the settings to which the best estimate is not shown better; all where a quality is unknown."""
     aim = job.aim
-    known = {
+    qualities = {
         one: quality for one in among if (quality := assumed_quality(model.judged[one], job)) is not None
     }
-    if aim is None or len(known) < len(among):
+    if aim is None or len(qualities) < len(among):
         return list(among)
     sign = 1.0 if aim.higher_is_better else -1.0
-    best = max(known.values(), key=lambda quality: sign * quality.estimate)
+    best = max(qualities.values(), key=lambda quality: sign * quality.estimate)
     return [
         one
-        for one, quality in known.items()
+        for one, quality in qualities.items()
         if not shown_better(best, quality, higher_is_better=aim.higher_is_better)
     ]
 

@@ -14,8 +14,8 @@ def exclusion_of(candidate: CandidateSetting, job: Job, criteria: Criteria) -> E
     """Explain why a setting cannot be judged; None: it can."""
     if candidate.fatal:
         return _excluded(candidate, candidate.fatal, "", may_be_best=False)
-    found = _of_measured(candidate, job) if candidate.runs else _of_unmeasured(candidate, job)
-    return found or _of_criteria(candidate, job, criteria)
+    exclusion = _of_measured(candidate, job) if candidate.runs else _of_unmeasured(candidate, job)
+    return exclusion or _of_criteria(candidate, job, criteria)
 
 
 def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
@@ -49,8 +49,8 @@ def _of_unmeasured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | N
             f"no training at this precision and batch size reached {job.target.metric} {job.target.value:g}"
         )
         return _excluded(candidate, reason, "more steps of one that was measured")
-    known = samples_to_target(job) if job.target is not None else {}
-    if known and candidate.batch_size not in known:
+    samples_by_batch = samples_to_target(job) if job.target is not None else {}
+    if samples_by_batch and candidate.batch_size not in samples_by_batch:
         reason = (
             f"no training at batch {candidate.batch_size} reached {job.target.metric}" if job.target else ""
         )

@@ -37,7 +37,7 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
     )
     if not is_product:
         return " && ".join(command_for([candidate], job, more=more) for candidate in candidates)
-    words = [f"{key}={','.join(found)}" for key, found in values.items()]
+    words = [f"{key}={','.join(texts)}" for key, texts in values.items()]
     return shlex.join([*_COMMAND.split(), f"+sweep={job.sweep}", *words, *more])
 
 
@@ -105,17 +105,17 @@ def _more_runs(
     if of_seeds:
         count = max(_ENOUGH_RUNS, 2 * len(seeds))
         seeds += [seed for seed in range(count + len(seeds)) if seed not in seeds][: count - len(seeds)]
-        repeats, told = 1, f"{counted(len(seeds), 'seed')}"
+        repeats, amount = 1, f"{counted(len(seeds), 'seed')}"
     else:
         most = max(len(one.runs) for one in candidates)
         repeats = math.ceil(max(_ENOUGH_RUNS, 2 * most) / len(seeds))
-        told = counted(repeats, "repeat")
+        amount = counted(repeats, "repeat")
     seed_word = f"seed={','.join(map(str, seeds))}"
     missing = [(one, max(0, len(seeds) * repeats - len(one.runs))) for one in candidates]
     seconds = {one.label: median(run.trial_seconds for run in one.runs) for one in candidates}
     usd = math.fsum(count * one.billed_usd(seconds[one.label]) for one, count in missing)
     return NextStep(
-        why=why or f"measure {told} of the tied settings",
+        why=why or f"measure {amount} of the tied settings",
         command=command_for(
             [replace(one, words=_without_seed(one.words)) for one in candidates],
             job,

@@ -24,11 +24,11 @@ def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria)
         )
     longest = max((run.samples for one in judged for run in one.runs), default=0)
     is_judged = criteria.weights[2] > 0 or criteria.objective.quality is not None
-    known = [quality for one in judged if (quality := assumed_quality(one, job)) is not None]
-    if is_judged and known and job.target is None and longest < AS_LONG * job.samples:
+    assumed = [quality for one in judged if (quality := assumed_quality(one, job)) is not None]
+    if is_judged and assumed and job.target is None and longest < AS_LONG * job.samples:
         caveats.append(f"Quality was measured after {longest:,} samples at most, not at the end of the job.")
     if criteria.objective.goal == "balanced" and any(
-        math.isinf(quality.high - quality.low) for quality in known
+        math.isinf(quality.high - quality.low) for quality in assumed
     ):
         caveats.append(
             "Quality is left out of the balance where no interval of it is known: more seeds give one."
@@ -48,10 +48,12 @@ def reasons_of(
         key=lambda one: -one.chance,
     )
     if rivals:
-        told = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
+        named_rivals = ", ".join(f"{one.setting} ({chance(one.chance)})" for one in rivals[:_MOST_RIVALS])
         left = len(rivals) - _MOST_RIVALS
         more = f" and {left:,} more" if left > 0 else ""
-        reasons.append(f"predicted, not measured, and with this chance as good as the best: {told}{more}")
+        reasons.append(
+            f"predicted, not measured, and with this chance as good as the best: {named_rivals}{more}"
+        )
     by_reason: dict[str, int] = {}
     for one in sorted(excluded, key=lambda one: not one.may_be_best):
         by_reason[one.reason] = by_reason.get(one.reason, 0) + 1

@@ -55,13 +55,13 @@ class Card:
 
 def details_of(recommendation: Recommendation) -> list[str]:
     """List the sentences of all cards."""
-    told: list[str] = []
+    sentences: list[str] = []
     for card in cards_of(recommendation):
         first, *others = card.sentences
-        told += [f"{card.title}: {first}" if card.is_named else first, *others]
+        sentences += [f"{card.title}: {first}" if card.is_named else first, *others]
         if card.command:
-            told[-1] = f"{told[-1].removesuffix('.')}: {card.command}"
-    return told
+            sentences[-1] = f"{sentences[-1].removesuffix('.')}: {card.command}"
+    return sentences
 
 
 def cards_of(recommendation: Recommendation) -> tuple[Card, ...]:
@@ -69,8 +69,8 @@ def cards_of(recommendation: Recommendation) -> tuple[Card, ...]:
     caveats, step = recommendation.caveats, recommendation.next_step
     match recommendation.state:
         case "settled" | "tie":
-            told = (*_choice(recommendation), *_left_out(recommendation), *caveats)
-            cards = [Card(title="Recommended", sentences=told)]
+            sentences = (*_choice(recommendation), *_left_out(recommendation), *caveats)
+            cards = [Card(title="Recommended", sentences=sentences)]
         case "none":
             nearest = [_nearest(recommendation)] if recommendation.standings else []
             cards = [Card(title="Nearest", sentences=(*nearest, *_reasons(recommendation)))]
@@ -138,13 +138,13 @@ def _ahead(recommendation: Recommendation) -> list[str]:
 
 def outcome_in_words(standing: RankedSetting, recommendation: Recommendation) -> str:
     """Tell time, cost and quality of the job: `12.30 min [11.90, 12.70], $0.04000, accuracy 0.9700`."""
-    told = [duration(standing.seconds)]
+    parts = [duration(standing.seconds)]
     if standing.usd is not None:
-        told.append(f"${number(standing.usd.median)} {standing.price_marks}".rstrip())
+        parts.append(f"${number(standing.usd.median)} {standing.price_marks}".rstrip())
     if standing.quality is not None and recommendation.aim is not None:
         after = f" after {standing.quality_samples:,} samples" if standing.quality_samples else ""
-        told.append(f"{recommendation.aim.metric} {number(standing.quality.estimate)}{after}")
-    return ", ".join(told)
+        parts.append(f"{recommendation.aim.metric} {number(standing.quality.estimate)}{after}")
+    return ", ".join(parts)
 
 
 def _rivals(recommendation: Recommendation) -> list[str]:
@@ -153,44 +153,44 @@ def _rivals(recommendation: Recommendation) -> list[str]:
     if not rivals:
         return []
     more = f" and {len(rivals) - _MOST_RIVALS:,} more in the table" if len(rivals) > _MOST_RIVALS else ""
-    told = f"The measurements do not separate it from {'; '.join(rivals[:_MOST_RIVALS])}{more}."
+    sentence = f"The measurements do not separate it from {'; '.join(rivals[:_MOST_RIVALS])}{more}."
     if recommendation.chosen_by:
-        return [told, f"Among them it is chosen by {recommendation.chosen_by}."]
-    return [told, "Nothing else separates them; its mean is the best."]
+        return [sentence, f"Among them it is chosen by {recommendation.chosen_by}."]
+    return [sentence, "Nothing else separates them; its mean is the best."]
 
 
 def _reasons(recommendation: Recommendation) -> list[str]:
     reasons = recommendation.reasons
     left = len(reasons) - _MOST_REASONS
-    told = [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons[:_MOST_REASONS]]
+    sentences = [f"{reason[:1].upper()}{reason[1:]}." for reason in reasons[:_MOST_REASONS]]
     if left > 0:
-        told.append(f"{left:,} more reasons are in the table Not judged.")
+        sentences.append(f"{left:,} more reasons are in the table Not judged.")
     cap = recommendation.budget_usd
     if cap is not None and not recommendation.errands and recommendation.standings:
-        told.append(f"No trial within budget.usd={cap:g} would tell much more.")
-    return told
+        sentences.append(f"No trial within budget.usd={cap:g} would tell much more.")
+    return sentences
 
 
 def _nearest(recommendation: Recommendation) -> str:
     """Tell what the limits would have to allow, each by itself."""
     standings = recommendation.standings
     fastest = min(standings, key=lambda standing: standing.seconds.median)
-    told = f"The fastest, {fastest.setting}, takes {duration(fastest.seconds)}"
+    sentence = f"The fastest, {fastest.setting}, takes {duration(fastest.seconds)}"
     priced = [standing for standing in standings if standing.usd is not None]
     if priced:
         cheapest = min(priced, key=lambda standing: standing.usd.median if standing.usd else 0.0)
         assert cheapest.usd is not None
-        told += f"; the cheapest, {cheapest.setting}, costs ${number(cheapest.usd.median)}"
-    return f"{told}, for {recommendation.basis}."
+        sentence += f"; the cheapest, {cheapest.setting}, costs ${number(cheapest.usd.median)}"
+    return f"{sentence}, for {recommendation.basis}."
 
 
 def noise_banner(recommendations: Iterable[Recommendation]) -> str:
     """Tell once that the host was busy; empty: it was not."""
-    found = list(recommendations)
-    noisy = sum(one.num_noisy for one in found)
+    answers = list(recommendations)
+    noisy = sum(one.num_noisy for one in answers)
     if not noisy:
         return ""
-    trials = counted(sum(one.num_trials for one in found), "trial")
+    trials = counted(sum(one.num_trials for one in answers), "trial")
     return f"The host was busy: {noisy:,} of {trials} noisy. Noisy trials decide no recommendation."
 
 
@@ -201,11 +201,11 @@ def next_in_words(step: NextStep) -> str:
         price.append(f"${number(step.usd, digits=2)} {step.price_marks}".rstrip())
     if step.hours is not None:
         price.append(duration(Spread(median=step.hours * _HOUR, low=0, high=0), digits=2, ends=False))
-    told = step.why
+    sentence = step.why
     if price:
-        told += f", about {' and '.join(price)}"
-        told += ", set-up not included" if step.is_without_setup else ""
-    return f"{told}."
+        sentence += f", about {' and '.join(price)}"
+        sentence += ", set-up not included" if step.is_without_setup else ""
+    return f"{sentence}."
 
 
 def duration(seconds: Spread, *, digits: int = 4, ends: bool = True) -> str:

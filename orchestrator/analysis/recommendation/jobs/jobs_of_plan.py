@@ -56,27 +56,27 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
         records: that stand, of trials of the plan.
     """
     jobs: dict[JobKey, _Found] = defaultdict(_Found)
-    known = {record.trial_id for record in records}
+    recorded = {record.trial_id for record in records}
     for record in records:
         if is_run(record) or is_failed_run(record):
             jobs[job_key_of(record.spec)].records.append(record)
     for placement in plan.placements:
-        if placement.provenance == "measured" and placement.trains and placement.trial_id not in known:
+        if placement.provenance == "measured" and placement.trains and placement.trial_id not in recorded:
             jobs[job_key_of(placement.trial)].pending.append(placement.trial)
     for forecast in plan.forecasts:
         jobs[job_key_of(forecast.trial)].forecasts.append(forecast)
-    told = [setting_of(found.specs[0]) for found in jobs.values()]
-    where = ("workload", *varying(told, _OF_JOB[1:]))
+    settings = [setting_of(draft.specs[0]) for draft in jobs.values()]
+    where = ("workload", *varying(settings, _OF_JOB[1:]))
     return tuple(
-        _job_of(key, found, plan, objective, where=label_of(setting, where))
-        for (key, found), setting in zip(jobs.items(), told, strict=True)
+        _job_of(key, draft, plan, objective, where=label_of(setting, where))
+        for (key, draft), setting in zip(jobs.items(), settings, strict=True)
     )
 
 
-def _job_of(key: JobKey, found: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
+def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
     workload, target_value = key[0], key[4]
     aim = plan.aims.get(workload)
-    candidates = named(_candidates(found, aim, plan.step_priors))
+    candidates = named(_candidates(draft, aim, plan.step_priors))
     target = None
     if target_value is not None and aim is not None:
         target = Target(metric=aim.metric, value=target_value, higher_is_better=aim.higher_is_better)
@@ -90,7 +90,7 @@ def _job_of(key: JobKey, found: _Found, plan: Plan, objective: Objective, *, whe
             plan.trainings.get(workload),
             objective,
             recorded_samples=[run.samples for one in candidates for run in one.runs]
-            or [spec.steps * spec.global_batch_size for spec in found.specs],
+            or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
 
@@ -105,7 +105,7 @@ class Unnamed:
 
 def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list[Unnamed]:
     """Make one candidate of all runs of a setting."""
-    found = []
+    candidates = []
     for group in grouped(records).values():
         runs = tuple(run for record in group if (run := run_of(record, aim)))
         if runs:
@@ -115,13 +115,13 @@ def measured_candidates(records: Iterable[TrialRecord], aim: Aim | None) -> list
                 ran_with="; ".join(f"{name} {value}" for name, value in ran_with.items()),
             )
             candidate = unmeasured(spec)
-            found.append(
+            candidates.append(
                 Unnamed(
                     setting=setting,
                     candidate=replace(candidate, runs=runs, price=latest_price(group)),
                 )
             )
-    return found
+    return candidates
 
 
 def unmeasured(spec: TrialSpec) -> CandidateSetting:
@@ -148,21 +148,21 @@ def unmeasured(spec: TrialSpec) -> CandidateSetting:
     )
 
 
-def named(found: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
+def named(unnamed: Sequence[Unnamed]) -> tuple[CandidateSetting, ...]:
     """Name candidates by what tells them apart."""
-    settings = [one.setting for one in found]
-    told = varying(settings, [name for name in DETAILS if name not in (*_UNTOLD, "ran_with")])
-    if len({one.setting.host for one in found if one.setting.host}) < 2:
-        told = tuple(name for name in told if name != "host")
-    names = ("device", "trainer", "precision", *told)
-    labels = [label_of(one.setting, _names_of(one, names)) for one in found]
+    settings = [one.setting for one in unnamed]
+    distinct = varying(settings, [name for name in DETAILS if name not in (*_UNTOLD, "ran_with")])
+    if len({one.setting.host for one in unnamed if one.setting.host}) < 2:
+        distinct = tuple(name for name in distinct if name != "host")
+    names = ("device", "trainer", "precision", *distinct)
+    labels = [label_of(one.setting, _names_of(one, names)) for one in unnamed]
     counts = Counter(labels)
     return tuple(
         replace(
             one.candidate,
-            label=label if counts[label] == 1 else f"{label}, {_differing(one, label, found, labels)}",
+            label=label if counts[label] == 1 else f"{label}, {_differing(one, label, unnamed, labels)}",
         )
-        for one, label in zip(found, labels, strict=True)
+        for one, label in zip(unnamed, labels, strict=True)
     )
 
 
@@ -172,33 +172,33 @@ def _names_of(one: Unnamed, names: Iterable[str]) -> list[str]:
     return [name for name in names if has_trainer or name not in _OF_TRAINER]
 
 
-def _differing(one: Unnamed, label: str, found: Sequence[Unnamed], labels: Sequence[str]) -> str:
+def _differing(one: Unnamed, label: str, unnamed: Sequence[Unnamed], labels: Sequence[str]) -> str:
     """Name the versions and variables that only this setting among those with its label ran with."""
-    alike = [other for other, others in zip(found, labels, strict=True) if others == label]
+    alike = [other for other, others in zip(unnamed, labels, strict=True) if others == label]
     common = set.intersection(*(set(other.setting.ran_with.split("; ")) for other in alike))
     return "; ".join(fact for fact in one.setting.ran_with.split("; ") if fact not in common)
 
 
-def _candidates(found: _Found, aim: Aim | None, priors: Mapping[str, StepPrior]) -> list[Unnamed]:
+def _candidates(draft: _Found, aim: Aim | None, priors: Mapping[str, StepPrior]) -> list[Unnamed]:
     """Make candidates of settings with trials here, and of hardware that is absent."""
-    with_trials = candidates_of(found.records, found.pending, aim)
+    with_trials = candidates_of(draft.records, draft.pending, aim)
     measured = {without_trainer(one.setting) for one in with_trials if one.candidate.runs}
     tried = {replace(one.setting, ran_with="") for one in with_trials}
-    elsewhere = [one for one in found.forecasts if setting_of_job(one.trial) not in tried]
+    elsewhere = [one for one in draft.forecasts if setting_of_job(one.trial) not in tried]
     absent = [one for one in elsewhere if without_trainer(setting_of_job(one.trial)) not in measured]
     unmeasured_trainers = candidates_of(  # predictions do not tell trainers apart
         (), [one.trial for one in elsewhere if one not in absent], aim
     )
     prior_of = {
         setting_of_job(spec): prior
-        for spec in found.specs
+        for spec in draft.specs
         if (prior := priors.get(trial_id(replace(spec, repeat=0))))
     }
-    known = [
+    own = [
         replace(one, candidate=replace(one.candidate, prior=prior_of.get(replace(one.setting, ran_with=""))))
         for one in (*with_trials, *unmeasured_trainers)
     ]
-    return [*known, *_predicted(absent, priors)]
+    return [*own, *_predicted(absent, priors)]
 
 
 def candidates_of(
@@ -235,12 +235,12 @@ def candidates_of(
 
 def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -> list[Unnamed]:
     """Make one candidate of all trainers on the same hardware."""
-    found: dict[Setting, Unnamed] = {}
+    by_setting: dict[Setting, Unnamed] = {}
     for forecast in forecasts:
         bare = without_trainer(setting_of_job(forecast.trial))
         refusal = _refusal_of(forecast)
         prior = None if refusal else _prior_of(forecast, priors)
-        found.setdefault(
+        by_setting.setdefault(
             bare,
             Unnamed(
                 setting=bare,
@@ -252,7 +252,7 @@ def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -
                 ),
             ),
         )
-    return list(found.values())
+    return list(by_setting.values())
 
 
 def without_trainer(setting: Setting) -> Setting:
@@ -299,18 +299,18 @@ def job_from(
 ) -> Job:
     """Put a job together, with its length in words."""
     if target is None:
-        told = length.source
+        source = length.source
     else:
-        told = f"a training until {target.metric} {target.value:g}"
+        source = f"a training until {target.metric} {target.value:g}"
         where = f"{where} to {target.metric} {target.value:g}"
         if not any(run.samples_to_target is not None for one in candidates for run in one.quiet):
-            told += f", which no training reached yet: compared on {length.source}"
+            source += f", which no training reached yet: compared on {length.source}"
     return Job(
         where=where,
         sweep=sweep,
         aim=aim,
         target=target,
         samples=length.samples,
-        length=told,
+        length=source,
         candidates=candidates,
     )

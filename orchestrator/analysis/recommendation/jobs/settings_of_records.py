@@ -107,8 +107,8 @@ def latest_price(records: Iterable[TrialRecord]) -> Price | Unpriced | None:
 def fatal_failures(failed: Sequence[TrialRecord], num_trials: int) -> str:
     """Name failures that exclude a setting: `diverged in 1 of 3 trials`; empty: there are none."""
     kinds = Counter(record.failure.kind for record in failed if record.failure)
-    told = [f"{kind} in {kinds[kind]:,} of {num_trials:,} trials" for kind in FATAL if kinds[kind]]
-    return ", ".join(told)
+    counts = [f"{kind} in {kinds[kind]:,} of {num_trials:,} trials" for kind in FATAL if kinds[kind]]
+    return ", ".join(counts)
 
 
 def grouped(records: Iterable[TrialRecord]) -> dict[Hashable, list[TrialRecord]]:

@@ -52,8 +52,8 @@ class Criteria:
         """Refuse what needs prices where there are none. Raises ConfigError."""
         if self.needs_prices and not prices.rows:
             caps = {"budget.usd": self.budget_usd, "report.budget_usd": self.objective.budget_usd}
-            asked = [name for name, cap in caps.items() if cap is not None]
-            what = asked[0] if asked else f"report.goal={self.objective.goal}"
+            capped = [name for name, cap in caps.items() if cap is not None]
+            what = capped[0] if capped else f"report.goal={self.objective.goal}"
             raise ConfigError(f"{what} needs prices, and prices={prices.name} has none")
 
 

@@ -85,10 +85,10 @@ def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
 def job_level(candidate: CandidateSetting, job: Job, *, repeat: float) -> Level | None:
     """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target."""
     seconds = [seconds_of(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
-    known = [one for one in seconds if one is not None]
-    if not known or any(run.missed_target for run in candidate.quiet if job.target is not None):
+    finite = [one for one in seconds if one is not None]
+    if not finite or any(run.missed_target for run in candidate.quiet if job.target is not None):
         return None
-    return level_of(known, repeat=repeat)
+    return level_of(finite, repeat=repeat)
 
 
 def least_log_seconds(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> float:
@@ -109,7 +109,7 @@ def samples_to_target(job: Job) -> Mapping[int, float]:
         for run in candidate.quiet:
             if run.samples_to_target is not None:
                 samples.setdefault(candidate.batch_size, []).append(run.samples_to_target)
-    return {batch_size: median(found) for batch_size, found in samples.items()}
+    return {batch_size: median(counts) for batch_size, counts in samples.items()}
 
 
 def quality_of(candidate: CandidateSetting, job: Job) -> QualityInterval | None:
@@ -117,13 +117,13 @@ def quality_of(candidate: CandidateSetting, job: Job) -> QualityInterval | None:
 
     Repeats of a seed count once.
     """
-    known = [run for run in candidate.runs if run.quality is not None]
-    if job.aim is None or not known:
+    with_quality = [run for run in candidate.runs if run.quality is not None]
+    if job.aim is None or not with_quality:
         return None
-    longest = max(run.samples for run in known)
+    longest = max(run.samples for run in with_quality)
     of_seeds: dict[int, list[float]] = {}
     sizes = []
-    for run in known:
+    for run in with_quality:
         if run.quality is not None and run.samples >= AS_LONG * longest:
             of_seeds.setdefault(run.seed, []).append(run.quality)
             sizes += [] if run.held_out_samples is None else [run.held_out_samples]
@@ -201,19 +201,19 @@ def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorMode
     """
     judged_labels = {one.label for one in judged}
     evidence = [one for one in job.candidates if one.quiet and one.label not in judged_labels]
-    known = [(one, one.prior) for one in (*judged, *evidence) if one.prior is not None]
+    with_prior = [(one, one.prior) for one in (*judged, *evidence) if one.prior is not None]
     rows = [row for row, one in enumerate(judged) if one.prior is not None]
     mean, covariance = np.zeros(len(judged)), np.zeros((len(judged), len(judged)))
-    if not known:
+    if not with_prior:
         return GaussianPosterior(mean=mean, covariance=covariance)
     measured: dict[tuple[str, int], tuple[int, Level]] = {}
-    for index, (one, prior) in enumerate(known):
+    for index, (one, prior) in enumerate(with_prior):
         if one.quiet:
             level = level_of([run.step_seconds for run in one.quiet], repeat=errors.repeat)
             key = (prior.hardware, prior.batch_size)
             if key not in measured or level.mean < measured[key][1].mean:
                 measured[key] = (index, level)
-    posterior = posterior_of([prior for _, prior in known], errors.correlation)
+    posterior = posterior_of([prior for _, prior in with_prior], errors.correlation)
     if measured:
         posterior = posterior.given(
             {index: level.mean for index, level in measured.values()},
@@ -247,11 +247,11 @@ def _quality_loss(
 ) -> Floats:
     """[draw, setting] shortfall over the size of the best quality; infinite where it is below the floor."""
     qualities = [assumed_quality(candidate, job) for candidate in judged]
-    known = [quality for quality in qualities if quality is not None]
-    if not known or job.aim is None or not (weight or criteria.objective.quality is not None):
+    values = [quality for quality in qualities if quality is not None]
+    if not values or job.aim is None or not (weight or criteria.objective.quality is not None):
         return np.zeros(len(judged))
-    size = max(abs(quality.estimate) for quality in known) or 1.0
-    middle = median(quality.estimate for quality in known)
+    size = max(abs(quality.estimate) for quality in values) or 1.0
+    middle = median(quality.estimate for quality in values)
     estimates = np.array([middle if quality is None else quality.estimate for quality in qualities])
     widths = np.array([math.inf if quality is None else quality.high - quality.low for quality in qualities])
     is_bounded = np.isfinite(widths)
