@@ -119,8 +119,8 @@ class Composer:
     def options(self, group: str) -> tuple[str, ...]:
         """Names of a group's config files, its schemas left out."""
         if group not in self._options:
-            found = self._loader.repository.get_group_options(group, ObjectType.CONFIG)
-            self._options[group] = tuple(name for name in found if not name.endswith("schema"))
+            names = self._loader.repository.get_group_options(group, ObjectType.CONFIG)
+            self._options[group] = tuple(name for name in names if not name.endswith("schema"))
         return self._options[group]
 
     def check(self, group: str, option: object) -> str:

@@ -155,8 +155,8 @@ def _missing_file(error: MissingConfigException) -> ConfigError:
 
 def _file_of(error: Exception) -> str | None:
     """The config file in which Hydra found the error, as a user would look for it."""
-    found = re.match(r"In '([^']+)'", str(error))
-    return f"conf/{found[1]}.yaml" if found else None
+    match = re.match(r"In '([^']+)'", str(error))
+    return f"conf/{match[1]}.yaml" if match else None
 
 
 def _first_line(error: Exception) -> str:

@@ -39,13 +39,13 @@ class Grid:
         included = (item for entry in self.include for item in entry.items())
         for key, value in chain(of_axes, included):
             check_option(key, value)
-        found = expand(self.axes, exclude=self.exclude, include=self.include)
-        for combination in found:
+        expanded = expand(self.axes, exclude=self.exclude, include=self.include)
+        for combination in expanded:
             if DEVICES in combination:
                 _check_devices(combination[DEVICES])
-        if self.baseline and not any(matches(combination, self.baseline) for combination in found):
-            raise ConfigError(_no_baseline(self.baseline, found))
-        return found
+        if self.baseline and not any(matches(combination, self.baseline) for combination in expanded):
+            raise ConfigError(_no_baseline(self.baseline, expanded))
+        return expanded
 
 
 def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> Grid:
@@ -61,13 +61,13 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
     plain = resolved(sweep)
     common = _checked(plain["common"] or {}, where="sweep.common")
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
-    said = {**axes, **request.choices}
-    single = {key: values[0] if len(values) == 1 else values for key, values in said.items()}
+    choices = {**axes, **request.choices}
+    single = {key: values[0] if len(values) == 1 else values for key, values in choices.items()}
     cures = {axis: f"~sweep.grid.{axis}" for axis in axes if axis not in request.choices}
     fixed = _completed({**common, **single}, base, cures=cures) if axes else {}
-    unsaid = {key: (value,) for key, value in fixed.items() if key not in said}
+    unsaid = {key: (value,) for key, value in fixed.items() if key not in choices}
     entries = tuple(_entries(plain["include"], where="sweep.include"))
-    _refuse_too_many(said, num_included=len(entries) * _size(request.choices))
+    _refuse_too_many(choices, num_included=len(entries) * _size(request.choices))
     included = dict.fromkeys({key for entry in entries for key in entry} - {*request.choices}, _NONE_INCLUDED)
     include = [
         _completed({**common, **entry, **choice}, base, cures=included)
@@ -75,7 +75,7 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
         for choice in _products(request.choices)
     ]
     return Grid(
-        axes={**said, **unsaid} if axes else {},
+        axes={**choices, **unsaid} if axes else {},
         exclude=tuple(_entries(plain["exclude"], where="sweep.exclude")),
         include=tuple(include),
         baseline=_baseline(plain["baseline"]),
@@ -83,7 +83,7 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
 
 
 def _completed(
-    said: Mapping[str, Any], base: Mapping[str, Any], *, cures: Mapping[str, str]
+    choices: Mapping[str, Any], base: Mapping[str, Any], *, cures: Mapping[str, str]
 ) -> dict[str, Any]:
     """Fill every missing key with the base's value.
 
@@ -93,16 +93,16 @@ def _completed(
     Raises:
         ConfigError: `devices` beside what follows from them.
     """
-    if DEVICES not in said:
-        return {**base, **said}
+    if DEVICES not in choices:
+        return {**base, **choices}
     for key in FOLLOWING_DEVICES:
-        if key in said:
+        if key in choices:
             cure = f", as {cures[key]} does" if key in cures else ""
             raise ConfigError(
-                f"{DEVICES}={shown(said[DEVICES])} and {key}={shown(said[key])} are of the same points; "
-                f"{DEVICES} names the device of each worker, so leave {key} out{cure}"
+                f"{DEVICES}={shown(choices[DEVICES])} and {key}={shown(choices[key])} exclude each other; "
+                f"{DEVICES} names the device of every worker, so remove {key}{cure}"
             )
-    return {**{key: value for key, value in base.items() if key not in FOLLOWING_DEVICES}, **said}
+    return {**{key: value for key, value in base.items() if key not in FOLLOWING_DEVICES}, **choices}
 
 
 def _check_devices(devices: Any) -> None:

@@ -64,12 +64,12 @@ def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
 @contextmanager
 def _hydras_end() -> Iterator[None]:
     """Hydra ends the process where there is no such package, with a line on standard error."""
-    told = io.StringIO()
+    stderr = io.StringIO()
     try:
-        with redirect_stderr(told):
+        with redirect_stderr(stderr):
             yield
     except SystemExit as end:
-        raise ConfigError(told.getvalue().strip()) from end
+        raise ConfigError(stderr.getvalue().strip()) from end
 
 
 def _refuse(message: str) -> NoReturn:

@@ -61,11 +61,11 @@ class PointMaker:
 
     def points(self, combinations: Iterable[Combination]) -> tuple[Point, ...]:
         """The points, each once, however many combinations come to it."""
-        found: dict[object, Point] = {}
+        distinct: dict[object, Point] = {}
         for combination in combinations:
             point = self._point(combination)
-            found.setdefault(_identity(point), point)
-        return tuple(found.values())
+            distinct.setdefault(_identity(point), point)
+        return tuple(distinct.values())
 
     def _point(self, combination: Combination) -> Point:
         workload: Named = self._part("workload", combination)

@@ -28,9 +28,9 @@ def extract_workload_overrides(words: Sequence[str]) -> tuple[list[str], dict[st
         ConfigError: a word that names no folder or no limit.
     """
     ours = {word: word.lstrip("+").partition("=") for word in words}
-    said = {key: value for key, _, value in ours.values() if key in VARIABLES}
+    values = {key: value for key, _, value in ours.values() if key in VARIABLES}
     rest = [word for word in words if ours[word][0] not in VARIABLES]
-    return rest, {VARIABLES[key]: _value_of(key, value) for key, value in said.items()}
+    return rest, {VARIABLES[key]: _value_of(key, value) for key, value in values.items()}
 
 
 def _value_of(key: str, value: str) -> str:

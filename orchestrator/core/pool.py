@@ -169,10 +169,10 @@ class Cluster:
     def _check_sum(self) -> None:
         """KubeRay knows no limit over all groups, so that theirs must keep to it together."""
         knows_limit = self.provider != "gke"
-        asked = sum((pool.min_nodes if knows_limit else pool.max_nodes) * pool.hosts for pool in self.pools)
-        if asked > self.max_nodes:
+        total = sum((pool.min_nodes if knows_limit else pool.max_nodes) * pool.hosts for pool in self.pools)
+        if total > self.max_nodes:
             raise ConfigError(
-                f"pools.max_nodes={self.max_nodes} is less than the {asked} that its pools have at "
+                f"pools.max_nodes={self.max_nodes} is less than the {total} that its pools have at "
                 f"{'least' if knows_limit else 'most'}"
             )
 

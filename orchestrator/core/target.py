@@ -54,6 +54,8 @@ class TargetRun:
     @property
     def best_quality(self) -> float | None:
         """The best that was found; None where no evaluation gave a number."""
-        known = [evaluation.quality for evaluation in self.curve if evaluation.quality == evaluation.quality]
+        qualities = [
+            evaluation.quality for evaluation in self.curve if evaluation.quality == evaluation.quality
+        ]
         best = max if self.target.higher_is_better else min
-        return best(known, default=None)
+        return best(qualities, default=None)

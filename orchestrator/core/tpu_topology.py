@@ -55,9 +55,9 @@ def hosts_of(topology: str, device: Device) -> int:
         ConfigError: a shape that the generation does not have, or that is no whole number of hosts.
     """
     generation = generation_of(device.slice_type or "")
-    known = topologies_of(generation)
-    if topology not in known:
-        listed = ", ".join(known[:10]) or "none: it is no TPU"
+    topologies = topologies_of(generation)
+    if topology not in topologies:
+        listed = ", ".join(topologies[:10]) or "none: it is no TPU"
         raise ConfigError(f"topology {topology!r} does not exist for {device.name}; possible: {listed}")
     hosts, rest = divmod(chips_of(topology), device.chips)
     if rest or not hosts:

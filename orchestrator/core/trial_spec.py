@@ -211,13 +211,13 @@ def setting_id(trial: TrialSpec) -> str:
 def _differing(value: object) -> dict[str, object]:
     """The fields of a dataclass that have no default or differ from it, nested ones likewise."""
     assert dataclasses.is_dataclass(value)
-    found: dict[str, object] = {}
+    differing: dict[str, object] = {}
     for field_ in dataclasses.fields(value):
         current = getattr(value, field_.name)
         if current == _default_of(field_):
             continue
-        found[field_.name] = _differing(current) if dataclasses.is_dataclass(current) else current
-    return found
+        differing[field_.name] = _differing(current) if dataclasses.is_dataclass(current) else current
+    return differing
 
 
 def _default_of(field: "dataclasses.Field[object]") -> object:

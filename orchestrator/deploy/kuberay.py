@@ -109,8 +109,8 @@ def _head(cluster: Cluster) -> Plain:
 def _group(pool: Pool, cluster: Cluster) -> Plain:
     if pool.device.kind != "cpu" and pool.device.cloud_type is None:
         raise ConfigError(f"pool {pool.name}: GKE does not offer {pool.device.name}")
-    asked = asked_of(pool.device, pool.count)
-    spec = _pod("ray-worker", cluster, pool.environment, asked, selector_of(pool))
+    resources = asked_of(pool.device, pool.count)
+    spec = _pod("ray-worker", cluster, pool.environment, resources, selector_of(pool))
     tolerations = {"tolerations": [_TOLERATION]} if pool.provisioning == "spot" else {}
     budget_tracker = {"serviceAccountName": cluster.service_account, "automountServiceAccountToken": False}
     return {
@@ -126,13 +126,13 @@ def _group(pool: Pool, cluster: Cluster) -> Plain:
 
 
 def _pod(
-    name: str, cluster: Cluster, environment: Environment, asked: dict[str, str], selector: dict[str, str]
+    name: str, cluster: Cluster, environment: Environment, resources: dict[str, str], selector: dict[str, str]
 ) -> Plain:
     container = {
         "name": name,
         "image": cluster.image(environment),
         "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}],
-        "resources": {"limits": asked, "requests": asked},
+        "resources": {"limits": resources, "requests": resources},
         "securityContext": _CONFINED,
     }
     return {"nodeSelector": selector, "containers": [container]}

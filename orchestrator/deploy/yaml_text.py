@@ -58,9 +58,9 @@ def from_yaml(text: str, *, name: str) -> list[Any]:
         raise ConfigError(f"{name}: not YAML: {error}") from error
 
 
-def diff(rendered: str, found: str, *, name: str) -> str:
+def diff(rendered: str, current: str, *, name: str) -> str:
     """The unified diff that makes the file what would be rendered; empty if they are equal."""
     lines = difflib.unified_diff(
-        found.splitlines(keepends=True), rendered.splitlines(keepends=True), name, "rendered"
+        current.splitlines(keepends=True), rendered.splitlines(keepends=True), name, "rendered"
     )
     return "".join(lines)

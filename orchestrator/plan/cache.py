@@ -44,21 +44,21 @@ def reuse_results(
     every = [record for records in ledgers.values() for record in records]
     own = ledgers.get(sweep, ())
     had = {Cached: results_by_trial(own), Failed: failures_of(own)}
-    known = {Cached: results_by_trial(every), Failed: failures_of(every)}
+    by_kind = {Cached: results_by_trial(every), Failed: failures_of(every)}
     failed: dict[tuple[str, str, Provenance], list[TrialRecord]] = defaultdict(list)
     for record in every:
         if record.failure is not None:
             failed[record.sweep, record.trial_id, record.provenance].append(record)
-    found = []
+    reused = []
     for cached_trial in answered:
         answer = (cached_trial.trial_id, cached_trial.provenance)
         if answer in had[type(cached_trial)]:
             continue
-        record = known[type(cached_trial)][answer]
-        found += failed[record.sweep, *answer]
+        record = by_kind[type(cached_trial)][answer]
+        reused += failed[record.sweep, *answer]
         if record.result is not None:
-            found.append(record)
-    return tuple(_taken_over(record, sweep=sweep) for record in found)
+            reused.append(record)
+    return tuple(_taken_over(record, sweep=sweep) for record in reused)
 
 
 def _taken_over(record: TrialRecord, *, sweep: str) -> TrialRecord:

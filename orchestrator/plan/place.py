@@ -56,7 +56,7 @@ class PlacementRequest:
 
 
 def place(
-    asked: PlacementRequest, *, inventory: Inventory, missing_device: MissingDevice
+    request: PlacementRequest, *, inventory: Inventory, missing_device: MissingDevice
 ) -> Placement | Skipped:
     """Place the trial: measured where its device is available, otherwise as `missing_device` says.
 
@@ -66,19 +66,19 @@ def place(
     Raises:
         PlacementError: the device is not there and `missing_device` is `fail`.
     """
-    node_group = asked.node_group
-    if asked.point.other_devices and node_group and (asked.is_measured or asked.trainer.rehearses):
-        return _unequal(asked)
+    node_group = request.node_group
+    if request.point.other_devices and node_group and (request.is_measured or request.trainer.rehearses):
+        return _unequal(request)
     if node_group and not node_group.is_fake:
-        return _measured(asked, node_group=node_group)
+        return _measured(request, node_group=node_group)
     here = inventory.node_groups.get(inventory.host.name) if missing_device == "rehearse" else None
     stage = node_group or here
-    if stage and asked.trainer.rehearses:
-        return _rehearsed(asked, node_group=stage)
-    reason = _no_stage(asked, inventory=inventory)
+    if stage and request.trainer.rehearses:
+        return _rehearsed(request, node_group=stage)
+    reason = _no_stage(request, inventory=inventory)
     if missing_device == "fail":
         raise PlacementError(f"{reason}; cluster.missing_device may be rehearse or skip")
-    return Skipped(point=asked.point.name, reason=reason, trial=asked.trial, lacks_device=True)
+    return Skipped(point=request.point.name, reason=reason, trial=request.trial, lacks_device=True)
 
 
 def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
@@ -86,9 +86,9 @@ def in_order(placements: Sequence[Placement]) -> tuple[Placement, ...]:
     return tuple(sorted(placements, key=lambda placement: placement.provenance == "rehearsed"))
 
 
-def _no_stage(asked: PlacementRequest, *, inventory: Inventory) -> str:
+def _no_stage(request: PlacementRequest, *, inventory: Inventory) -> str:
     """Explain why the trial is neither measured nor rehearsed."""
-    point, node_group, trainer = asked.point, asked.node_group, asked.trainer
+    point, node_group, trainer = request.point, request.node_group, request.trainer
     why = (
         f"nodes of {node_group.pool_name} are fake"
         if node_group
@@ -97,18 +97,18 @@ def _no_stage(asked: PlacementRequest, *, inventory: Inventory) -> str:
     return why if trainer.rehearses else f"{why}; {trainer.name} has no rehearsal, for it knows no CPU"
 
 
-def _measured(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
-    point, num_hosts = asked.point, asked.trial.num_hosts
-    devices = _num_devices(asked)
-    cpus = _share_of_cores(asked, node_group)
-    num_processes = _num_processes(asked, point.replicas, num_hosts=num_hosts)
+def _measured(request: PlacementRequest, *, node_group: NodeGroup) -> Placement:
+    point, num_hosts = request.point, request.trial.num_hosts
+    devices = _num_devices(request)
+    cpus = _share_of_cores(request, node_group)
+    num_processes = _num_processes(request, point.replicas, num_hosts=num_hosts)
     processes_per_host = num_processes // num_hosts
     return Placement(
-        trial=asked.trial,
-        trial_id=asked.trial_id,
+        trial=request.trial,
+        trial_id=request.trial_id,
         provenance="measured",
         kind=point.device.kind,
-        precision=asked.trial.precision,
+        precision=request.trial.precision,
         replicas=point.replicas,
         num_processes=num_processes,
         threads=max(1, cpus // processes_per_host),
@@ -118,69 +118,69 @@ def _measured(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
         cpus=cpus,
         devices=devices,
         chips=devices * point.device.chips,
-        start_method=_start_method(asked, kinds=[point.device.kind]),
-        trains=asked.trainer.trains,
+        start_method=_start_method(request, kinds=[point.device.kind]),
+        trains=request.trainer.trains,
         warnings=(
             *_crowd(processes_per_host, cpus),
-            *_first_run(asked, kind=point.device.kind),
-            *_over_hosts(asked),
+            *_first_run(request, kind=point.device.kind),
+            *_over_hosts(request),
         ),
     )
 
 
-def _unequal(asked: PlacementRequest) -> Placement:
+def _unequal(request: PlacementRequest) -> Placement:
     """Each rank has what its own device gives it; all that its fake nodes would hold, they hold."""
-    point, is_measured = asked.point, asked.is_measured
-    parts = parts_of(asked.slots, asked.trial.process_model)
+    point, is_measured = request.point, request.is_measured
+    parts = parts_of(request.slots, request.trial.process_model)
     precision = point.precision if is_measured else _REHEARSED_PRECISION.get(point.precision, point.precision)
     crowds = (
         _crowd(sum(group.num_processes for group in held), sum(group.cpus for group in held))
-        for host in range(asked.trial.num_hosts)
+        for host in range(request.trial.num_hosts)
         if (held := [part for part in parts if part.host == host])
     )
-    first_runs = (_first_run(asked, kind=part.kind) for part in parts)
+    first_runs = (_first_run(request, kind=part.kind) for part in parts)
     warnings = dict.fromkeys(warning for crowd in (*crowds, *first_runs) for warning in crowd)
     num_processes = sum(part.num_processes for part in parts)
     stood_in = (
         *_devices_stood_in(point, is_fake=True),
         *_other_precision(point.precision, precision),
-        *_stand_ins(asked, replicas=point.replicas, num_processes=num_processes),
+        *_stand_ins(request, replicas=point.replicas, num_processes=num_processes),
     )
     return Placement(
-        trial=asked.trial,
-        trial_id=asked.trial_id,
+        trial=request.trial,
+        trial_id=request.trial_id,
         provenance="measured" if is_measured else "rehearsed",
         kind=parts[0].kind,
         precision=precision,
         replicas=point.replicas,
         num_processes=num_processes,
         threads=parts[0].threads,
-        node=asked.slots[0].node_group.node.name,
-        num_hosts=asked.trial.num_hosts,
+        node=request.slots[0].node_group.node.name,
+        num_hosts=request.trial.num_hosts,
         pool=parts[0].pool,
         cpus=parts[0].cpus,
         devices=parts[0].devices,
         chips=parts[0].chips,
-        start_method=_start_method(asked, kinds=[part.kind for part in parts]),
+        start_method=_start_method(request, kinds=[part.kind for part in parts]),
         unequal=parts,
-        trains=asked.trainer.trains,
+        trains=request.trainer.trains,
         substitutions=() if is_measured else stood_in,
         warnings=tuple(warnings) if is_measured else (),
     )
 
 
-def _rehearsed(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
+def _rehearsed(request: PlacementRequest, *, node_group: NodeGroup) -> Placement:
     """Place a rehearsal on a CPU of this host; a fake node also reserves what a real one would."""
-    point = asked.point
-    devices = _num_devices(asked) if node_group.is_fake else 0
-    spans_hosts = node_group.is_fake and "cpu" in asked.trainer.spans_hosts
-    num_hosts = asked.trial.num_hosts if spans_hosts else 1
+    point = request.point
+    devices = _num_devices(request) if node_group.is_fake else 0
+    spans_hosts = node_group.is_fake and "cpu" in request.trainer.spans_hosts
+    num_hosts = request.trial.num_hosts if spans_hosts else 1
     replicas = num_hosts if num_hosts > 1 else _one_or_two(point)
     precision = _REHEARSED_PRECISION.get(point.precision, point.precision)
-    num_processes = _num_processes(asked, replicas, num_hosts=num_hosts)
+    num_processes = _num_processes(request, replicas, num_hosts=num_hosts)
     return Placement(
-        trial=asked.trial,
-        trial_id=asked.trial_id,
+        trial=request.trial,
+        trial_id=request.trial_id,
         provenance="rehearsed",
         kind="cpu",
         precision=precision,
@@ -190,28 +190,28 @@ def _rehearsed(asked: PlacementRequest, *, node_group: NodeGroup) -> Placement:
         node=node_group.node.name,
         num_hosts=num_hosts,
         pool=node_group.pool_name,
-        cpus=_share_of_cores(asked, node_group) if node_group.is_fake else 1,
+        cpus=_share_of_cores(request, node_group) if node_group.is_fake else 1,
         devices=devices,
         chips=devices * point.device.chips,
-        start_method=_start_method(asked, kinds=["cpu"]),
-        trains=asked.trainer.trains,
+        start_method=_start_method(request, kinds=["cpu"]),
+        trains=request.trainer.trains,
         substitutions=(
             *_devices_stood_in(point, is_fake=node_group.is_fake),
             *_other_precision(point.precision, precision),
             *((f"{_count(replicas)} for {point.replicas}",) if replicas != point.replicas else ()),
-            *((f"1 host for {asked.trial.num_hosts}",) if num_hosts != asked.trial.num_hosts else ()),
-            *_stand_ins(asked, replicas=replicas, num_processes=num_processes),
+            *((f"1 host for {request.trial.num_hosts}",) if num_hosts != request.trial.num_hosts else ()),
+            *_stand_ins(request, replicas=replicas, num_processes=num_processes),
         ),
     )
 
 
-def _stand_ins(asked: PlacementRequest, *, replicas: int, num_processes: int) -> tuple[str, ...]:
+def _stand_ins(request: PlacementRequest, *, replicas: int, num_processes: int) -> tuple[str, ...]:
     """Return the substitutes of a missing device's parts; a CPU rehearses another CPU without any."""
-    kinds = {device.kind for device in (asked.point.device, *asked.point.other_devices)}
+    kinds = {device.kind for device in (request.point.device, *request.point.other_devices)}
     if "cpu" in kinds:
         return ()
-    return asked.trainer.rehearsed_with(
-        asked.point.device.kind, replicas=replicas, num_processes=num_processes
+    return request.trainer.rehearsed_with(
+        request.point.device.kind, replicas=replicas, num_processes=num_processes
     )
 
 
@@ -226,8 +226,8 @@ def _devices_stood_in(point: Point, *, is_fake: bool) -> tuple[str, ...]:
     return tuple(f"cpu for {device}" for device in devices if device not in cpus)
 
 
-def _other_precision(asked: str, rehearsed: str) -> tuple[str, ...]:
-    return () if rehearsed == asked else (f"{rehearsed}{_LEFT_OUT.get(asked, '')} for {asked}",)
+def _other_precision(precision: str, rehearsed: str) -> tuple[str, ...]:
+    return () if rehearsed == precision else (f"{rehearsed}{_LEFT_OUT.get(precision, '')} for {precision}",)
 
 
 def _one_or_two(point: Point) -> int:
@@ -235,30 +235,30 @@ def _one_or_two(point: Point) -> int:
     return max(value for value in (1, 2) if value <= point.replicas and point.divides_over(value))
 
 
-def _num_processes(asked: PlacementRequest, replicas: int, *, num_hosts: int) -> int:
+def _num_processes(request: PlacementRequest, replicas: int, *, num_hosts: int) -> int:
     """Return the number of processes on the requested device's code path, also where a CPU rehearses it."""
-    return replicas if asked.trial.process_model == "per_replica" else num_hosts
+    return replicas if request.trial.process_model == "per_replica" else num_hosts
 
 
-def _num_devices(asked: PlacementRequest) -> int:
+def _num_devices(request: PlacementRequest) -> int:
     """Accelerators of each host that the trial holds."""
-    return 0 if asked.point.device.kind == "cpu" else asked.point.num_workers // asked.trial.num_hosts
+    return 0 if request.point.device.kind == "cpu" else request.point.num_workers // request.trial.num_hosts
 
 
-def _share_of_cores(asked: PlacementRequest, node_group: NodeGroup) -> int:
+def _share_of_cores(request: PlacementRequest, node_group: NodeGroup) -> int:
     """Return the cores per host: all for a trial on the CPU, otherwise in proportion to the accelerators it
     uses.
     """
-    node, device = node_group.node, asked.point.device
+    node, device = node_group.node, request.point.device
     if device.kind == "cpu":
         return node.cpus
-    return max(1, node.cpus * _num_devices(asked) // node.counts[device.name])
+    return max(1, node.cpus * _num_devices(request) // node.counts[device.name])
 
 
-def _start_method(asked: PlacementRequest, *, kinds: Iterable[DeviceKind]) -> StartMethod:
-    if asked.start_method != "auto":
-        return asked.start_method
-    return "fork" if all(kind in asked.trainer.fork_proven for kind in kinds) else "spawn"
+def _start_method(request: PlacementRequest, *, kinds: Iterable[DeviceKind]) -> StartMethod:
+    if request.start_method != "auto":
+        return request.start_method
+    return "fork" if all(kind in request.trainer.fork_proven for kind in kinds) else "spawn"
 
 
 def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
@@ -267,16 +267,16 @@ def _crowd(num_processes: int, cpus: int) -> tuple[str, ...]:
     return (f"{num_processes} worker processes share {cpus} cores",)
 
 
-def _first_run(asked: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...]:
-    if kind in asked.trainer.run_on:
+def _first_run(request: PlacementRequest, *, kind: DeviceKind) -> tuple[str, ...]:
+    if kind in request.trainer.run_on:
         return ()
-    return (f"{asked.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
+    return (f"{request.trainer.name} was never run on a {kind.upper()} by those who wrote it",)
 
 
-def _over_hosts(asked: PlacementRequest) -> tuple[str, ...]:
+def _over_hosts(request: PlacementRequest) -> tuple[str, ...]:
     """Return the trainer's notes on several hosts."""
-    note = asked.trainer.over_hosts.get(asked.point.device.kind)
-    return (note,) if note and asked.trial.num_hosts > 1 else ()
+    note = request.trainer.over_hosts.get(request.point.device.kind)
+    return (note,) if note and request.trial.num_hosts > 1 else ()
 
 
 def _count(replicas: int) -> str:

@@ -23,7 +23,7 @@ PointDecision = Placement | Cached | Failed | Skipped
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlanInputs:
-    """All that is known beside the sweep itself."""
+    """Inputs of planning besides the sweep."""
 
     inventory: Inventory
     trainers: Mapping[str, TrainerInfo]
@@ -66,7 +66,7 @@ def plan(
             again that this sweep does not have.
         PlacementError: a device is not here and `missing_device` is `fail`.
     """
-    known = _PlanInputs(
+    inputs = _PlanInputs(
         inventory=inventory,
         trainers=trainers,
         environments=environments,
@@ -78,7 +78,9 @@ def plan(
         missing_device=missing_device,
         rerun=rerun,
     )
-    decided = [decision for point in sweep.points for decision in _decide(point, sweep.repeats, known=known)]
+    decided = [
+        decision for point in sweep.points for decision in _decide(point, sweep.repeats, inputs=inputs)
+    ]
     outcomes = _each_trial_once(decided)
     _check_rerun(rerun, outcomes, sweep=sweep.name)
     return Plan(
@@ -87,23 +89,23 @@ def plan(
         cached=tuple(outcome for outcome in outcomes if isinstance(outcome, Cached)),
         skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
         failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
-        baseline=_baseline(sweep, known=known),
+        baseline=_baseline(sweep, inputs=inputs),
         aims=_aims_of(sweep.points),
         trainings=_trainings_of(sweep.points, train_samples),
     )
 
 
-def _baseline(sweep: Sweep, *, known: _PlanInputs) -> Baseline | None:
+def _baseline(sweep: Sweep, *, inputs: _PlanInputs) -> Baseline | None:
     if not sweep.baseline:
         return None
     points = [point for point in sweep.points if point.is_baseline and unsuitable(point) is None]
-    firsts = (next(_asked(point, 1, known=known)) for point in points)
+    firsts = (next(_requests_of(point, 1, inputs=inputs)) for point in points)
     return Baseline(keys=sweep.baseline, points=tuple(dict.fromkeys(first.trial_id for first in firsts)))
 
 
 def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str) -> None:
-    known = {outcome.trial_id for outcome in outcomes if not isinstance(outcome, Skipped)}
-    unknown = sorted(rerun.trial_ids - known)
+    trial_ids = {outcome.trial_id for outcome in outcomes if not isinstance(outcome, Skipped)}
+    unknown = sorted(rerun.trial_ids - trial_ids)
     if unknown:
         raise ConfigError(f"--rerun {unknown[0]}: sweep {sweep!r} has no such trial; plan --all has all ids")
 
@@ -140,39 +142,39 @@ def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, 
     return tuple(distinct.values())
 
 
-def _decide(point: Point, repeats: int, *, known: _PlanInputs) -> Iterator[PointDecision]:
+def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[PointDecision]:
     reason = unsuitable(point)
     if reason:
         yield Skipped(point=point.name, reason=reason)
         return
     unanswered = []
-    for asked in _asked(point, repeats, known=known):
-        answer = _answer(asked, "measured", known=known)
+    for request in _requests_of(point, repeats, inputs=inputs):
+        answer = _answer(request, "measured", inputs=inputs)
         if answer:
             yield answer
         else:
-            unanswered.append(asked)
+            unanswered.append(request)
     if not unanswered:
         return
-    reason = reason_against(point, _trainer(point, known)) or known.environments[point.trainer].missing
+    reason = reason_against(point, _trainer(point, inputs)) or inputs.environments[point.trainer].missing
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
     elif unanswered[0].is_measured:
-        yield from (_placed(request, known=known) for request in unanswered)
+        yield from (_placed(request, inputs=inputs) for request in unanswered)
     else:  # one outcome for all repeats of a point whose device is not here, or a fake one
         first = unanswered[0]
-        yield _rehearsed_before(first, known=known) or _placed(first, known=known)
+        yield _rehearsed_before(first, inputs=inputs) or _placed(first, inputs=inputs)
 
 
-def _asked(point: Point, repeats: int, *, known: _PlanInputs) -> Iterator[PlacementRequest]:
+def _requests_of(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[PlacementRequest]:
     """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
-    trainer = _trainer(point, known)
-    slots = find_slots(point, trainer, inventory=known.inventory)
-    host_cpu = host_cpu_of(point, slots, inventory=known.inventory)
+    trainer = _trainer(point, inputs)
+    slots = find_slots(point, trainer, inventory=inputs.inventory)
+    host_cpu = host_cpu_of(point, slots, inventory=inputs.inventory)
     num_hosts = hosts_of(point, slots)
     for repeat in range(repeats):
         trial = trial_of(
-            point, repeat, trainer=trainer, data_ids=known.data_ids, host_cpu=host_cpu, num_hosts=num_hosts
+            point, repeat, trainer=trainer, data_ids=inputs.data_ids, host_cpu=host_cpu, num_hosts=num_hosts
         )
         yield PlacementRequest(
             trial=trial,
@@ -180,49 +182,51 @@ def _asked(point: Point, repeats: int, *, known: _PlanInputs) -> Iterator[Placem
             point=point,
             trainer=trainer,
             slots=slots,
-            start_method=known.start_methods[point.trainer],
+            start_method=inputs.start_methods[point.trainer],
         )
 
 
-def _placed(asked: PlacementRequest, *, known: _PlanInputs) -> PointDecision:
-    return place(asked, inventory=known.inventory, missing_device=known.missing_device)
+def _placed(request: PlacementRequest, *, inputs: _PlanInputs) -> PointDecision:
+    return place(request, inventory=inputs.inventory, missing_device=inputs.missing_device)
 
 
-def _rehearsed_before(asked: PlacementRequest, *, known: _PlanInputs) -> Cached | Failed | None:
+def _rehearsed_before(request: PlacementRequest, *, inputs: _PlanInputs) -> Cached | Failed | None:
     """A rehearsal on this host says nothing of a cluster, and one on nodes of a pool nothing of another."""
-    if not asked.slots and known.missing_device != "rehearse":
+    if not request.slots and inputs.missing_device != "rehearse":
         return None
-    asks: tuple[str, Provenance] = (asked.trial_id, "rehearsed")
-    record = known.answers.get(asks) or known.failures.get(asks)
-    if record is None or record.placement.pools != asked.pools:
+    asks: tuple[str, Provenance] = (request.trial_id, "rehearsed")
+    record = inputs.answers.get(asks) or inputs.failures.get(asks)
+    if record is None or record.placement.pools != request.pools:
         return None
-    return _answer(asked, "rehearsed", known=known)
+    return _answer(request, "rehearsed", inputs=inputs)
 
 
-def _answer(asked: PlacementRequest, provenance: Provenance, *, known: _PlanInputs) -> Cached | Failed | None:
+def _answer(
+    request: PlacementRequest, provenance: Provenance, *, inputs: _PlanInputs
+) -> Cached | Failed | None:
     """Return the cached result or remembered failure of a trial, unless it is to be run again."""
-    if asked.trial_id in known.rerun.trial_ids:
+    if request.trial_id in inputs.rerun.trial_ids:
         return None
-    asks = (asked.trial_id, provenance)
-    environment = known.environments[asked.trial.trainer]
-    if record := known.answers.get(asks):
+    asks = (request.trial_id, provenance)
+    environment = inputs.environments[request.trial.trainer]
+    if record := inputs.answers.get(asks):
         changed = stale(record, environment)
-        return Cached(trial=asked.trial, trial_id=asked.trial_id, provenance=provenance, stale=changed)
-    failed = known.failures.get(asks)
-    if failed is None or failed.failure is None or known.rerun.failed:
+        return Cached(trial=request.trial, trial_id=request.trial_id, provenance=provenance, stale=changed)
+    failed = inputs.failures.get(asks)
+    if failed is None or failed.failure is None or inputs.rerun.failed:
         return None
-    if not would_fail_again(failed, environment, code_sha256=known.code_sha256):
+    if not would_fail_again(failed, environment, code_sha256=inputs.code_sha256):
         return None
     return Failed(
-        trial=asked.trial,
-        trial_id=asked.trial_id,
+        trial=request.trial,
+        trial_id=request.trial_id,
         provenance=provenance,
         kind=failed.failure.kind,
         message=failed.failure.message,
     )
 
 
-def _trainer(point: Point, known: _PlanInputs) -> TrainerInfo:
-    if point.trainer not in known.trainers:
-        raise UnknownNameError("trainer", point.trainer, known=known.trainers)
-    return known.trainers[point.trainer]
+def _trainer(point: Point, inputs: _PlanInputs) -> TrainerInfo:
+    if point.trainer not in inputs.trainers:
+        raise UnknownNameError("trainer", point.trainer, known=inputs.trainers)
+    return inputs.trainers[point.trainer]

@@ -67,11 +67,11 @@ def price_of(
 
 def price_together(prices: Sequence[Price | Unpriced]) -> Price | Unpriced:
     """Add the prices of all parts of a trial; Unpriced where one has none."""
-    known = [price for price in prices if isinstance(price, Price)]
-    if len(known) < len(prices):
+    known_prices = [price for price in prices if isinstance(price, Price)]
+    if len(known_prices) < len(prices):
         return next(price for price in prices if isinstance(price, Unpriced))
-    first, *others = known
-    is_hypothetical = any(price.is_hypothetical for price in known)
+    first, *others = known_prices
+    is_hypothetical = any(price.is_hypothetical for price in known_prices)
     return replace(first, beside=tuple(others), is_hypothetical=is_hypothetical) if others else first
 
 
@@ -188,13 +188,13 @@ class PriceBook:
         return accelerators or counts
 
     def _price_in(self, pool: str, num_hosts: int) -> Price | Unpriced:
-        found = self.pools[pool]
+        node_pool = self.pools[pool]
         return price_of(
-            found.device,
-            found.count,
+            node_pool.device,
+            node_pool.count,
             prices=self.prices,
             today=self.today,
-            pool=found,
+            pool=node_pool,
             num_hosts=num_hosts,
         )
 
@@ -247,5 +247,5 @@ def _marked(record: TrialRecord) -> TrialRecord:
 
 def _no_row(rented: _Rented, prices: PriceList) -> str:
     elsewhere = [region for region, rows in prices.rows.items() if rented.instance in rows]
-    known = f"; it has one in: {', '.join(elsewhere)}" if elsewhere else ""
-    return f"prices={prices.name} has no row of {rented.instance} in {rented.region}{known}"
+    elsewhere_text = f"; it has one in: {', '.join(elsewhere)}" if elsewhere else ""
+    return f"prices={prices.name} has no row of {rented.instance} in {rented.region}{elsewhere_text}"

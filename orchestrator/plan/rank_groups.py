@@ -73,13 +73,13 @@ def _cores_of(slots: Sequence[Slot], processes: Sequence[int]) -> list[int]:
         driving = max(1, node.cpus * held // sum(node.counts.values()))
     left = {True: node.cpus - driving, False: driving}  # by whether they compute
     waiting = {True: sum(computing), False: sum(processes) - sum(computing)}
-    found = []
+    cores = []
     for berth, count in zip(slots, processes, strict=True):
         computes = berth.device.kind == "cpu"
-        found.append(left[computes] * count // waiting[computes])
-        left[computes] -= found[-1]
+        cores.append(left[computes] * count // waiting[computes])
+        left[computes] -= cores[-1]
         waiting[computes] -= count
-    return found
+    return cores
 
 
 def _num_processes(berth: Slot, process_model: ProcessModel) -> int:

@@ -38,10 +38,8 @@ def find_slots(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> t
     if point.other_devices:
         unequal = _of_unequal(point, trainer, inventory=inventory)
         return () if isinstance(unequal, str) else unequal
-    found = _berth_of(
-        point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts
-    )
-    return (found,) if found else ()
+    slot = _berth_of(point.device, point.num_workers, trainer, inventory=inventory, num_hosts=point.num_hosts)
+    return (slot,) if slot else ()
 
 
 def hosts_of(point: Point, slots: Sequence[Slot]) -> int:
@@ -87,33 +85,33 @@ def _of_unequal(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> 
         )
     if kind := _kept_together(point, trainer, inventory):
         return f"{point.device_label} needs several nodes, and {trainer.name} has its {kind.upper()}s on one"
-    found = _over_pools(point, trainer, inventory=_without_slices(inventory))
-    nodes = 0 if isinstance(found, str) else sum(slot.num_hosts for slot in found)
+    slots = _over_pools(point, trainer, inventory=_without_slices(inventory))
+    nodes = 0 if isinstance(slots, str) else sum(slot.num_hosts for slot in slots)
     if nodes > inventory.max_nodes:
         return f"{point.device_label} needs {nodes} nodes, and the cluster has {inventory.max_nodes} at most"
-    return found
+    return slots
 
 
 def _over_pools(point: Point, trainer: TrainerInfo, *, inventory: Inventory) -> tuple[Slot, ...] | str:
     """Whom fewest pools hold comes first, the larger first; each has what those before it left."""
     left = inventory
-    found: dict[int, tuple[Slot, ...]] = {}
+    by_rank: dict[int, tuple[Slot, ...]] = {}
 
     def scarcity(run: tuple[int, tuple[Device, int]]) -> tuple[int, int]:
         device, count = run[1]
         return len(_holding(device, count, trainer, inventory=inventory)), -count
 
     for index, (device, count) in sorted(enumerate(_runs(point.devices)), key=scarcity):
-        found[index] = _divided(device, count, trainer, inventory=left)
-        if not found[index]:
+        by_rank[index] = _divided(device, count, trainer, inventory=left)
+        if not by_rank[index]:
             if not _divided(device, count, trainer, inventory=inventory):
                 return _absence_of(device, count, trainer, inventory=inventory)
             return f"{point.device_label} needs {_too_few(device, trainer, inventory)}"
-        left = _without_nodes(left, found[index])
+        left = _without_nodes(left, by_rank[index])
     return tuple(
         replace(berth, node_group=inventory.node_groups[berth.node_group.node.name])
-        for index in sorted(found)
-        for berth in found[index]
+        for index in sorted(by_rank)
+        for berth in by_rank[index]
     )
 
 
@@ -143,8 +141,8 @@ def _without_nodes(inventory: Inventory, slots: Iterable[Slot]) -> Inventory:
 def _too_few(device: Device, trainer: TrainerInfo, inventory: Inventory) -> str:
     """Describe which devices the pools lack together, although each pool has some."""
     pools = [node_group for _, node_group in _holding(device, 1, trainer, inventory=inventory)]
-    known = ", ".join(f"{pool.node.name} {pool.max_nodes}" for pool in pools)
-    return f"more nodes with {device.name} than its pools have: {known} at most"
+    limits = ", ".join(f"{pool.node.name} {pool.max_nodes}" for pool in pools)
+    return f"more nodes with {device.name} than its pools have: {limits} at most"
 
 
 def _kept_together(point: Point, trainer: TrainerInfo, inventory: Inventory) -> DeviceKind | None:
@@ -171,8 +169,8 @@ def _without_slices(inventory: Inventory) -> Inventory:
 
 def _lacking(point: Point, here: NodeGroup) -> str | None:
     """Explain what one host lacks for the whole point; it has one kind of CPU, whatever its name."""
-    asked = Counter(device.name for device in point.devices if device.kind != "cpu")
-    if any(here.node.counts.get(name, 0) < count for name, count in asked.items()):
+    counts = Counter(device.name for device in point.devices if device.kind != "cpu")
+    if any(here.node.counts.get(name, 0) < count for name, count in counts.items()):
         return f"has {here.node.holdings}"
     cpus = dict.fromkeys(device.name for device in point.devices if device.kind == "cpu")
     return f"has one kind of processor, not {' and '.join(cpus)}" if len(cpus) > 1 else None
@@ -222,33 +220,37 @@ def _hosts_on(
 def _absence_of(
     device: Device, count: int, trainer: TrainerInfo, *, inventory: Inventory, num_hosts: int | None = None
 ) -> str:
-    asked = f"{count} x {device.name}"
-    asked += f" with num_hosts={num_hosts}" if num_hosts else ""
+    wanted_devices = f"{count} x {device.name}"
+    wanted_devices += f" with num_hosts={num_hosts}" if num_hosts else ""
     here = inventory.node_groups.get(inventory.host.name)
     if here:
-        return f"{asked} is not here: {here.node.name} has {here.node.holdings}"
+        return f"{wanted_devices} is not here: {here.node.name} has {here.node.holdings}"
     pools = [node_group.pool for node_group in inventory.node_groups.values() if node_group.pool]
     of_the_device = [pool for pool in pools if pool.device.name == device.name]
     fitting = [
         f"{pool.name} ({pool.count} a node, at most {pool.max_nodes * pool.hosts}, {pool.environment})"
         for pool in of_the_device
     ]
-    known = ", ".join(fitting or [pool.name for pool in pools])
+    pool_names = ", ".join(fitting or [pool.name for pool in pools])
     one_host = "" if device.kind in trainer.spans_hosts else " on one host"
-    wanted = f"{asked}{one_host} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
+    wanted = (
+        f"{wanted_devices}{one_host} for {trainer.name} (environment {trainer.environment_on(device.kind)})"
+    )
     reason = f": {trainer.one_host[device.kind]}" if device.kind in trainer.one_host else ""
-    return f"no pool has {wanted}{reason}; pools: {known}"
+    return f"no pool has {wanted}{reason}; pools: {pool_names}"
 
 
 def _has_it(node_group: NodeGroup, device: Device, count: int) -> bool:
     return device.kind == "cpu" or node_group.node.counts.get(device.name, 0) >= count
 
 
-def _takes(node_group: NodeGroup, device: Device, trainer: TrainerInfo, num_hosts: int, each: int) -> bool:
+def _takes(
+    node_group: NodeGroup, device: Device, trainer: TrainerInfo, num_hosts: int, workers_per_node: int
+) -> bool:
     """Return whether that many nodes can hold that many workers each."""
     assert node_group.pool is not None
     if num_hosts > node_group.max_nodes or (num_hosts > 1 and device.kind not in trainer.spans_hosts):
         return False
     if node_group.pool.hosts > 1:
-        return num_hosts == node_group.pool.hosts and each == node_group.pool.count
-    return device.kind == "cpu" or each <= node_group.pool.count
+        return num_hosts == node_group.pool.hosts and workers_per_node == node_group.pool.count
+    return device.kind == "cpu" or workers_per_node <= node_group.pool.count

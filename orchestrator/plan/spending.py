@@ -49,12 +49,12 @@ class Quotes:
 
     def of(self, placement: Placement) -> CostEstimate:
         """Estimate the cost of the trial from its start."""
-        known = self._seconds.get(self._setting(placement))
+        seconds = self._seconds.get(self._setting(placement))
         price = self._market.price_of(placement) if placement.provenance == "measured" else None
         return CostEstimate(
             rate=_rate(placement, price),
-            seconds=min(median(known), self._most_seconds) if known else self._most_seconds,
-            is_measured=bool(known),
+            seconds=min(median(seconds), self._most_seconds) if seconds else self._most_seconds,
+            is_measured=bool(seconds),
         )
 
     def _setting(self, placement: Placement) -> tuple[str, str]:

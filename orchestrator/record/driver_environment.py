@@ -20,7 +20,7 @@ def driver_environment(working_directory: Path, *, packages: Iterable[Path] = ()
     Args:
         packages: folders of the user's own code.
     """
-    known = {
+    variables = {
         "python": platform.python_version(),
         "orchestrator": own_version(),
         "code_sha256": code_sha256(packages),
@@ -29,7 +29,7 @@ def driver_environment(working_directory: Path, *, packages: Iterable[Path] = ()
         "cpu_model": cpu_model(),
         **_git_state(working_directory),
     }
-    return {name: value for name, value in known.items() if value}
+    return {name: value for name, value in variables.items() if value}
 
 
 def own_version() -> str | None:

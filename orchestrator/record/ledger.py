@@ -160,15 +160,15 @@ def read_ledgers(outputs: Path, *, sweep: str) -> dict[str, tuple[TrialRecord, .
     Raises:
         RecordError: the ledger of `sweep` cannot be read, or a later version wrote to it.
     """
-    found = {}
+    ledgers = {}
     for ledger in (Ledger(path) for path in sorted(outputs.glob(f"*/{FILE_NAME}"))):
         try:
-            found[ledger.sweep] = ledger.records()
+            ledgers[ledger.sweep] = ledger.records()
         except RecordError as error:
             if ledger.sweep == sweep:
                 raise
             _tell_once(f"{error}; sweep {ledger.sweep!r} is left out, and nothing of it is reused")
-    return found
+    return ledgers
 
 
 @cache

@@ -47,10 +47,10 @@ class PlainProgress:
     def ended(self, record: TrialRecord) -> None:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
-        told = cut(printable(_told(record)), rest=f"all of it: {self._ledger}")
+        text = cut(printable(_told(record)), rest=f"all of it: {self._ledger}")
         print_line(
             self._console,
-            f"{state_of(record):<9}  {self._name_of(record.spec)}  {told}  [{self._progress.line()}]",
+            f"{state_of(record):<9}  {self._name_of(record.spec)}  {text}  [{self._progress.line()}]",
         )
 
 

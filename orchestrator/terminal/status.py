@@ -30,9 +30,9 @@ def print_status(
         steps: its journal.
         holder: who runs it; None: nobody.
     """
-    found = list(_under_way(plan, steps))
-    if found:
-        print_table(console, _table(plan, found, is_run=holder is not None))
+    under_way = list(_under_way(plan, steps))
+    if under_way:
+        print_table(console, _table(plan, under_way, is_run=holder is not None))
     took = [
         (record.placement, record.ended_at - record.started_at)
         for record in records
@@ -52,7 +52,7 @@ def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placem
             yield placement, step
 
 
-def _table(plan: Plan, found: Iterable[tuple[Placement, TrialEvent]], *, is_run: bool) -> Table:
+def _table(plan: Plan, under_way: Iterable[tuple[Placement, TrialEvent]], *, is_run: bool) -> Table:
     name_of = names_in(plan)
     rows = sorted(
         (
@@ -61,7 +61,7 @@ def _table(plan: Plan, found: Iterable[tuple[Placement, TrialEvent]], *, is_run:
             name_of(trial_id.trial),
             step.attempt,
         )
-        for trial_id, step in found
+        for trial_id, step in under_way
     )
     return Table(
         title=f"Under way of {plan.sweep}" if is_run else f"Under way of {plan.sweep} when its driver ended",

@@ -97,8 +97,8 @@ def _token(config: Config) -> FindingLines:
 
 def _ports(config: Config) -> FindingLines:
     for key, text in texts_of({start: config.get(start) for start in _STARTS}):
-        if found := _OPEN.search(text):
-            yield Finding(key=key, message=f"{found[0]} opens the dashboard to the network; use 127.0.0.1")
+        if match := _OPEN.search(text):
+            yield Finding(key=key, message=f"{match[0]} opens the dashboard to the network; use 127.0.0.1")
     options = {
         "docker": config.get("docker"),
         "available_node_types": {

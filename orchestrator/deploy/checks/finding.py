@@ -63,12 +63,12 @@ def require_name(key: str, name: object) -> FindingLines:
         yield Finding(key=key, message=f"{name!r} must be a-z, 0-9 and hyphens, at most 30, a letter first")
 
 
-def expected(key: str, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> FindingLines:
+def expected(key: str, actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> FindingLines:
     """A finding for each value that is not the wanted one, and for accelerators that nobody has."""
     for name, value in wanted.items():
-        if name not in found:
+        if name not in actual:
             yield Finding(key=f"{key}.{name}", message=f"is missing; it must be {value!r}")
-        elif found[name] != value:
-            yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r} and must be {value!r}")
-    for name in sorted((found.keys() & _ACCELERATORS) - wanted.keys()):
-        yield Finding(key=f"{key}.{name}", message=f"is {found[name]!r}, and the machine has none")
+        elif actual[name] != value:
+            yield Finding(key=f"{key}.{name}", message=f"is {actual[name]!r} and must be {value!r}")
+    for name in sorted((actual.keys() & _ACCELERATORS) - wanted.keys()):
+        yield Finding(key=f"{key}.{name}", message=f"is {actual[name]!r}, and the machine has none")

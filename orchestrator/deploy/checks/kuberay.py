@@ -101,11 +101,11 @@ def _slices(key: str, group: Group, offer: Offer) -> FindingLines:
     hosts = 1
     if offer.device.kind == "tpu":
         topology = str(selector_in(group).get(TOPOLOGY_KEY))
-        known = topologies_of(generation_of(str(offer.device.slice_type)))
-        if topology not in known:
+        topologies = topologies_of(generation_of(str(offer.device.slice_type)))
+        if topology not in topologies:
             yield Finding(
                 key=f"{key}.template.spec.nodeSelector.{TOPOLOGY_KEY}",
-                message=f"topology {topology!r} does not exist; possible: {', '.join(known[:10])}",
+                message=f"topology {topology!r} does not exist; possible: {', '.join(topologies[:10])}",
             )
             return
         hosts = chips_of(topology) // offer.device.chips
@@ -158,14 +158,14 @@ def check_manifests(documents: Sequence[Any], catalogue: Catalogue) -> list[Find
     """Everything wrong with a file of manifests."""
     manifests = [mapping(document) for document in documents]
     clusters = [manifest for manifest in manifests if manifest.get("kind") == "RayCluster"]
-    found = [line for manifest in manifests for line in _head_lines(manifest)]
-    found += [secret for manifest in manifests for secret in secrets(manifest)]
+    heads = [line for manifest in manifests for line in _head_lines(manifest)]
+    heads += [secret for manifest in manifests for secret in secrets(manifest)]
     for cluster in clusters:
-        found += check_ray_cluster(cluster, catalogue)
+        heads += check_ray_cluster(cluster, catalogue)
     for manifest in manifests:
         if manifest.get("kind") == "RayJob":
-            found += _job(manifest, names=[mapping(one.get("metadata")).get("name") for one in clusters])
-    return found
+            heads += _job(manifest, names=[mapping(one.get("metadata")).get("name") for one in clusters])
+    return heads
 
 
 def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> FindingLines:

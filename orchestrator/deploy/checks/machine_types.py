@@ -62,16 +62,16 @@ def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogu
 
 
 def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
-    asked = str(node["machineType"]).rpartition("/")[2]
+    machine_type = str(node["machineType"]).rpartition("/")[2]
     machines = [offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"]
-    offers = [machine for machine in machines if machine_of(machine.instance)[0] == asked]
+    offers = [machine for machine in machines if machine_of(machine.instance)[0] == machine_type]
     if not offers:
         known = listed({machine_of(machine.instance)[0] for machine in machines})
-        return Refused(key="machineType", message=f"unknown machine type {asked!r}; known: {known}")
+        return Refused(key="machineType", message=f"unknown machine type {machine_type!r}; known: {known}")
     attached = sequence(node.get("guestAccelerators"))
     if len(attached) > 1:
         return Refused(key="guestAccelerators", message="has several kinds; a machine has one")
-    return _with(mapping(attached[0]) if attached else {}, offers, machine=asked)
+    return _with(mapping(attached[0]) if attached else {}, offers, machine=machine_type)
 
 
 def _with(accelerator: Config, offers: list[Offer], *, machine: str) -> Offer | Refused:
@@ -86,8 +86,10 @@ def _with(accelerator: Config, offers: list[Offer], *, machine: str) -> Offer | 
     if matching:
         return matching[0]
     known = listed(_in_words(offer) for offer in offers)
-    asked = f"{count} x {kind}" if kind else "no accelerator"
-    return Refused(key="guestAccelerators", message=f"{machine} is not sold with {asked}; possible: {known}")
+    accelerators = f"{count} x {kind}" if kind else "no accelerator"
+    return Refused(
+        key="guestAccelerators", message=f"{machine} is not sold with {accelerators}; possible: {known}"
+    )
 
 
 def _in_words(offer: Offer) -> str:
@@ -117,9 +119,9 @@ def _shape(shape: Config, node: Config, catalogue: Catalogue) -> Offer | Refused
     """A slice by generation and topology, as Cloud TPU also understands it."""
     generation = str(shape.get("type")).lower().replace("v5lite_pod", "v5litepod")
     topology = str(shape.get("topology"))
-    known = topologies_of(generation)
-    if topology not in known:
-        possible = ", ".join(known[:10]) or f"none of generation {generation!r}"
+    topologies = topologies_of(generation)
+    if topology not in topologies:
+        possible = ", ".join(topologies[:10]) or f"none of generation {generation!r}"
         return Refused(
             key="acceleratorConfig.topology",
             message=f"topology {topology!r} does not exist; possible: {possible}",
@@ -156,30 +158,30 @@ def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
     name, chips = str(selector_in(group)[TPU_KEY]), str(limits_in(group).get("google.com/tpu"))
     alike = [offer for offer in offers_in(catalogue) if name in _tpu_types(offer.device)]
     if not alike:
-        known = {type_name for offer in offers_in(catalogue) for type_name in _tpu_types(offer.device)}
+        chip_counts = {type_name for offer in offers_in(catalogue) for type_name in _tpu_types(offer.device)}
         return Refused(
-            key=f"nodeSelector.{TPU_KEY}", message=f"unknown type {name!r}; known: {listed(known)}"
+            key=f"nodeSelector.{TPU_KEY}", message=f"unknown type {name!r}; known: {listed(chip_counts)}"
         )
     for offer in alike:
         if str(offer.device.chips) == chips:
             return offer
-    known = {str(offer.device.chips) for offer in alike}
+    chip_counts = {str(offer.device.chips) for offer in alike}
     return Refused(
         key="containers.0.resources.limits.google.com/tpu",
-        message=f"is {chips}, and a host of {name} has one of: {listed(known)}",
+        message=f"is {chips}, and a host of {name} has one of: {listed(chip_counts)}",
     )
 
 
 def _machine_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
     selector = selector_in(group)
     wanted = (selector.get(MACHINE_KEY), selector.get(GPU_KEY), limits_in(group).get("nvidia.com/gpu"))
-    asked = tuple(None if item is None else str(item) for item in wanted)
+    requested = tuple(None if item is None else str(item) for item in wanted)
     machines = {_asked_for(offer): offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"}
-    if asked in machines:
-        return machines[asked]
+    if requested in machines:
+        return machines[requested]
     return Refused(
         key=f"nodeSelector.{MACHINE_KEY}",
-        message=f"{_group_in_words(asked)} is not known; known: {listed(map(_group_in_words, machines))}",
+        message=f"{_group_in_words(requested)} is not known; known: {listed(map(_group_in_words, machines))}",
     )
 
 
@@ -189,8 +191,8 @@ def _asked_for(offer: Offer) -> tuple[str | None, ...]:
     return machine_of(offer.instance)[0], offer.device.cloud_type, count
 
 
-def _group_in_words(asked: tuple[str | None, ...]) -> str:
-    machine, gpu, count = asked
+def _group_in_words(requested: tuple[str | None, ...]) -> str:
+    machine, gpu, count = requested
     return f"{machine} with {count} x {gpu}" if gpu or count else str(machine)
 
 

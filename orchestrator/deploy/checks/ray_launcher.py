@@ -50,8 +50,8 @@ def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogu
             },
         )
         if not is_head:
-            region, asked = str(provider.get("region")), provisioning_of(node)
-            if why := not_sold(offer.instance, region=region, provisioning=asked, catalogue=catalogue):
+            region, provisioning = str(provider.get("region")), provisioning_of(node)
+            if why := not_sold(offer.instance, region=region, provisioning=provisioning, catalogue=catalogue):
                 yield Finding(key=f"{key}.node_config", message=why)
             resources = resources_of(offer.device, offer.count)
             yield from expected(f"{key}.resources", mapping(node_type.get("resources")), resources)
@@ -99,10 +99,10 @@ def check_launcher(config: dict[str, Any], catalogue: Catalogue) -> list[Finding
     shape = list(require_mappings(config, "provider", "available_node_types", "docker"))
     if shape:
         return shape
-    found = [finding for check in _CHECKS for finding in check(config, catalogue)]
+    findings = [finding for check in _CHECKS for finding in check(config, catalogue)]
     for name, node_type in mapping(config["available_node_types"]).items():
-        found += check_node(name, mapping(node_type), config, catalogue)
-    return found
+        findings += check_node(name, mapping(node_type), config, catalogue)
+    return findings
 
 
 def _names(config: Config, _catalogue: Catalogue) -> FindingLines:
@@ -193,9 +193,9 @@ def _size(key: str, node_type: Config) -> FindingLines:
 def _duplicates(config: Config, _catalogue: Catalogue) -> FindingLines:
     seen: dict[str, str] = {}
     for name, node_type in config["available_node_types"].items():
-        asked = mapping(node_type)
-        labels = {**mapping(asked.get("labels")), POOL_LABEL: None}  # which differs, as names do
-        what = repr((asked.get("node_config"), asked.get("docker"), labels))
+        settings = mapping(node_type)
+        labels = {**mapping(settings.get("labels")), POOL_LABEL: None}  # which differs, as names do
+        what = repr((settings.get("node_config"), settings.get("docker"), labels))
         if what in seen:
             yield Finding(
                 key=f"available_node_types.{name}",

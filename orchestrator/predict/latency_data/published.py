@@ -74,8 +74,8 @@ def _check_epochs(table: pd.DataFrame, *, file: str) -> None:
 def _workloads(table: pd.DataFrame, *, file: str) -> pd.DataFrame:
     pixels = table["dataset"].astype(str).str.extract(r"^(\d+)", expand=False)
     if pixels.isna().any():
-        found = table.loc[pixels.isna(), "dataset"].iloc[0]
-        raise ConfigError(f"{file}: dataset={found!r} must begin with the size of its images, as 224dataset")
+        first = table.loc[pixels.isna(), "dataset"].iloc[0]
+        raise ConfigError(f"{file}: dataset={first!r} must begin with the size of its images, as 224dataset")
     model = names(table["model"], file=file)
     return pd.DataFrame(
         {

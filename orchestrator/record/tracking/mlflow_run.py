@@ -110,8 +110,8 @@ def _price_of(record: TrialRecord) -> dict[str, str]:
     rented = [to_plain(row) for row in record.price.rented]
     values = {name: [row[name] for row in rented if row[name] is not None] for name in rented[0]}
     del values["beside"]
-    told = {name: " + ".join(dict.fromkeys(map(_shown, texts))) for name, texts in values.items() if texts}
-    return {f"price.{name}": value for name, value in told.items()}
+    joined = {name: " + ".join(dict.fromkeys(map(_shown, texts))) for name, texts in values.items() if texts}
+    return {f"price.{name}": value for name, value in joined.items()}
 
 
 def params_of(record: TrialRecord) -> dict[str, str]:

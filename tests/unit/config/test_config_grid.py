@@ -117,8 +117,8 @@ def test_devices_one_by_one_can_be_excluded_and_be_the_baseline():
 def test_devices_one_by_one_beside_what_follows_from_them_are_refused(key):
     value = "cpu" if key == "device" else 2
     message = (
-        f"devices=['cpu','t4'] and {key}={value!r} are of the same points; devices names the device of each "
-        f"worker, so leave {key} out"
+        f"devices=['cpu','t4'] and {key}={value!r} exclude each other; devices names the device of every "
+        f"worker, so remove {key}"
     )
     both = {"devices": ["cpu", "t4"]}
     for word, parts, cure in (
