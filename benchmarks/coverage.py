@@ -2,8 +2,8 @@
 
     python benchmarks/coverage.py [--cases 20000]
 
-Prints tables for `docs/log.md`. The function that is tried is the one that makes verdicts; beside it stands
-the percentile bootstrap of the same repeats.
+Prints tables for `docs/findings/measurement.md`. It tests the function that makes verdicts, and the
+percentile bootstrap of the same repeats for comparison.
 """
 
 import argparse

@@ -2,7 +2,8 @@
 
     python benchmarks/overhead.py [--pairs 5] [--noops 30]
 
-Prints tables for `docs/log.md`. Figures are ratios and differences within one run; run it on a quiet machine.
+Prints tables for `docs/findings/overhead_and_rates.md`. Figures are ratios and differences within one run;
+run it on a quiet machine.
 """
 
 import argparse

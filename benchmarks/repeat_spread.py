@@ -2,11 +2,11 @@
 
     python benchmarks/repeat_spread.py [--trainers torch_ddp tensorflow torch_xla] [--repeats 20]
 
-For each trainer, so many repeats each way of one trial of mnist_cnn in fp32, from one nursery, interleaved:
-fork, spawn, spawn, fork, … Forked repeats share a layout of memory that spawned ones draw anew. The spread is
-the standard deviation of logarithms of the rate. The interval of the ratio of two is that of the F-test: it
-takes repeats for independent and log-normal, and one disturbed repeat makes a way look wide, so run it on a
-quiet machine and look at the marks.
+For each trainer, `--repeats` repeats each way of one mnist_cnn trial in fp32, from one fork server,
+interleaved: fork, spawn, spawn, fork, … Forked repeats share one memory layout; each spawned repeat has its
+own. The spread is the standard deviation of logarithms of the rate. The interval of the ratio of two is that
+of the F-test: it assumes independent, log-normal repeats, and one disturbed repeat widens the spread of its
+way. Run it on a quiet machine and check the `noisy` marks.
 """
 
 import argparse

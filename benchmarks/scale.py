@@ -3,7 +3,8 @@
     python benchmarks/scale.py [--trials 60 120 240 500] [--pools 20] [--nodes 6]
 
 Each sweep rehearses trials that compute nothing on a cluster of fake nodes with Ray's own autoscaler, in a
-process and a folder of its own. Prints a table for `docs/log.md`; what counts is how the columns grow.
+process and a folder of its own. Prints a table for `docs/findings/clusters.md`;
+the growth of its columns counts.
 """
 
 import argparse

@@ -2,7 +2,8 @@
 
     python benchmarks/tracking.py [--rounds 3] [--delay-seconds 0.3]
 
-Prints tables for `docs/log.md`. All figures of a round are of one run; run it on a quiet machine.
+Prints tables for `docs/findings/failures_and_records.md`. All figures of a round are of one run; run it on a
+quiet machine.
 """
 
 import argparse

@@ -21,7 +21,7 @@ from orchestrator.predict.profile_transfer.op_classes import class_seconds, feat
 from orchestrator.predict.profile_transfer.pairs import Floats, Pair, Profiles, joined, middle_of_repeats
 from orchestrator.predict.profile_transfer.predictor import PredictedSteps
 
-_PULL = 0.03  # towards the middle ratio; 0.02, 0.05 and 0.1 were tried beside it: docs/log.md
+_PULL = 0.03  # towards the middle ratio; 0.02, 0.05 and 0.1 were tried beside it: docs/findings/prediction.md
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
