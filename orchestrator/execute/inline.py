@@ -65,9 +65,9 @@ class InlineExecutor:
                 is_leaving=is_leaving,
             )
             return record_of(attempt, context, hosts=[here], device_ids=device_ids)
-        asked = " and ".join(_words_of(part) for part in placement.parts)
+        request = " and ".join(_words_of(part) for part in placement.parts)
         there = f"{self._node.cpus} cores and {self._node.holdings}"
-        failure = Failure(kind="infeasible", message=f"asks for {asked}; {self._node.name} has {there}")
+        failure = Failure(kind="infeasible", message=f"asks for {request}; {self._node.name} has {there}")
         return outcome_of(attempt, context, started_at=time.time(), ended_with=failure, versions={})
 
     def _device_ids_of(self, placement: Placement) -> tuple[str, ...]:

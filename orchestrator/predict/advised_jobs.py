@@ -45,60 +45,60 @@ class KnownSetting:
     is_repriced: bool
 
 
-def job_of(name: str, known: Sequence[KnownSetting], *, objective: Objective, sweep: str) -> Job:
+def job_of(name: str, settings: Sequence[KnownSetting], *, objective: Objective, sweep: str) -> Job:
     """Make a job of the settings of one workload."""
-    spec = next((one.spec for one in known if one.spec is not None), None)
+    spec = next((one.spec for one in settings if one.spec is not None), None)
     aim = Aim(metric=spec.quality.metric, higher_is_better=spec.quality.higher_is_better) if spec else None
-    target = _target_of(known[0].points[0], spec, aim)
-    candidates = named([unnamed for one in known for unnamed in _candidates(one, target, aim)])
+    target = _target_of(settings[0].points[0], spec, aim)
+    candidates = named([unnamed for one in settings for unnamed in _candidates(one, target, aim)])
     recorded = [run.samples for candidate in candidates for run in candidate.runs]
-    asked = [point.steps * point.global_batch_size for one in known for point in one.points]
+    samples = [point.steps * point.global_batch_size for one in settings for point in one.points]
     return job_from(
         where=name,
         sweep=sweep,
         aim=aim,
         target=target,
         candidates=candidates,
-        length=job_length(_full_training(known), objective, recorded_samples=recorded or asked),
+        length=job_length(_full_training(settings), objective, recorded_samples=recorded or samples),
     )
 
 
-def _candidates(known: KnownSetting, target: Target | None, aim: Aim | None) -> list[Unnamed]:
+def _candidates(setting: KnownSetting, target: Target | None, aim: Aim | None) -> list[Unnamed]:
     """Make candidates of trainers with records, as a report does, and of the others.
 
     Predictions do not tell trainers apart: the others are one candidate, unless one of them was measured.
     """
     value = None if target is None else target.value
-    records = [one for one in known.records if value is None or one.spec.timing.target == value]
+    records = [one for one in setting.records if value is None or one.spec.timing.target == value]
     tried = candidates_of(records, (), aim)
     trainers = {one.setting.trainer for one in tried}
-    others = [point for point in known.points if point.trainer not in trainers]
+    others = [point for point in setting.points if point.trainer not in trainers]
     has_runs = any(one.candidate.runs for one in tried)
     if has_runs:
-        untried = [_untried(known, point, trainer=point.trainer, num_missing=1) for point in others]
+        untried = [_untried(setting, point, trainer=point.trainer, num_missing=1) for point in others]
     else:
-        untried = [_untried(known, point, trainer="", num_missing=0) for point in others[:1]]
+        untried = [_untried(setting, point, trainer="", num_missing=0) for point in others[:1]]
     return [
-        replace(one, candidate=replace(one.candidate, prior=known.prior, price=_price_of(known, one)))
+        replace(one, candidate=replace(one.candidate, prior=setting.prior, price=_price_of(setting, one)))
         for one in (*tried, *untried)
     ]
 
 
-def _price_of(known: KnownSetting, one: Unnamed) -> Price | Unpriced:
+def _price_of(setting: KnownSetting, one: Unnamed) -> Price | Unpriced:
     kept = one.candidate.price
-    return kept if isinstance(kept, Price) and not known.is_repriced else known.price
+    return kept if isinstance(kept, Price) and not setting.is_repriced else setting.price
 
 
-def _untried(known: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> Unnamed:
+def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: int) -> Unnamed:
     return Unnamed(
-        setting=_setting_of(known, point, trainer=trainer),
+        setting=_setting_of(setting, point, trainer=trainer),
         candidate=CandidateSetting(
             label="",
             precision=point.precision,
             batch_size=point.global_batch_size,
             steps=point.steps,
             words=_words_of(point),
-            refusal=known.refusal,
+            refusal=setting.refusal,
             num_missing=num_missing,
         ),
     )
@@ -112,16 +112,16 @@ def _target_of(point: Point, spec: WorkloadSpec | None, aim: Aim | None) -> Targ
     return Target(metric=aim.metric, value=value, higher_is_better=aim.higher_is_better)
 
 
-def _full_training(known: Sequence[KnownSetting]) -> FullTraining | None:
+def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
     """Take what the first setting declares, as a plan does."""
-    for one in known:
+    for one in settings:
         if one.spec is not None:
             epochs = None if one.spec.epochs is None else float(one.spec.epochs)
             return FullTraining(epochs=epochs, train_samples=one.train_samples)
     return None
 
 
-def _setting_of(known: KnownSetting, point: Point, *, trainer: str) -> Setting:
+def _setting_of(setting: KnownSetting, point: Point, *, trainer: str) -> Setting:
     """Name a point as trials are named; without a trainer, its hardware."""
     replicas = point.num_workers * point.device.replicas
     return Setting(
@@ -130,7 +130,7 @@ def _setting_of(known: KnownSetting, point: Point, *, trainer: str) -> Setting:
         trainer=trainer,
         precision=point.precision,
         num_workers=point.num_workers,
-        num_hosts="" if known.num_hosts == 1 else str(known.num_hosts),
+        num_hosts="" if setting.num_hosts == 1 else str(setting.num_hosts),
         replicas="" if replicas == point.num_workers else str(replicas),
         global_batch_size=point.global_batch_size,
         steps=0,

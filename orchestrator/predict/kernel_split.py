@@ -90,9 +90,9 @@ def split_outlooks(
     Args:
         points: each with the hosts whose processors would compute, as `TrialSpec.host_cpu`.
     """
-    known = {family.machine: family for family in families}
+    by_machine = {family.machine: family for family in families}
     return tuple(
-        _outlook(point, _machine_of(point, host), known)
+        _outlook(point, _machine_of(point, host), by_machine)
         for point, host in points
         if splits(point.trainer) and point.num_workers > 1
     )
@@ -120,8 +120,8 @@ def _machine_of(point: Point, host: str | None) -> Platform:
     return Platform(workload=point.workload, device=point.device_label, host=host, precision=point.precision)
 
 
-def _outlook(point: Point, machine: Platform, known: Mapping[Platform, PlatformResults]) -> SplitOutlook:
-    family = known.get(machine)
+def _outlook(point: Point, machine: Platform, by_machine: Mapping[Platform, PlatformResults]) -> SplitOutlook:
+    family = by_machine.get(machine)
     work = SplitConfig(
         options=point.workload_options,
         batch=point.global_batch_size,
@@ -136,16 +136,16 @@ def _outlook(point: Point, machine: Platform, known: Mapping[Platform, PlatformR
         precision=point.precision,
         setting=work_words(point.workload, work),
         num_workers=point.num_workers,
-        predicted=_predicted(work, family, done) if family else _unknown(point, machine, known),
+        predicted=_predicted(work, family, done) if family else _unknown(point, machine, by_machine),
         measured=done.speed_up if done else None,
         marks=speed_up_marks(done) if done else "",
         off_by=done.error if done else None,
     )
 
 
-def _unknown(point: Point, machine: Platform, known: Iterable[Platform]) -> Refusal:
+def _unknown(point: Point, machine: Platform, platforms: Iterable[Platform]) -> Refusal:
     there = f"{machine.workload} on {place_words(machine.device, machine.host)} in {machine.precision}"
-    others = [str(platform.host) for platform in known if replace(platform, host=machine.host) == machine]
+    others = [str(platform.host) for platform in platforms if replace(platform, host=machine.host) == machine]
     only = f", only of {' and '.join(others)}" if others else ""
     return Refusal(
         reason=f"no own trial of {point.trainer} of {there} is recorded{only}",
@@ -199,6 +199,6 @@ def _pays_from(work: SplitConfig, family: PlatformResults) -> Iterator[str]:
     for some in candidates:
         modelled = ((words, family.model(config)) for words, config in some)
         faster = (words for words, model in modelled if isinstance(model, SplitModel) and model.speed_up > 1)
-        found = next(faster, None)
-        if found:
-            yield found
+        first = next(faster, None)
+        if first:
+            yield first

@@ -48,13 +48,13 @@ def split_outlook_table(outlooks: Sequence[SplitOutlook]) -> Table:
 
 def split_sentence(outlooks: Sequence[SplitOutlook]) -> str:
     """Summarise in how many points splitting pays, where most, and which change would help."""
-    known = list(_known(outlooks))
-    best, prospect = max(known, key=lambda pair: pair[1].speed_up.median)
+    predicted = list(_known(outlooks))
+    best, prospect = max(predicted, key=lambda pair: pair[1].speed_up.median)
     at_best = f"{_where(best)}, {best.setting}: {ratio(prospect.speed_up)}"
     for verdict in ("pays", "likely pays"):
-        paying = sum(prospect.verdict == verdict for _, prospect in known)
+        paying = sum(prospect.verdict == verdict for _, prospect in predicted)
         if paying:
-            some = f"{paying:,} of {counted(len(known), 'setting')}"
+            some = f"{paying:,} of {counted(len(predicted), 'setting')}"
             return f"Splitting {verdict} in {some}; most in {at_best}, predicted."
     if prospect.verdict == "unclear":
         return f"Whether splitting pays is unclear; at best in {at_best}, predicted."

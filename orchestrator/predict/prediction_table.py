@@ -53,7 +53,7 @@ class Prediction:
     price: Price | Unpriced
 
 
-def prediction_table(found: Iterable[Prediction]) -> Table:
+def prediction_table(predictions: Iterable[Prediction]) -> Table:
     """One row a point."""
     return Table(
         title="Predicted",
@@ -62,7 +62,7 @@ def prediction_table(found: Iterable[Prediction]) -> Table:
             Column(header=header, is_number=is_number, is_detail=header == _ROOFLINE)
             for header, is_number in _HEADERS
         ),
-        rows=tuple(map(_row, found)),
+        rows=tuple(map(_row, predictions)),
     )
 
 
@@ -83,7 +83,7 @@ def _row(prediction: Prediction) -> tuple[str, ...]:
     )
 
 
-def transfers_table(found: Iterable[Transfer]) -> Table:
+def transfers_table(transfers: Iterable[Transfer]) -> Table:
     """One row a workload and target."""
     headers = ("workload", "anchor", "measured ms", "target", "predicted ms [90%]", "from, or why not")
     numbers = ("measured ms", "predicted ms [90%]")
@@ -101,17 +101,17 @@ def transfers_table(found: Iterable[Transfer]) -> Table:
                 _spread(transfer.step, factor=_MS) if isinstance(transfer.step, Estimate) else UNKNOWN,
                 origin_of(transfer.step),
             )
-            for transfer in found
+            for transfer in transfers
         ),
     )
 
 
-def _roofline(found: Roofline | None) -> str:
+def _roofline(roofline: Roofline | None) -> str:
     """`60.47 (60.47, 13.44, 0)`."""
-    if found is None:
+    if roofline is None:
         return UNKNOWN
-    parts = (found.compute_seconds, found.memory_seconds, found.exchange_seconds)
-    return f"{_milliseconds(found.bound_seconds)} ({', '.join(map(_milliseconds, parts))})"
+    parts = (roofline.compute_seconds, roofline.memory_seconds, roofline.exchange_seconds)
+    return f"{_milliseconds(roofline.bound_seconds)} ({', '.join(map(_milliseconds, parts))})"
 
 
 def _milliseconds(seconds: float | None) -> str:

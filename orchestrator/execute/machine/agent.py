@@ -65,14 +65,16 @@ class HostAgent:
             TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.
         """
         until = time.monotonic() + start_seconds
-        known = self._fork_servers.get((info.name, python))
-        if known is not None and not _answers(known.address, seconds=min(_ANSWER_SECONDS, start_seconds / 2)):
-            _kill(known.process)
-            known = None
-        if known is None:
-            known = self._start(info, python=python, start_seconds=until - time.monotonic())
-            self._fork_servers[info.name, python] = known
-        return known.address
+        running = self._fork_servers.get((info.name, python))
+        if running is not None and not _answers(
+            running.address, seconds=min(_ANSWER_SECONDS, start_seconds / 2)
+        ):
+            _kill(running.process)
+            running = None
+        if running is None:
+            running = self._start(info, python=python, start_seconds=until - time.monotonic())
+            self._fork_servers[info.name, python] = running
+        return running.address
 
     def _start(self, info: TrainerInfo, *, python: str, start_seconds: float) -> _ForkServerProcess:
         name = f"{info.name}-{secrets.token_hex(4)}"
@@ -149,15 +151,15 @@ def _greet(process: "subprocess.Popen[str]", address: ForkServerAddress, *, seco
     assert process.stdout is not None
     process.stdin.write(address.token + "\n")
     process.stdin.flush()
-    until, said = time.monotonic() + seconds, b""
-    while len(said) < len(_READY):
+    until, received = time.monotonic() + seconds, b""
+    while len(received) < len(_READY):
         if not select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
             raise TimeoutError(f"not ready after {seconds:.3g} s")
-        piece = os.read(process.stdout.fileno(), len(_READY) - len(said))
+        piece = os.read(process.stdout.fileno(), len(_READY) - len(received))
         if not piece:
             break
-        said += piece
-    if said != _READY:
+        received += piece
+    if received != _READY:
         raise ConnectionError("it ended at once")
 
 

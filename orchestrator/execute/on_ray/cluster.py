@@ -190,5 +190,5 @@ def _require_this_host_alone(address: str) -> None:
 def description() -> str:
     """Describe the resources of the connected cluster in one line."""
     resources = ray.cluster_resources()  # type: ignore[no-untyped-call] # Ray has no type there
-    known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU", "TPU") if name in resources]
-    return "the cluster has " + (", ".join(known) or "nothing")
+    amounts = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU", "TPU") if name in resources]
+    return "the cluster has " + (", ".join(amounts) or "nothing")

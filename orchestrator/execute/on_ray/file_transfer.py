@@ -127,9 +127,9 @@ def _data_here(path: str, driver_files: DriverFiles) -> str:
     if Path(path).exists():
         return path
     cache = default_cache()
-    known = cache / Path(path).name
-    if is_readable(known):
-        return str(known)
+    copy = cache / Path(path).name
+    if is_readable(copy):
+        return str(copy)
     try:
         return str(unpacked(driver_files.read_dataset(path), cache=cache))
     except (OSError, ValueError) as error:
@@ -140,8 +140,8 @@ def _origin_here(origin: Origin) -> Origin:
     """Return the place where Ray put a user's package on this node."""
     if origin.folder is None:
         return origin
-    found = find_spec(origin.top)
-    places = list(found.submodule_search_locations or ()) if found else []
+    module_spec = find_spec(origin.top)
+    places = list(module_spec.submodule_search_locations or ()) if module_spec else []
     return replace(origin, folder=places[0]) if places else origin
 
 

@@ -103,8 +103,8 @@ def _bundle_nodes(group: PlacementGroup) -> list[_BundleNode]:
     table = ray.util.placement_group_table(group)
     nodes = ray.nodes()  # type: ignore[no-untyped-call] # Ray has no type there
     labels = {node["NodeID"]: node["Labels"] for node in nodes}
-    found = table["bundles_to_node_id"].items()
-    return [_BundleNode(index, node_id, labels[node_id]) for index, node_id in found]
+    node_ids = table["bundles_to_node_id"].items()
+    return [_BundleNode(index, node_id, labels[node_id]) for index, node_id in node_ids]
 
 
 def bundles_of(placement: Placement, context: SweepContext) -> list[dict[str, float]]:

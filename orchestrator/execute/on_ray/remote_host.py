@@ -92,10 +92,10 @@ class RayHost:
             finally:
                 ray.kill(self._actor)
 
-    def send(self, number: int, said: bytes) -> None:
+    def send(self, number: int, data: bytes) -> None:
         """Send to the other end, as `PeerTransport.send`; send nothing where it is gone."""
         with contextlib.suppress(ray.exceptions.RayError):
-            self._actor.send.remote(number, said)
+            self._actor.send.remote(number, data)
 
     def receive(self) -> Sequence[Chunk]:
         """Receive from the other end, as `PeerTransport.receive`."""
@@ -194,9 +194,9 @@ class _RemoteHostActor:
         return host_session
 
     @ray.method(concurrency_group="send")
-    def send(self, number: int, said: bytes) -> None:
+    def send(self, number: int, data: bytes) -> None:
         """Send, as `ForwarderPeer.send`."""
-        self._exit.send(number, said)
+        self._exit.send(number, data)
 
     @ray.method(concurrency_group="receive")
     def receive(self) -> Sequence[Chunk]:

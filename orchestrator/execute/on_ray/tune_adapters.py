@@ -126,9 +126,9 @@ class QueueSearcher(Searcher):
             self._callback.ended(record)
 
     def _never_placed(self, placement: Placement) -> Failure:
-        asked = describe_request(placement, self._context)
+        request = describe_request(placement, self._context)
         seconds = self._context.deadlines.resources_seconds
-        message = f"{asked} after {seconds:g} s; {ray_cluster.description()}"
+        message = f"{request} after {seconds:g} s; {ray_cluster.description()}"
         return Failure(kind="infeasible", message=message)
 
     def __getstate__(self) -> dict[str, object]:

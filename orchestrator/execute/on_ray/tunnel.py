@@ -21,7 +21,7 @@ Chunk = tuple[int, bytes]
 class PeerTransport(Protocol):
     """The other end of a tunnel. All calls may come from threads of their own."""
 
-    def send(self, number: int, said: bytes) -> None:
+    def send(self, number: int, data: bytes) -> None:
         """Say this over a connection, made with the first that is said. Returns before it has arrived."""
 
     def receive(self) -> Sequence[Chunk]:
@@ -80,16 +80,16 @@ class SocketForwarder:
 
     def _send(self, number: int) -> bool:
         """Send one piece; return whether more may follow."""
-        said = _read(self._connections[number])
-        self._far.send(number, said)
-        return bool(said)
+        data = _read(self._connections[number])
+        self._far.send(number, data)
+        return bool(data)
 
     def _return(self) -> None:
         """Bring here what is said there, until that end is gone: then nobody says any more."""
         with contextlib.suppress(ConnectionError):
             while True:
-                for number, said in self._far.receive():
-                    say(self._connections[number], said)
+                for number, data in self._far.receive():
+                    say(self._connections[number], data)
         for connection in tuple(self._connections.values()):
             say(connection, b"")
 
@@ -110,7 +110,7 @@ class ForwarderPeer:
         self._wake, self._woken = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ)
 
-    def send(self, number: int, said: bytes) -> None:
+    def send(self, number: int, data: bytes) -> None:
         """Send, as `PeerTransport.send`."""
         with self._lock:
             if self._is_closed:
@@ -118,7 +118,7 @@ class ForwarderPeer:
             if number not in self._connections:
                 self._connect(number)
             connection = self._connections[number]
-        say(connection, said)
+        say(connection, data)
 
     def receive(self) -> Sequence[Chunk]:
         """Receive, as `PeerTransport.receive`."""
@@ -157,11 +157,11 @@ class ForwarderPeer:
             connection.close()
 
 
-def say(connection: socket.socket, said: bytes) -> None:
+def say(connection: socket.socket, data: bytes) -> None:
     """Send it, or the end of what is sent; to one who is gone, nothing."""
     with contextlib.suppress(OSError):
-        if said:
-            connection.sendall(said)
+        if data:
+            connection.sendall(data)
         else:
             connection.shutdown(socket.SHUT_WR)
 

@@ -101,9 +101,9 @@ class _FreeNode:
         return cls(cpus=node.cpus, devices=Counter(node.counts))
 
     def holds(self, load: Sequence[RankGroup]) -> bool:
-        asked = _devices_of(load)
+        needed = _devices_of(load)
         return sum(group.cpus for group in load) <= self.cpus and all(
-            count <= self.devices[name] for name, count in asked.items()
+            count <= self.devices[name] for name, count in needed.items()
         )
 
     def take(self, load: Sequence[RankGroup]) -> None:
@@ -112,7 +112,7 @@ class _FreeNode:
 
 
 def _devices_of(load: Iterable[RankGroup]) -> Counter[str]:
-    asked: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for group in load:
-        asked[group.device] += group.devices
-    return asked
+        counts[group.device] += group.devices
+    return counts

@@ -71,4 +71,4 @@ def _ticks(stat: Path) -> list[int]:
 def _memory(meminfo: Path) -> dict[str, int]:
     """Name -> bytes."""
     lines = (line.partition(":") for line in meminfo.read_text().splitlines())
-    return {name: int(told.split()[0]) * 1024 for name, _, told in lines}
+    return {name: int(amount.split()[0]) * 1024 for name, _, amount in lines}

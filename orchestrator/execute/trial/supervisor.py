@@ -86,11 +86,11 @@ def _result_of(monitor: TrialMonitor, placement: Placement, context: SweepContex
     """Build the result from the reports of all ranks, with the peaks of the devices that ran."""
     result = result_of(monitor.reports, launch_seconds=monitor.launch_seconds)
     result = replace(result, checkpoint_notes=(*result.checkpoint_notes, *monitor.notes))
-    trial, known = placement.trial, context.devices
-    if placement.provenance == "rehearsed" or any(name not in known for name in trial.devices):
+    trial, devices = placement.trial, context.devices
+    if placement.provenance == "rehearsed" or any(name not in devices for name in trial.devices):
         return result
     counts = Counter(trial.devices)
-    peaks = [peaks_of(known[name], placement.precision, count=count) for name, count in counts.items()]
+    peaks = [peaks_of(devices[name], placement.precision, count=count) for name, count in counts.items()]
     return replace(result, peaks=peaks_together(peaks))
 
 

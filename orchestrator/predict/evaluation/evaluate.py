@@ -77,51 +77,51 @@ def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEv
     Raises:
         ConfigError: a table that nothing can be held out of.
     """
-    found: list[HeldOut] = []
+    held_out: list[HeldOut] = []
     pairs = pairs_of(table)
     for number, pair in enumerate(pairs, start=1):
         tell(f"{number} of {len(pairs)}: {pair.anchor} -> {pair.target}, {len(pair.models):,} measurements")
         for fit in METHODS:
-            found += map(with_intervals, held_out_predictions(pair, fit))
-    if not found:
+            held_out += map(with_intervals, held_out_predictions(pair, fit))
+    if not held_out:
         raise ConfigError(f"{table.source}: one model alone; to hold one out, two are needed")
     return PredictorEvaluation(
         source=table.source,
         devices=table.devices,
         models=_models_of(table),
-        standings=_standings_of(found, table),
-        differences={split: _difference(found, split) for split in SPLITS if _of(found, PROFET, split)},
+        standings=_standings_of(held_out, table),
+        differences={split: _difference(held_out, split) for split in SPLITS if _of(held_out, PROFET, split)},
         scalers=_scalers_of(table),
     )
 
 
-def _of(found: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
-    return [out for out in found if (out.method, out.split) == (method, split)]
+def _of(held_out: Sequence[HeldOut], method: str, split: str) -> list[HeldOut]:
+    return [out for out in held_out if (out.method, out.split) == (method, split)]
 
 
-def _standings_of(found: Sequence[HeldOut], table: LatencyTable) -> tuple[MethodScore, ...]:
-    keys = dict.fromkeys((out.method, out.split) for out in found)
+def _standings_of(held_out: Sequence[HeldOut], table: LatencyTable) -> tuple[MethodScore, ...]:
+    keys = dict.fromkeys((out.method, out.split) for out in held_out)
     order = sorted(keys, key=lambda key: SPLITS.index(key[1]))
     prices = {device: usd for device in table.devices if (usd := table.usd_per_hour(device)) is not None}
-    return tuple(_standing_of(_of(found, *key), prices=prices) for key in order)
+    return tuple(_standing_of(_of(held_out, *key), prices=prices) for key in order)
 
 
-def _standing_of(found: Sequence[HeldOut], *, prices: Mapping[str, float]) -> MethodScore:
-    rows = rows_of(found)
+def _standing_of(held_out: Sequence[HeldOut], *, prices: Mapping[str, float]) -> MethodScore:
+    rows = rows_of(held_out)
     return MethodScore(
-        method=found[0].method,
-        split=found[0].split,
-        is_member=found[0].method.startswith(_OF_METHODS),
+        method=held_out[0].method,
+        split=held_out[0].split,
+        is_member=held_out[0].method.startswith(_OF_METHODS),
         score=score_of(rows),
-        pairs={(out.pair.anchor, out.pair.target): score_of(rows_of([out])).mape.median for out in found},
+        pairs={(out.pair.anchor, out.pair.target): score_of(rows_of([out])).mape.median for out in held_out},
         families=coverage_by_family(rows),
-        fastest=rank_accuracy(found, None),
-        cheapest=rank_accuracy(found, prices),
+        fastest=rank_accuracy(held_out, None),
+        cheapest=rank_accuracy(held_out, prices),
     )
 
 
-def _difference(found: Sequence[HeldOut], split: str) -> Spread:
-    ours, theirs = (rows_of(_of(found, method, split)) for method in (ORCHESTRATOR, PROFET))
+def _difference(held_out: Sequence[HeldOut], split: str) -> Spread:
+    ours, theirs = (rows_of(_of(held_out, method, split)) for method in (ORCHESTRATOR, PROFET))
     return difference_over_models(ours.errors, theirs.errors, ours.models)
 
 

@@ -94,14 +94,14 @@ def _joined(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:
     )
 
 
-def with_intervals(found: HeldOut) -> HeldOut:
+def with_intervals(held_out: HeldOut) -> HeldOut:
     """Add intervals to a method without its own: for each model's rows, from the errors on all other models.
 
     The predictors that made those errors had this model in training, so the intervals are a little narrow.
     """
-    predicted, pair = found.predicted, found.pair
+    predicted, pair = held_out.predicted, held_out.pair
     if predicted.low is not None or len(np.unique(pair.models)) < 2:
-        return found
+        return held_out
     sizes = np.abs(log_errors(predicted.step_seconds, pair.target_seconds))
     width = np.empty(len(sizes))
     for model in np.unique(pair.models):
@@ -109,4 +109,4 @@ def with_intervals(found: HeldOut) -> HeldOut:
         width[is_own] = quantile_of(sizes[~is_own])
     center = np.maximum(predicted.step_seconds, _LEAST_SECONDS)
     bounded = replace(predicted, low=center * np.exp(-width), high=center * np.exp(width))
-    return replace(found, predicted=bounded)
+    return replace(held_out, predicted=bounded)

@@ -86,9 +86,9 @@ class ScoredRows:
     in_range: NDArray[np.bool_]
 
 
-def rows_of(found: Sequence[HeldOut]) -> ScoredRows:
+def rows_of(held_out: Sequence[HeldOut]) -> ScoredRows:
     """Collect the rows of predictions that have intervals."""
-    parts = [(out.predicted, out.pair) for out in found]
+    parts = [(out.predicted, out.pair) for out in held_out]
     measured = np.concatenate([pair.target_seconds for _, pair in parts])
     predicted = np.concatenate([predictions.step_seconds for predictions, _ in parts])
     low = np.concatenate([np.asarray(predictions.low) for predictions, _ in parts])
@@ -147,7 +147,9 @@ class RankAccuracy:
     always_one: float
 
 
-def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | None) -> RankAccuracy | None:
+def rank_accuracy(
+    held_out: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | None
+) -> RankAccuracy | None:
     """Score how often one method names the right device under one split, over all pairs.
 
     Args:
@@ -156,11 +158,11 @@ def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | 
     Returns:
         None where there are fewer than three devices, for two make no rank, or a price is not known.
     """
-    devices = sorted({device for out in found for device in (out.pair.anchor, out.pair.target)})
+    devices = sorted({device for out in held_out for device in (out.pair.anchor, out.pair.target)})
     if len(devices) < 3 or (usd_per_hour is not None and not set(devices) <= set(usd_per_hour)):
         return None
     price = {device: usd_per_hour[device] if usd_per_hour else 1.0 for device in devices}
-    costs = [costs for anchor in devices if (costs := _costs(found, anchor, price)) is not None]
+    costs = [costs for anchor in devices if (costs := _costs(held_out, anchor, price)) is not None]
     if not costs:
         return None
     best = np.concatenate([true.argmin(axis=1) for true, _ in costs])
@@ -170,9 +172,11 @@ def rank_accuracy(found: Sequence[HeldOut], usd_per_hour: Mapping[str, float] | 
     )
 
 
-def _costs(found: Sequence[HeldOut], anchor: str, price: Mapping[str, float]) -> tuple[Floats, Floats] | None:
+def _costs(
+    held_out: Sequence[HeldOut], anchor: str, price: Mapping[str, float]
+) -> tuple[Floats, Floats] | None:
     """[workload, device] true and predicted, of the workloads that every pair of this anchor has."""
-    of_anchor = {out.pair.target: out for out in found if out.pair.anchor == anchor}
+    of_anchor = {out.pair.target: out for out in held_out if out.pair.anchor == anchor}
     if set(of_anchor) != set(price) - {anchor}:
         return None
     true: dict[str, dict[str, float]] = {}
@@ -193,9 +197,9 @@ def _costs(found: Sequence[HeldOut], anchor: str, price: Mapping[str, float]) ->
     return costs(true), costs(predicted)
 
 
-def _by_workload(found: HeldOut, seconds: Floats) -> dict[str, float]:
+def _by_workload(held_out: HeldOut, seconds: Floats) -> dict[str, float]:
     """Workload -> median of its repeats."""
     together: dict[str, list[float]] = defaultdict(list)
-    for workload, step_seconds in zip(found.pair.workloads.tolist(), seconds.tolist(), strict=True):
+    for workload, step_seconds in zip(held_out.pair.workloads.tolist(), seconds.tolist(), strict=True):
         together[workload].append(step_seconds)
     return {workload: float(np.median(times)) for workload, times in together.items()}

@@ -33,32 +33,34 @@ _NOTE = (
 )
 
 
-def tables_of(found: PredictorEvaluation) -> tuple[Table, ...]:
+def tables_of(evaluation: PredictorEvaluation) -> tuple[Table, ...]:
     """Scores of each split; pairs and families of whole methods, not of their members; then the scalers."""
-    splits = dict.fromkeys(standing.split for standing in found.standings)
-    by_split = [[standing for standing in found.standings if standing.split == split] for split in splits]
+    splits = dict.fromkeys(standing.split for standing in evaluation.standings)
+    by_split = [
+        [standing for standing in evaluation.standings if standing.split == split] for split in splits
+    ]
     whole = [[standing for standing in standings if not standing.is_member] for standings in by_split]
     return (
         *(_scores_table(scores) for scores in by_split),
         *(_pairs_table(scores) for scores in whole),
         *(_families_table(scores) for scores in whole),
-        *([_scalers_table(found)] if found.scalers else []),
+        *([_scalers_table(evaluation)] if evaluation.scalers else []),
     )
 
 
-def sentences_of(found: PredictorEvaluation) -> tuple[str, ...]:
+def sentences_of(evaluation: PredictorEvaluation) -> tuple[str, ...]:
     """Compare our method with the published one in sentences."""
     return tuple(
         f"{split}: mean error of orchestrator less that of profet: {_points(difference)} points, "
         "95% over models"
-        for split, difference in found.differences.items()
+        for split, difference in evaluation.differences.items()
     )
 
 
-def plain_of(found: PredictorEvaluation) -> dict[str, dict[str, dict[str, float | int]]]:
+def plain_of(evaluation: PredictorEvaluation) -> dict[str, dict[str, dict[str, float | int]]]:
     """{method: {split: {mape_percent, coverage_90, n}}}."""
     plain: dict[str, dict[str, dict[str, float | int]]] = {}
-    for standing in found.standings:
+    for standing in evaluation.standings:
         plain.setdefault(standing.method, {})[standing.split] = {
             "mape_percent": 100 * standing.score.mape.median,
             "coverage_90": standing.score.coverage,
@@ -122,28 +124,28 @@ def _by_method(
     return Table(title=title, note="", columns=(Column(header=first), *methods), rows=tuple(rows))
 
 
-def _scalers_table(found: PredictorEvaluation) -> Table:
+def _scalers_table(evaluation: PredictorEvaluation) -> Table:
     return Table(
         title="PROFET's scalers: MAPE between the measured ends, leave_one_model_out",
         note="How many latencies were predicted stands in brackets.",
         columns=(Column(header="device"), *(Column(header=axis, is_number=True) for axis in AXES)),
         rows=tuple(
-            (device, *(_scaler(found.scalers.get((axis, device))) for axis in AXES))
-            for device in found.devices
+            (device, *(_scaler(evaluation.scalers.get((axis, device))) for axis in AXES))
+            for device in evaluation.devices
         ),
     )
 
 
-def _scaler(found: tuple[float, int] | None) -> str:
-    return f"{share(found[0], decimals=1)} [{found[1]:,}]" if found else UNKNOWN
+def _scaler(error: tuple[float, int] | None) -> str:
+    return f"{share(error[0], decimals=1)} [{error[1]:,}]" if error else UNKNOWN
 
 
-def _percentage(found: float | None) -> str:
-    return UNKNOWN if found is None else share(found, decimals=1)
+def _percentage(fraction: float | None) -> str:
+    return UNKNOWN if fraction is None else share(fraction, decimals=1)
 
 
-def _rank(found: RankAccuracy | None) -> str:
-    return f"{share(found.named)} [{share(found.always_one)}]" if found else UNKNOWN
+def _rank(accuracy: RankAccuracy | None) -> str:
+    return f"{share(accuracy.named)} [{share(accuracy.always_one)}]" if accuracy else UNKNOWN
 
 
 def _percent(spread: Spread) -> str:

@@ -45,10 +45,10 @@ def _files_of(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise ConfigError(f"data={str(path)!r} is neither a file nor a folder")
-    found = sorted({*path.glob("*.csv"), *path.glob("*.csv.gz")})
-    if not found:
+    files = sorted({*path.glob("*.csv"), *path.glob("*.csv.gz")})
+    if not files:
         raise ConfigError(f"data={str(path)!r} holds no .csv and no .csv.gz file")
-    return found
+    return files
 
 
 def _read(file: Path) -> _LatencyFile:
@@ -61,8 +61,8 @@ def _read(file: Path) -> _LatencyFile:
     except OSError as error:
         raise ConfigError(f"cannot read {str(file)!r} as CSV: {error.strerror or error}") from error
     except Exception as error:  # a broken file raises almost anything
-        told = str(error).partition("\n")[0]
-        raise ConfigError(f"cannot read {str(file)!r} as CSV: {told}") from error
+        message = str(error).partition("\n")[0]
+        raise ConfigError(f"cannot read {str(file)!r} as CSV: {message}") from error
     columns = list(table.columns)
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes the first fields for names of rows
         raise ConfigError(f"{file}: a row has more fields than the header")

@@ -55,14 +55,14 @@ def read_documented(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd
 def numbers(column: pd.Series, *, file: str) -> pd.Series:
     """The column as floats. Raises ConfigError that names the row of what is no number."""
     try:
-        found = pd.to_numeric(column, errors="coerce").astype(float)
+        values = pd.to_numeric(column, errors="coerce").astype(float)
     except OverflowError as error:
         raise ConfigError(f"{file}: a number of {column.name} is too large for one") from error
-    wrong = found.isna() & column.notna()
+    wrong = values.isna() & column.notna()
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ConfigError(f"{file}: row {row + 1}: {column.name}={column.iloc[row]!r} is no number")
-    return found
+    return values
 
 
 def names(column: pd.Series, *, file: str) -> pd.Series:
@@ -74,23 +74,23 @@ def names(column: pd.Series, *, file: str) -> pd.Series:
 
 def counts(column: pd.Series, *, file: str) -> pd.Series:
     """The column as numbers. Raises ConfigError where one is missing or below 1."""
-    found = numbers(column, file=file)
-    wrong = ~(found >= 1)
+    values = numbers(column, file=file)
+    wrong = ~(values >= 1)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise ConfigError(f"{file}: row {row + 1}: {column.name}={column.iloc[row]} must be at least 1")
-    return found
+    return values
 
 
 def _step_column(columns: Sequence[str], *, file: str) -> tuple[str, float]:
     """The column of the step's latency, and what one of it is in seconds."""
-    found = [name for name in columns if name.startswith("step_")]
-    if len(found) != 1 or found[0].removeprefix("step_") not in _UNITS:
+    names = [name for name in columns if name.startswith("step_")]
+    if len(names) != 1 or names[0].removeprefix("step_") not in _UNITS:
         possible = ", ".join(f"step_{unit}" for unit in _UNITS)
         raise ConfigError(
-            f"{file}: exactly one column of {possible} is needed, found {', '.join(found) or 'none'}"
+            f"{file}: exactly one column of {possible} is needed, found {', '.join(names) or 'none'}"
         )
-    return found[0], _UNITS[found[0].removeprefix("step_")]
+    return names[0], _UNITS[names[0].removeprefix("step_")]
 
 
 def _op_parts(column: str, *, file: str) -> tuple[str, float] | None:
@@ -107,8 +107,8 @@ def _op_parts(column: str, *, file: str) -> tuple[str, float] | None:
 
 
 def _families(table: pd.DataFrame) -> pd.Series:
-    told = table["model"].astype(str).map(family_of)
-    return table["family"].astype("object").fillna(told).astype(str) if "family" in table else told
+    derived = table["model"].astype(str).map(family_of)
+    return table["family"].astype("object").fillna(derived).astype(str) if "family" in table else derived
 
 
 def _optional(table: pd.DataFrame, name: str, *, file: str) -> pd.Series:

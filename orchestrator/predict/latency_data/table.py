@@ -44,8 +44,8 @@ class LatencyTable:
 
     def usd_per_hour(self, device: str) -> float | None:
         """Return the device's dollars per hour; None where it is unknown."""
-        known = self.rows.loc[self.rows["device"] == device, "usd_per_hour"].dropna()
-        return float(known.iloc[0]) if len(known) else None
+        prices = self.rows.loc[self.rows["device"] == device, "usd_per_hour"].dropna()
+        return float(prices.iloc[0]) if len(prices) else None
 
 
 def device_ops(op_seconds: pd.DataFrame) -> list[str]:

@@ -21,5 +21,5 @@ def quantile_of(sizes: Floats) -> float:
 
 def log_errors(predicted: Floats, measured: Floats) -> Floats:
     """[row] log(measured / predicted)."""
-    found: Floats = np.log(measured / np.maximum(predicted, _LEAST_SECONDS))
-    return found
+    logs: Floats = np.log(measured / np.maximum(predicted, _LEAST_SECONDS))
+    return logs

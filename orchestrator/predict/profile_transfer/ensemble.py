@@ -38,8 +38,8 @@ class Composition:
 
     def step_seconds(self, profiles: Profiles) -> Floats:
         """[row] of one step on the target; above 0."""
-        found: Floats = _parts(profiles, self.shortest_seconds) @ self.factors
-        return found
+        seconds: Floats = _parts(profiles, self.shortest_seconds) @ self.factors
+        return seconds
 
 
 def fit_composition(training: Pair) -> Composition:
@@ -196,5 +196,5 @@ def _sizes(test: Pair, members: Members) -> tuple[Floats, Floats]:
 
 def _scale(log_ratios: Floats, deviation: Floats) -> Floats:
     """[row] s."""
-    found: Floats = log_ratios.std(axis=1) + deviation
-    return found
+    scale: Floats = log_ratios.std(axis=1) + deviation
+    return scale

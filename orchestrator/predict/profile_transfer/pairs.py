@@ -75,8 +75,8 @@ def pairs_of(table: LatencyTable) -> tuple[Pair, ...]:
     Raises:
         ConfigError: there is none.
     """
-    asked = permutations(table.devices, 2)
-    found = [pair_of(table, anchor=anchor, target=target) for anchor, target in asked]
+    ordered = permutations(table.devices, 2)
+    found = [pair_of(table, anchor=anchor, target=target) for anchor, target in ordered]
     pairs = tuple(pair for pair in found if len(pair.models))
     if not pairs:
         profiled = ", ".join(table.profiled_devices) or "none"

@@ -78,8 +78,8 @@ def edit_distance(one: str, other: str) -> int:
     above = list(range(len(other) + 1))
     for row, letter in enumerate(one, start=1):
         current = [row]
-        for column, found in enumerate(other, start=1):
-            replaced = above[column - 1] + (letter != found)
+        for column, character in enumerate(other, start=1):
+            replaced = above[column - 1] + (letter != character)
             current.append(min(above[column] + 1, current[-1] + 1, replaced))
         above = current
     return above[-1]
@@ -121,8 +121,10 @@ class Profet:
             "profet_forest": self.forest.predict(features),
             "profet_network": self.network.predict(features),
         }
-        found = {PROFET: np.median(list(members.values()), axis=0), **members}
-        return {name: PredictedSteps(step_seconds=times / _MICROSECONDS) for name, times in found.items()}
+        predictions = {PROFET: np.median(list(members.values()), axis=0), **members}
+        return {
+            name: PredictedSteps(step_seconds=times / _MICROSECONDS) for name, times in predictions.items()
+        }
 
 
 def fit_profet(trainings: Sequence[Pair]) -> Sequence[Profet]:

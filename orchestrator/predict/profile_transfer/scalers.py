@@ -78,8 +78,8 @@ def held_out_errors(curves: Sequence[Curve]) -> Floats:
         others = [other for other in curves if other.model != curve.model]
         if others:
             ends = {"at_smallest": float(curve.step_seconds[0]), "at_largest": float(curve.step_seconds[-1])}
-            found = fit_scaler(others).step_seconds(curve.sizes[1:-1], **ends)
-            errors.append(np.abs(found / curve.step_seconds[1:-1] - 1))
+            predicted = fit_scaler(others).step_seconds(curve.sizes[1:-1], **ends)
+            errors.append(np.abs(predicted / curve.step_seconds[1:-1] - 1))
     return np.concatenate(errors) if errors else np.empty(0)
 
 

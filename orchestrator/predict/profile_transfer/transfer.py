@@ -49,12 +49,14 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
         return
     (fitted,) = fit_blend([pair])
     workloads, profiles = profiles_of(own, device=anchor)
-    found = fitted.predict(profiles)[ORCHESTRATOR]
-    low, high, in_range = (np.asarray(values) for values in (found.low, found.high, found.in_range))
+    prediction = fitted.predict(profiles)[ORCHESTRATOR]
+    low, high, in_range = (
+        np.asarray(values) for values in (prediction.low, prediction.high, prediction.in_range)
+    )
     source = f"its profile, and {len(set(pair.models.tolist()))} models measured on both"
     for row, workload in enumerate(workloads):
         ends = {"low": float(low[row]), "high": float(high[row])}
-        likely = float(found.step_seconds[row])
+        likely = float(prediction.step_seconds[row])
         yield Transfer(
             workload=workload,
             anchor=anchor,

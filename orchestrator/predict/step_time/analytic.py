@@ -40,10 +40,10 @@ class Analytic:
     def beyond(self, demand: StepCost) -> Refusal | None:
         """Explain why steps this small or large are unknown; None where fitted steps resemble it."""
         for name in COUNTS:
-            asked = getattr(demand, name)
-            if not self.least[name] / _BEYOND <= asked <= self.most[name] * _BEYOND:
+            amount = getattr(demand, name)
+            if not self.least[name] / _BEYOND <= amount <= self.most[name] * _BEYOND:
                 return Refusal(
-                    reason=f"{name.replace('_', ' ')} {asked:.2g}, measured were {self.least[name]:.2g} "
+                    reason=f"{name.replace('_', ' ')} {amount:.2g}, measured were {self.least[name]:.2g} "
                     f"to {self.most[name]:.2g}",
                     to_measure="this point",
                 )

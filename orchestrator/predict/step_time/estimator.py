@@ -61,8 +61,8 @@ def corrector_of(basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior:
 
     @cache  # the same for all steps with these peers
     def lesson(key: Hashable, trainer: str | None, device: float, workload: float) -> _Lesson:
-        known = peers[key]
-        chosen = [point for point in known if point.own.trial.trainer == trainer] or known
+        records = peers[key]
+        chosen = [point for point in records if point.own.trial.trainer == trainer] or records
         return _lesson_of(chosen, device=device, workload=workload, prior=prior)
 
     def corrected(basis: PublishedEstimate, trainer: str | None) -> Estimate | Refusal:
@@ -81,13 +81,13 @@ def _lesson_of(
     by_workload: dict[str, list[float]] = defaultdict(list)
     for peer in peers:
         by_workload[peer.own.trial.workload].append(peer.log)
-    logs = [fmean(found) for found in by_workload.values()]
-    found = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
-    told = told_of([peer.own for peer in peers])
+    logs = [fmean(posterior) for posterior in by_workload.values()]
+    posterior = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
+    source = told_of([peer.own for peer in peers])
     return _Lesson(
-        ratio=math.exp(found.mean),
-        factor=math.exp(prior.quantile * found.deviation),
-        source=f"own records there of {', '.join(sorted(by_workload))}: {told}",
+        ratio=math.exp(posterior.mean),
+        factor=math.exp(prior.quantile * posterior.deviation),
+        source=f"own records there of {', '.join(sorted(by_workload))}: {source}",
     )
 
 
@@ -119,14 +119,14 @@ def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
         workers: int,
         batch: int,
     ) -> PublishedEstimate:
-        asked = StepQuery(
+        query = StepQuery(
             spec=workload(name, dict(options)),
             device=devices[device],
             precision=precision,
             num_workers=workers,
             global_batch_size=batch,
         )
-        return published_estimate_of(asked, models)
+        return published_estimate_of(query, models)
 
     def of_trial(trial: TrialSpec) -> PublishedEstimate:
         options = tuple(sorted(trial.workload_options.items()))
@@ -158,13 +158,13 @@ def leave_one_workload_out_estimator(
     """Build an estimator that leaves out the trial's own workload; records of other workloads stay in the
     fit.
     """
-    known = tuple(own)
+    records = tuple(own)
 
     @cache
     def without(name: str) -> Estimator:
         return estimator_of(
             basis_of_trial,
-            [measurement for measurement in known if measurement.trial.workload != name],
+            [measurement for measurement in records if measurement.trial.workload != name],
             prior,
         )
 
@@ -173,9 +173,9 @@ def leave_one_workload_out_estimator(
 
 def measured_step(own: Sequence[StepMeasurement], prior: ErrorPrior) -> Estimate:
     """Estimate a step from its own repeats, at least one."""
-    found = repeated(own, prior)
+    posterior = repeated(own, prior)
     return around(
-        math.exp(found.mean),
-        factor=math.exp(prior.quantile * found.deviation),
+        math.exp(posterior.mean),
+        factor=math.exp(prior.quantile * posterior.deviation),
         source=f"own records of this very step: {told_of(own)}",
     )

@@ -81,11 +81,11 @@ _Item = TypeVar("_Item")
 
 
 def of_source(
-    found: Sequence[_Item], source: str, *, spec_of: Callable[[_Item], TrialSpec]
+    items: Sequence[_Item], source: str, *, spec_of: Callable[[_Item], TrialSpec]
 ) -> tuple[_Item, ...]:
     """Keep those on such data; `auto`: on the first of `real`, `standin` and `synthetic` that has any."""
     kinds = ("real", "standin", "synthetic") if source == "auto" else (source,)
-    of_kinds = (tuple(one for one in found if spec_of(one).data.startswith(f"{kind}:")) for kind in kinds)
+    of_kinds = (tuple(one for one in items if spec_of(one).data.startswith(f"{kind}:")) for kind in kinds)
     return next(filter(None, of_kinds), ())
 
 

@@ -43,14 +43,14 @@ def hindcasts_of(plan: Plan, records: Iterable[TrialRecord], estimate: Estimator
     Args:
         estimate: knows nothing of the workloads of these records.
     """
-    asked = {
+    trials = {
         *(cached_trial.trial_id for cached_trial in plan.cached),
         *(placement.trial_id for placement in plan.placements),
     }
-    measured = [record for record in records if record.trial_id in asked and is_run(record)]
+    measured = [record for record in records if record.trial_id in trials and is_run(record)]
     points = {trial_id(first): first for first in (replace(record.spec, repeat=0) for record in measured)}
-    found = {point: estimate(trial) for point, trial in points.items()}
-    return {point: step for point, step in found.items() if isinstance(step, Estimate)}
+    estimates = {point: estimate(trial) for point, trial in points.items()}
+    return {point: step for point, step in estimates.items() if isinstance(step, Estimate)}
 
 
 def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> TrackRecord:

@@ -110,53 +110,53 @@ class _PublishedData:
     unlike: str | None = None
 
 
-def published_estimate_of(asked: StepQuery, models: DefaultModels) -> PublishedEstimate:
+def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedEstimate:
     """Estimate any step: by a fit, else by rates of a few networks, else refuse and give the sum of parts."""
-    known = _known(asked, models)
-    beyond = known.model.beyond(asked.demand_of_each) if asked.is_image_classifier else None
-    parts = None if beyond else sum_of_parts(asked, known.model)
-    seconds = None if parts is None else math.exp(known.learned.mean) * parts
-    refusal = _unlike(asked, known.unlike, seconds) if known.unlike else beyond
+    published = _known(query, models)
+    beyond = published.model.beyond(query.demand_of_each) if query.is_image_classifier else None
+    parts = None if beyond else sum_of_parts(query, published.model)
+    seconds = None if parts is None else math.exp(published.learned.mean) * parts
+    refusal = _unlike(query, published.unlike, seconds) if published.unlike else beyond
     return PublishedEstimate(
-        step=refusal or _step(asked, seconds, known),
+        step=refusal or _step(query, seconds, published),
         seconds=seconds,
         peers=(
-            asked.device.name,
-            asked.precision,
-            asked.num_workers,
-            "" if asked.is_image_classifier else asked.spec.name,
+            query.device.name,
+            query.precision,
+            query.num_workers,
+            "" if query.is_image_classifier else query.spec.name,
         ),
-        device=known.learned.of_mean,
-        workload=known.learned.of_one,
-        source=known.source,
+        device=published.learned.of_mean,
+        workload=published.learned.of_one,
+        source=published.source,
     )
 
 
-def sum_of_parts(asked: StepQuery, model: Analytic) -> float | None:
+def sum_of_parts(query: StepQuery, model: Analytic) -> float | None:
     """Return the roofline plus the exchange of gradients; None where a peak is unknown."""
-    peaks = peaks_of(asked.device, asked.precision, count=asked.num_workers)
-    exchange = asked.roofline.exchange_seconds
+    peaks = peaks_of(query.device, query.precision, count=query.num_workers)
+    exchange = query.roofline.exchange_seconds
     if peaks is None or exchange is None:
         return None
     flops, memory = peaks.flops_per_second, peaks.memory_bytes_per_second
     if flops is None or memory is None:
         return None
-    demand = asked.demand
-    whole = replace(demand, weight_bytes=asked.replicas * demand.weight_bytes)
+    demand = query.demand
+    whole = replace(demand, weight_bytes=query.replicas * demand.weight_bytes)
     return exchange + model.sum_of_parts(whole, flops_per_second=flops, bytes_per_second=memory)
 
 
-def _known(asked: StepQuery, models: DefaultModels) -> _PublishedData:
+def _known(query: StepQuery, models: DefaultModels) -> _PublishedData:
     """Return published data: of a fit, else of rates, else none."""
     prior = models.prior
-    unlike = _why_unlike(asked, models)
+    unlike = _why_unlike(query, models)
     if unlike is None:
-        fitted = models.devices.get(asked.device.name)
+        fitted = models.devices.get(query.device.name)
         model = fitted or models.any_gpu
         workload = math.log(fitted.factor) / prior.quantile if fitted else prior.workload
         learned = LogRatioPosterior(mean=0.0, of_mean=prior.device, of_one=workload)
         return _PublishedData(model=model, learned=learned, factor=model.factor, source=model.source)
-    rated = _rated(asked, models) if asked.is_image_classifier else None
+    rated = _rated(query, models) if query.is_image_classifier else None
     if rated:
         factor = math.exp(prior.quantile * rated.learned.deviation)
         return _PublishedData(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
@@ -169,50 +169,50 @@ def _known(asked: StepQuery, models: DefaultModels) -> _PublishedData:
     )
 
 
-def _why_unlike(asked: StepQuery, models: DefaultModels) -> str | None:
+def _why_unlike(query: StepQuery, models: DefaultModels) -> str | None:
     """Explain why the fits do not apply to the step; None where they may."""
-    if asked.device.kind == "cpu":
+    if query.device.kind == "cpu":
         return "no CPU was measured"
-    if not asked.is_image_classifier:
+    if not query.is_image_classifier:
         return "only image classifiers were measured"
-    if asked.device.kind != "gpu" or asked.precision != models.precision:
-        return f"no {asked.device.kind.upper()} was measured in {asked.precision}"
-    if asked.replicas > 1:
-        return f"measured on one device, not {asked.replicas}"
+    if query.device.kind != "gpu" or query.precision != models.precision:
+        return f"no {query.device.kind.upper()} was measured in {query.precision}"
+    if query.replicas > 1:
+        return f"measured on one device, not {query.replicas}"
     return None
 
 
-def _unlike(asked: StepQuery, reason: str, seconds: float | None) -> Refusal:
+def _unlike(query: StepQuery, reason: str, seconds: float | None) -> Refusal:
     """Refuse with the measurement to make; without a sum of parts to correct, that is the step itself."""
     if seconds is None:
         return Refusal(reason=reason, to_measure="this point")
-    network = "an image classifier" if asked.is_image_classifier else "this workload"
-    workers = f" with {asked.num_workers} workers" if asked.num_workers > 1 else ""
-    return Refusal(reason=reason, to_measure=f"{network} there in {asked.precision}{workers}")
+    network = "an image classifier" if query.is_image_classifier else "this workload"
+    workers = f" with {query.num_workers} workers" if query.num_workers > 1 else ""
+    return Refusal(reason=reason, to_measure=f"{network} there in {query.precision}{workers}")
 
 
-def _rated(asked: StepQuery, models: DefaultModels) -> Rated | None:
+def _rated(query: StepQuery, models: DefaultModels) -> Rated | None:
     """Return the published rates that apply to the step; None where there are none.
 
     Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
     """
-    peaks = asked.device.peak_flops_per_second
+    peaks = query.device.peak_flops_per_second
     as_fast = {
-        asked.precision,
-        *(label for label, peak in peaks.items() if peak == peaks.get(asked.precision)),
+        query.precision,
+        *(label for label, peak in peaks.items() if peak == peaks.get(query.precision)),
     }
     return rated_of(
-        (step for step in models.rated if step.kind == asked.device.kind and step.precision in as_fast),
-        device=asked.device.name,
+        (step for step in models.rated if step.kind == query.device.kind and step.precision in as_fast),
+        device=query.device.name,
         between_devices=models.prior.device,
         workload=_UNLIKE * models.prior.workload,
     )
 
 
-def _step(asked: StepQuery, seconds: float | None, known: _PublishedData) -> Estimate | Refusal:
+def _step(query: StepQuery, seconds: float | None, published: _PublishedData) -> Estimate | Refusal:
     if seconds is None:
         return Refusal(
-            reason=f"the {asked.precision}, memory or link peak of {asked.device.name} is unknown",
+            reason=f"the {query.precision}, memory or link peak of {query.device.name} is unknown",
             to_measure="this point",
         )
-    return around(seconds, factor=known.factor, source=known.source)
+    return around(seconds, factor=published.factor, source=published.source)

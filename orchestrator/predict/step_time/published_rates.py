@@ -35,7 +35,7 @@ class Rated:
 
 
 def rated_of(
-    known: Iterable[PublishedStep], *, device: str, between_devices: float, workload: float
+    steps: Iterable[PublishedStep], *, device: str, between_devices: float, workload: float
 ) -> Rated | None:
     """Return the rates of that device, else of all others; each workload counts once. None where there are
     none.
@@ -44,9 +44,9 @@ def rated_of(
         known: of one kind, in precisions that are alike.
         between_devices, workload: deviations of logarithms.
     """
-    found = tuple(known)
-    there = [step for step in found if step.device == device]
-    chosen = there or found
+    all_steps = tuple(steps)
+    there = [step for step in all_steps if step.device == device]
+    chosen = there or all_steps
     if not chosen:
         return None
     by_workload: dict[str, list[float]] = defaultdict(list)

@@ -70,8 +70,8 @@ class Roofline:
     def bound_seconds(self) -> float | None:
         """The longest of the three, for they may overlap; None if one is unknown."""
         parts = (self.compute_seconds, self.memory_seconds, self.exchange_seconds)
-        known = [part for part in parts if part is not None]
-        return max(known) if len(known) == len(parts) else None
+        bounds = [part for part in parts if part is not None]
+        return max(bounds) if len(bounds) == len(parts) else None
 
 
 def roofline_of(demand: StepCost, device: Device, *, precision: str, count: int) -> Roofline:

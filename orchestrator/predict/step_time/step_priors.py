@@ -53,26 +53,26 @@ def step_priors_of(
 
     Trainings in phases have none: the step of the last phase tells nothing about the others.
     """
-    known = tuple(own)
+    records = tuple(own)
     training = {name for name, info in trainers().items() if info.trains}
 
     @cache
     def corrected_without(name: str) -> Correction:
-        return corrector_of(basis_of_trial, [one for one in known if one.trial.workload != name], prior)
+        return corrector_of(basis_of_trial, [one for one in records if one.trial.workload != name], prior)
 
     priors: dict[str, StepPrior] = {}
     for trial in _asked(plan):
         if trial.trainer not in training or trial.other_devices or _num_phases(trial) > 1:
             continue
         basis = basis_of_trial(trial)
-        found = step_prior(
+        prior_of_trial = step_prior(
             corrected_without(trial.workload)(basis, None),
             basis,
             batch_size=trial.global_batch_size,
             prior=prior,
         )
-        if found is not None:
-            priors[trial_id(trial)] = found
+        if prior_of_trial is not None:
+            priors[trial_id(trial)] = prior_of_trial
     return priors
 
 
