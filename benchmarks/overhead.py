@@ -60,7 +60,9 @@ def real_trials(pairs: int) -> None:
 
 
 def launches() -> None:
-    print("\n## From launch to the end of the first step, seconds (median of 3; the nursery is warm)\n")
+    print(
+        "\n## From launch to the end of the first step, seconds (median of 3; the fork server is running)\n"
+    )
     print("| trainer | workers | forked | spawned |\n|---|---|---|---|")
     for trainer in ("torch_ddp", "tensorflow", "torch_xla"):
         for num_workers in (1, 2):
@@ -81,7 +83,7 @@ def _launch_seconds(trainer: str, num_workers: int, method: str) -> float:
         "steps=70",
         "measure.steps_per_block=1",
     )
-    warm = records[1:]  # the first trial started the nursery
+    warm = records[1:]  # the first trial started the fork server
     results = [record.result for record in warm if record.result is not None]
     return statistics.median(result.launch_seconds + result.first_step_seconds for result in results)
 

@@ -22,7 +22,7 @@ from orchestrator.pipeline.run import run_sweep
 
 
 class Unwatched:
-    """Watches without a word: a screen would be part of what is measured."""
+    """Callback that prints nothing: printing would be part of the measurement."""
 
     def started(self, attempt: Attempt) -> None:
         """Ignore the start."""
@@ -62,7 +62,7 @@ def records_of(*overrides: str) -> tuple[TrialRecord, ...]:
 def run_in_order(
     placements: Sequence[Placement], settings: Settings, preflight: PreflightState
 ) -> tuple[TrialRecord, ...]:
-    """Run placements of a sweep one after the other, their workers from one nursery for each trainer."""
+    """Run placements of a sweep one after the other, their workers from one fork server per trainer."""
     records: list[TrialRecord] = []
     context = context_of(settings, preflight)
     price_book = preflight.price_book

@@ -73,7 +73,7 @@ class _Gate(ForwarderPeer):
 
 
 class _GatedHost(LocalHost):
-    """This host, whose nursery is reached through a gate."""
+    """Host whose fork server is reached through a gate."""
 
     def __init__(self, attempt: Attempt, context: SweepContext, *, agent: HostAgent, turns: _Turns) -> None:
         super().__init__(attempt, context, fork_server_of=agent.fork_server)
@@ -84,7 +84,7 @@ class _GatedHost(LocalHost):
         """Open a session, as `Host.opened`."""
         with super().opened() as host_session, temporary_folder("orchestrator-") as folder:
             gate = _Gate(host_session.fork_server.path, self._turns)
-            way = folder / "nursery"
+            way = folder / "fork_server"
             with SocketForwarder(way, gate), contextlib.closing(gate):
                 yield replace(host_session, fork_server=replace(host_session.fork_server, path=str(way)))
 

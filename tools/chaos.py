@@ -105,7 +105,7 @@ INLINE = (
     Point("terminate", _LEDGER, "before", 2),
     Point("kill_worker", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     Point("kill_worker", "orchestrator.execute.trial.monitor:TrialMonitor.on_message", "before", 2),
-    Point("kill_nursery", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
+    Point("kill_fork_server", "orchestrator.execute.trial.supervisor:_monitor_workers", "before", 2),
     *(
         Point(f"set_clock_{way}", _JOURNAL, "after", number)
         for way in ("back", "forward")

@@ -35,12 +35,12 @@ def group() -> list[int]:
 
 
 def fork_server() -> list[int]:
-    return [nursery.pid for nursery in _nurseries()][:1]
+    return [server.pid for server in _fork_servers()][:1]
 
 
 def worker() -> list[int]:
-    """The newest process that a nursery has forked."""
-    found = _nurseries()
+    """Return the newest process that a fork server has forked."""
+    found = _fork_servers()
     forked = [process for process in found if process.ppid() in {one.pid for one in found}]
     return [max(forked, key=lambda process: process.create_time()).pid] if forked else []
 
@@ -74,7 +74,7 @@ STRIKES: dict[str, Callable[[], None]] = {
     "lose_ledger": partial(send, signal.SIGKILL, driver_without_its_ledger),
     "terminate": partial(send, signal.SIGTERM, driver),
     "hang_up": partial(send, signal.SIGHUP, group),
-    "kill_nursery": partial(send, signal.SIGKILL, fork_server),
+    "kill_fork_server": partial(send, signal.SIGKILL, fork_server),
     "kill_worker": partial(send, signal.SIGKILL, worker),
     "kill_supervisor": partial(send, signal.SIGKILL, supervisor),
     "kill_raylet": partial(send, signal.SIGKILL, raylet),
@@ -117,7 +117,7 @@ def _half_written(path: Path, content: bytes, **_: Any) -> None:
         os.fsync(file.fileno())
 
 
-def _nurseries() -> list[psutil.Process]:
+def _fork_servers() -> list[psutil.Process]:
     """And the workers that they have forked, which have the same command line."""
     return _descendants_with("orchestrator.train.process.fork_server")
 

@@ -42,7 +42,7 @@ class PublishedDevice:
     """Devices of an instance in the published data.
 
     Attributes:
-        name: of its file in conf/device; None where there is none.
+        name: of its file in conf/device, or None.
         flops_per_second, bytes_per_second: fp32 and memory peak, NVIDIA's datasheets.
     """
 
@@ -81,7 +81,7 @@ def measured_zoo(table: LatencyTable) -> Iterator[PublishedLatency]:
     """The middle of the repeats of each workload on a published device, where the network is known here.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the table has none.
     """
     known = _known(table)
     if known.empty:

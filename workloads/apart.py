@@ -1,4 +1,4 @@
-"""A user's code runs in a process of its own: what it is asked, and how it is told what became of that.
+"""Runs a user's code in a process of its own: the question, and the answer or the error.
 
 Whatever the code does, who asks has checked JSON, or a ValueError of one line, within a deadline.
 """

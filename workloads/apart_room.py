@@ -35,7 +35,7 @@ _MESSAGES: tuple[Mapping[str, tuple[type, ...]], ...] = (
     {"number": (int,), "refused": (str,), "is_unsuitable": (bool,)},
     {"number": (int,), "received": (int,), "in_all": (int, type(None))},
 )
-"""What each kind of message has, and of which types."""
+"""Kind of message -> its keys and their types."""
 
 _START = """\
 import sys, json

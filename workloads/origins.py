@@ -62,7 +62,7 @@ def _place_of(name: str) -> Path:
     """Resolve a named folder; a name that does not exist is returned unchanged."""
     try:
         return Path(name).expanduser().resolve()
-    except (OSError, RuntimeError):  # a user whom nobody knows, or links that lead to themselves
+    except (OSError, RuntimeError):  # an unknown user, or a loop of links
         return Path(name)
 
 

@@ -49,7 +49,7 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
     """Make a workload's spec, with options that are not named at their defaults.
 
     Args:
-        origin: where it is, for a process that trains it: the code runs in this process, whoever wrote it.
+        origin: its location, for a process that trains it: a user's code runs in this process too.
 
     Raises:
         UnsuitableInputError: an input of a size that the network cannot take.
@@ -75,7 +75,7 @@ def kept(
 
 
 def forget() -> None:
-    """End what runs a user's code, and read all code of users anew when it is asked for next."""
+    """End the processes of users' code, and reload that code at its next use."""
     kept.cache_clear()
     forget_origins()
     close()

@@ -1,4 +1,4 @@
-"""Shapes of what flows through a network and of its parameters, from the graph alone."""
+"""Shapes of a network's feature maps and parameters, from the graph alone."""
 
 import math
 from collections.abc import Mapping

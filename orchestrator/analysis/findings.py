@@ -59,7 +59,7 @@ class Findings:
         step_costs: over batch sizes.
         recommendations: the answer for every workload and data that something was measured or predicted of.
         compared: of each set of measurements that differ in one factor, the fastest with each of the others.
-        predicted: what is thought of devices that are not there, refusals too.
+        predicted: predictions for devices that are not available, and refusals.
         hindsights: measurements with what would have been predicted without them.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.

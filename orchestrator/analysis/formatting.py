@@ -44,7 +44,7 @@ def processes_of(placement: Placement) -> str:
 
 
 def number(value: float, *, digits: int = _DIGITS) -> Number:
-    """A value with so many significant digits, and a dash if there is none: `6,397`, `10.02`, `0.1000`."""
+    """Format a value with that many significant digits, or as a dash if it is missing: `6,397`, `10.02`."""
     is_finite = math.isfinite(value)
     return Number(_with_decimals(value, _decimals_of(value, digits)) if is_finite else UNKNOWN, value)
 

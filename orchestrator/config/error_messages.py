@@ -144,7 +144,7 @@ def _missing_file(error: MissingConfigException) -> ConfigError:
     if group == "workload" and name.endswith("_schema"):
         workload = name.removesuffix("_schema")
         return ConfigError(
-            f"{file} builds on workload {workload!r}, of which no spec.py is found; "
+            f"{file} builds on workload {workload!r}, which has no spec.py; "
             f"workload_path=DIR finds DIR/{workload}/spec.py"
         )
     if not error.options:

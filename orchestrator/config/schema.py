@@ -208,7 +208,7 @@ class CheckpointConf:
 
 @dataclass
 class BudgetConf:
-    """Caps of a sweep over all its commands, and from where on a plan is asked about; null is no cap."""
+    """Caps of a sweep over all its commands, and the cost above which a plan needs consent; null: no cap."""
 
     usd: float | None = None
     hours: float | None = None

@@ -44,13 +44,13 @@ class CostRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Caps, each None where there is none.
+    """Caps of a sweep; None means no cap.
 
     Attributes:
         usd: of the whole sweep, earlier commands and idle nodes included.
         hours: likewise of node-hours.
         usd_per_trial: of all attempts at one trial.
-        confirm_usd: a plan that likely costs more is asked about before it runs.
+        confirm_usd: a plan that likely costs more needs consent before it runs.
     """
 
     usd: float | None = None

@@ -24,7 +24,7 @@ class Device:
         link_bytes_per_second: most that one of its chips can exchange with others, as its maker counts it;
             None: not published.
         tdp_watts: the most that it draws for long, by its maker; None: not published.
-        cpus: how many of it -> vCPUs of what is rented, by the price catalogue of `conf/prices/gcp.yaml`.
+        cpus: number of devices -> vCPUs of the rented machine, from the price list `conf/prices/gcp.yaml`.
         ray_type: as Ray calls its accelerators, `T4` or `TPU-V3`; None for a CPU.
         cloud_type: as Compute Engine and GKE call them; None where neither sells them under a name.
         runtime: software version of a Cloud TPU machine; None for all others. Written from memory.

@@ -50,7 +50,7 @@ class Forecast:
         num_phases: of its training; steps of the last one are what is timed and predicted.
         num_trials: how many they are.
         step: of each.
-        price: of what each asks for.
+        price: of the requested hardware of one trial.
     """
 
     trial: TrialSpec

@@ -19,7 +19,7 @@ class GpuUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUsage:
-    """The whole host, whoever used it, and the trial's GPUs.
+    """Usage of the whole host by all processes, and of the trial's GPUs.
 
     Attributes:
         at: seconds since the epoch, wall clock of that host.

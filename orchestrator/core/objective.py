@@ -62,4 +62,4 @@ class Objective:
 
 
 FASTEST = Objective()
-"""What is wished where nobody says anything."""
+"""Default objective."""

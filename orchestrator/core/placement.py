@@ -19,7 +19,7 @@ class RankGroup:
     """Consecutive ranks of a trial that run on one host, on devices that are alike.
 
     Attributes:
-        device: that is asked for.
+        device: name of the requested device.
         kind: the kind of device that really runs.
         host: its place among the trial's hosts, from 0.
         num_processes, threads, pool, cpus, devices, chips: as in `Placement`, of these ranks.
@@ -57,10 +57,10 @@ class Placement:
         cpus: cores of each machine that the trial holds.
         devices: accelerators of each machine that the trial holds.
         chips: what a cluster counts of those accelerators.
-        start_method: how its worker processes begin: forked from a nursery or in a new interpreter.
+        start_method: how its worker processes start: forked from a fork server or in a new interpreter.
         unequal: what each rank has, in the order of ranks; empty where all that really runs is alike.
-        trains: whether its trainer computes anything: the times of one that does not compare with nobody's.
-        substitutions: what a rehearsal puts in place of what, for its record.
+        trains: False for a trainer that computes nothing; its times are in no comparison.
+        substitutions: replacements made by a rehearsal, for its record.
         warnings: what a reader of the result must know.
     """
 
@@ -130,7 +130,7 @@ class Cached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A point that failed by its own doing, and would again: nothing that it ran with has changed since."""
+    """Point whose own failure would happen again: nothing that it ran with has changed since."""
 
     trial: TrialSpec
     trial_id: str
@@ -181,7 +181,7 @@ class Plan:
 
     Attributes:
         baseline: None where the sweep names none.
-        failed: not run again unless that is asked for.
+        failed: not run again unless requested.
         aims: of every workload that has a trial.
         trainings: likewise, what a full training of it is.
         forecasts: of the trials whose device is not at hand.
@@ -189,7 +189,7 @@ class Plan:
             predicted if they had not been.
         track_record: of all that was measured so far.
         step_priors: trial_id of a first repeat -> its step as predicted without own records of its workload,
-            of all trials that are asked for or lack their device.
+            of all trials that are requested or lack their device.
         error_model: of these predictions; None in plans that were stored without one.
     """
 

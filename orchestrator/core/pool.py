@@ -21,7 +21,7 @@ PROJECT_RULE = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """Catalogue of what can be rented: devices by name, and prices of the instances that they name."""
+    """Catalogue of rentable hardware: devices by name, and prices of their instances."""
 
     devices: Mapping[str, Device]
     prices: PriceList

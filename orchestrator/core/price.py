@@ -21,7 +21,7 @@ class PriceRow:
 
     Attributes:
         on_demand_usd_per_hour, spot_usd_per_hour: None where the source has no such price.
-        as_of: the day of which the figures are, `2026-08-20`.
+        as_of: date of the figures, `2026-08-20`.
         source: who says so.
         note: what a reader of a cost must know of this row.
     """
@@ -106,10 +106,10 @@ class Price:
         instance: what is rented: accelerators and their host.
         nodes: how many of it.
         node_usd_per_hour: of each.
-        as_of: the day of which that figure is.
+        as_of: date of that figure.
         priced_on: the day on which it was looked up.
         is_hypothetical: the host that ran the trial is not known to be that instance.
-        is_repriced: a report put it in the place of what the record had.
+        is_repriced: True if a report replaced the stored price.
         beside: what else is rented for a trial whose devices are not alike; the marks above are of all of it.
 
     Raises:

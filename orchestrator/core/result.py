@@ -93,7 +93,7 @@ class TrainResult:
             the first one waits for what the device had not finished. Empty where it was not looked at.
         exchange_seconds: [rank][pair] of blocks of `steps_per_block` steps after the evaluation, with the sum
             of the gradients over the processes and without it. Empty where it cannot be left out.
-        unmoved: `<phase>.<network>` of which no weight that this phase alone trains has changed by a bit.
+        unmoved: `<phase>.<network>` whose weights, trained by this phase alone, have not changed at all.
         peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the processors and memory of its hosts.
@@ -178,7 +178,7 @@ class TrialRecord:
             the workers that change their speed.
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
         reused_from: the sweep whose ledger this record was taken from, None if it was made here.
-        price: of what a measurement ran on, or why it has none; None where none was looked up.
+        price: of the hardware of a measurement, or the reason for none; None where none was looked up.
         host_use: of the host of its workers, from their start to their end, every few seconds.
     """
 

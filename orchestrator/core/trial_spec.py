@@ -122,7 +122,7 @@ class TrialSpec:
     Attributes:
         workload_version: raised when the workload's code changes what it computes.
         trainer_version: likewise of the trainer.
-        device: name of a file in `conf/device/`; what is asked for, never what answered.
+        device: name of a file in `conf/device/`; the requested device, not the observed one.
         other_devices: of ranks 1, 2, … where the devices are not all alike: `device` is the master's then.
         precision: label, as in `plan/compatibility.py`.
         data: id of the very data set, resolved when planning: `workloads.data.sources.DataRef.id`.
@@ -190,7 +190,7 @@ def axes_of(trial: TrialSpec) -> dict[str, Scalar]:
 
 
 def trial_id(trial: TrialSpec) -> str:
-    """Name a trial by the SHA-256 of what it computes: 16 hexadecimal digits.
+    """Return the trial's id: 16 hexadecimal digits of the SHA-256 of its computation.
 
     Fields at their default are left out, so a field added later changes no id.
     """

@@ -1,4 +1,4 @@
-"""Pool -> what a node has in Ray, and what Google Cloud is asked for to have it. Pure."""
+"""Resources of a pool's node in Ray, and the request to Google Cloud that provides them. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

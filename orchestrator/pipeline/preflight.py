@@ -86,7 +86,7 @@ def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
 
 
 def inventory_of(settings: Settings) -> Inventory:
-    """This host, or pools: then its own accelerators are nobody's."""
+    """Return the inventory of this host, or of the pools, without the host's accelerators."""
     if settings.cluster is None:
         return of_host(local_node(tuple(settings.sweep.devices.values())))
     return of_cluster(settings.cluster, host=local_node(()), is_fake=settings.is_fake)

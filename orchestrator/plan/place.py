@@ -1,4 +1,4 @@
-"""(trial, berths) -> placement, or why there is none. Pure and deterministic."""
+"""Placement of a trial on slots, or the reason for none. Pure and deterministic."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""(device, count, price list, day) -> the price of a trial's hardware, or why there is none. Pure."""
+"""Price of a trial's hardware by device, count, price list and day, or the reason for none. Pure."""
 
 import math
 from collections import Counter
@@ -205,7 +205,7 @@ def prices_in(plan: Plan, price_book: PriceBook) -> tuple[tuple[TrialSpec, Price
 
 
 def priced(record: TrialRecord, price_book: PriceBook) -> TrialRecord:
-    """The record with the price of what it ran on. A rehearsal costs nothing of its device, and has none."""
+    """Return the record with the price of its hardware. A rehearsal uses no rented device and has none."""
     if record.provenance != "measured":
         return record
     return replace(record, price=price_book.price_of(record.placement))

@@ -26,7 +26,7 @@ class Quotes:
     """Cost estimates of attempts.
 
     An attempt takes the median of those that gave a result of the same setting, other repeats of it; where
-    there is none it takes as long as its deadlines let it, which is the most that it can.
+    no equal trial exists, it takes as long as its deadlines allow, which is an upper bound.
 
     Args:
         records: of any sweep.

@@ -12,10 +12,10 @@ from workloads.shapes import UnsuitableInputError
 from workloads.spec import WorkloadSpec, phase_steps
 
 DataIds = Mapping[tuple[str, str], str]
-"""(data set, source as it was asked for) -> id of what it was resolved to."""
+"""(data set, requested source) -> id of the resolved data."""
 
 TrainSamples = Mapping[tuple[str, str], int | None]
-"""The same -> samples of its full training set; None where nobody knows."""
+"""(data set, requested source) -> samples of the full training set; None if unknown."""
 
 
 def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:

@@ -83,7 +83,7 @@ class BucketStore:
     def owned(self, *, sweep: str, folder: Path) -> Iterator[None]:
         """Say who runs the sweep, and tell of a driver elsewhere that has said so and not that it ended.
 
-        That one may have died with its machine, so nobody is refused.
+        That one may have died with its machine, so no process is refused.
 
         Args:
             folder: the sweep's on this host; of two drivers in one folder its lock lets in only one.

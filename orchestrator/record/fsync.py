@@ -22,7 +22,7 @@ def write_synced(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> No
 
 
 def content_of(path: Path) -> bytes:
-    """All of a file; nothing where there is none. Raises OSError for what is no regular file."""
+    """Return the content of a file; empty if it does not exist. Raises OSError if it is no regular file."""
     if not path.exists():
         return b""
     require_regular(path)

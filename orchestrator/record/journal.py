@@ -1,4 +1,4 @@
-"""The append-only file of what a sweep's trials come to: a step is on disk before it is taken."""
+"""Append-only journal of a sweep's trials: every step is on disk before it is taken."""
 
 import os
 import time

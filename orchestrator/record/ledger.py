@@ -85,7 +85,7 @@ class Ledger:
             yield
 
     def holder(self) -> str | None:
-        """Return the process that drives the sweep, `process 4711`; None if there is none."""
+        """Return the process that runs the sweep, `process 4711`, or None."""
         return lock_holder(self._lock_path)
 
     @property

@@ -35,7 +35,7 @@ def lock_holder(path: Path) -> str | None:
     try:
         require_regular(path)
         file = path.open()
-    except OSError:  # nobody ever took it
+    except OSError:  # it was never taken
         return None
     with file:
         try:

@@ -19,7 +19,7 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
     def run() -> None:
         try:
             answer.set_result(call())
-        except BaseException as error:  # noqa: BLE001  whoever waits gets it
+        except BaseException as error:  # noqa: BLE001  the waiting caller gets it
             answer.set_exception(error)
 
     Thread(target=run, daemon=True).start()

@@ -55,7 +55,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A table of what ended last and what runs, drawn anew at every event; no row is longer than a line."""
+    """Table of the last ended and the running trials, redrawn at every event; a row is one line at most."""
 
     def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
         self._live = live
@@ -116,7 +116,7 @@ def _add_row(table: Table, *cells: str) -> None:
 
 @contextmanager
 def watching(console: Console, placements: Sequence[Placement], *, ledger: str) -> Iterator[TrialCallback]:
-    """The live table where somebody watches, lines where nobody does.
+    """Show the live table on a terminal, and plain lines elsewhere.
 
     Args:
         ledger: the file with all that a line has no room for.

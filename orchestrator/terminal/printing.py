@@ -21,7 +21,7 @@ from orchestrator.core.printable import printable
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.terminal.table_layout import fitted, widths_of
 
-_MOST_ROWS = 200  # a longer plan is counted, not listed, unless every row is asked for
+_MOST_ROWS = 200  # a longer plan is counted, not listed, unless --all is given
 
 
 def print_line(console: Console, line: str) -> None:

@@ -28,7 +28,7 @@ def print_status(
         plan: from the records as they are now.
         records: of the sweep.
         steps: its journal.
-        holder: who runs it; None: nobody.
+        holder: the process that runs the sweep, or None.
     """
     under_way = list(_under_way(plan, steps))
     if under_way:

@@ -1,4 +1,4 @@
-"""Standard streams that end no command: what nobody reads, or what has nowhere to go, is dropped."""
+"""Standard streams whose errors end no command: output without a reader is dropped."""
 
 import errno
 import io

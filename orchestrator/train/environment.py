@@ -96,7 +96,7 @@ _TOLD = ("CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "LD_PRELOAD", "TF_DETERM
 
 
 def without_hidden_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a nursery, before it imports a framework: what the trial asks for is what counts."""
+    """Return the variables of a fork server before it imports a framework; the trial's request decides."""
     hidden = (*_ARITHMETIC, *_PARALLELISM)
     kept = {name: value for name, value in variables.items() if name not in hidden}
     return {**kept, "KERAS_HOME": os.devnull}  # no folder, so no keras.json with another data type or backend

@@ -46,7 +46,7 @@ _ROUNDED_FLOAT32: Mapping[DeviceKind, str] = {"gpu": "tf32", "tpu": "tpu_default
 
 
 def label_of(kind: DeviceKind, compute_dtype: str, *, float32_is_rounded: bool) -> str:
-    """The label of what was observed.
+    """Return the label of the observed precision.
 
     Args:
         compute_dtype: of the result of the first convolution or matrix product of a step.

@@ -13,7 +13,7 @@ _CHIP_GRIDS = {1: "1,1,1", 4: "2,2,1", 8: "2,4,1"}  # of one host, v4 to v6e, as
 
 
 def alone(rank_context: RankContext) -> Mapping[str, str]:
-    """Processes that do not talk to each other: threads, and no GPU where none is asked for."""
+    """Return variables of independent processes: threads, and no GPU unless requested."""
     return _process(rank_context)
 
 
@@ -79,7 +79,7 @@ def xla_spmd(rank_context: RankContext) -> Mapping[str, str]:
     """PJRT's device; one process drives those of its host. On a CPU there is a virtual one for each replica.
 
     The hosts of a TPU slice find each other by their addresses, in the order of their places in the slice; a
-    single host asks nobody. Written from the documentation of Cloud TPU and never run on a TPU. CPU hosts
+    single host contacts no server. Written from Cloud TPU's documentation and never run on a TPU. CPU hosts
     meet in a group of `torch.distributed`.
     """
     num_processes = len(rank_context.addresses)

@@ -62,7 +62,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserFolder:
-    """A folder that the user gives, for nobody may publish what is in it.
+    """Folder that the user gives, because its content must not be published.
 
     Attributes:
         description: what it holds, for the screen.

@@ -23,7 +23,7 @@ def idx_files(
     """The four files of a set, in the order in which `read_idx` takes them.
 
     Args:
-        digests: name without `.gz` -> sha256 of what the file holds unpacked.
+        digests: name without `.gz` -> sha256 of the unpacked content.
         kept_as: what names of downloads begin with.
         url: of the folder that holds the compressed files.
         places: name without `.gz` -> where it may lie, compressed or not.

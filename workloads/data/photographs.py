@@ -1,4 +1,4 @@
-"""Graded photographs that lie in a folder, each decoded when it is asked for."""
+"""Graded photographs in a folder, decoded on access."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -17,7 +17,7 @@ class Means:
     Attributes:
         cache: folder for downloaded and prepared files; several processes may share it.
         download: whether the internet may be tried.
-        folder: that the user gives for data sets which nobody publishes.
+        folder: that the user gives for data sets that are not published.
         progress: told of downloads as they go on.
     """
 

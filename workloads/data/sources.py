@@ -86,7 +86,7 @@ def prepare(data_set: DataSet, source: str, means: Means) -> DataRef:
 
 
 def data_set_at(path: str) -> DataSet:
-    """The data set at `module:attribute`. Raises ValueError where there is none."""
+    """Return the data set at `module:attribute`. Raises ValueError if it does not exist."""
     try:
         found = resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The training or the test half of a data set, as a trainer sees it: samples that are asked for by index."""
+"""The training or the test half of a data set, as a trainer sees it: samples by index."""
 
 from typing import Any, Protocol
 

@@ -59,7 +59,7 @@ def stem(conv: Convolutions) -> Branch:
 
 
 def mixed(draft: Draft, start: int, branches: Sequence[Branch]) -> int:
-    """Append branches side by side: the index of what joins them."""
+    """Append parallel branches; return the index of the node that joins them."""
     return draft.add(Concatenate(), *(draft.chain(*branch, start=start) for branch in branches))
 
 

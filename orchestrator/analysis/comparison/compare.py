@@ -46,7 +46,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     """Compare the fastest with each of the others, in every set of measurements that differ in one factor
     alone.
 
-    The next fastest comes first. A trainer that trains nothing is compared with nobody.
+    The next fastest comes first. A trainer that trains nothing is in no comparison.
     """
     training = [measurement for measurement in measured if measurement.trains]
     distinct = told_of(training)

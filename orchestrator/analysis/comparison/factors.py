@@ -102,7 +102,7 @@ def differ(one: Measurement, other: Measurement, factor: Factor) -> bool:
 
 
 def same_host(one: Measurement, other: Measurement) -> bool:
-    """False for the CPUs of two hosts: no setting names a host, so nobody asked to compare them.
+    """False for the CPUs of two hosts: no setting names a host, so the comparison was not requested.
 
     What has hosts that are not alike compares with what has some of them.
     """
@@ -154,7 +154,7 @@ def _is_option(name: str) -> bool:
 
 
 def _by_shared_options(group: Sequence[Measurement]) -> Iterator[list[Measurement]]:
-    """Sets in which nobody differs in an option that several trainers have.
+    """Split a group so that no two members differ in an option that several trainers have.
 
     A trainer that has no such option belongs to each set: `torch_xla` always compiles, and meets trainers
     with `compile=on` and with `compile=off`.

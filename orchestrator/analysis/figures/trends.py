@@ -1,4 +1,4 @@
-"""Figures of what changes with the batch and with the number of workers."""
+"""Figures over the batch size and over the number of workers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -24,7 +24,7 @@ from workloads.registry import workload
 _NETWORK = "model"
 
 Points = tuple[tuple[float, float], ...]
-"""(logarithm of a size, logarithm of what was found there), the smallest first."""
+"""(logarithm of a size, logarithm of the measurement), the smallest first."""
 
 _Found = dict[float, list[float]]
 

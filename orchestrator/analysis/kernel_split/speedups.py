@@ -196,7 +196,7 @@ def with_kernels(work: SplitConfig, kernels: tuple[int, ...]) -> SplitConfig:
 def _with_baselines(measured: Sequence[Measurement]) -> Iterator[tuple[Measurement, Measurement | None]]:
     """Yield each split measurement with its baseline: the same setting on one worker.
 
-    One of the same trainer, or where there is none of another one of its framework.
+    Of the same trainer, or else of another trainer of its framework.
     """
     of_framework = {
         trainers()[measurement.setting.trainer].environment

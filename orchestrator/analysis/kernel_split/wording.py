@@ -48,7 +48,7 @@ def _parts(workload: str, work: SplitConfig) -> dict[str, str]:
 
 
 def speed_up_words(split: SplitMeasurement) -> str:
-    """`1.31x [1.27, 1.35], noisy`, and a dash if there is none."""
+    """Format a speed-up as `1.31x [1.27, 1.35], noisy`, or as a dash if it is missing."""
     if split.speed_up is None:
         return UNKNOWN
     return Number(f"{ratio(split.speed_up)}{speed_up_marks(split)}", split.speed_up.median)

@@ -44,7 +44,7 @@ class Measurement:
         setting_id: equal in all its repeats: `core.spec.setting_id`.
         seeds: of its repeats, each once, the smallest first.
         points: of each seed, the trial_id of its first repeat, whether that one was measured or not.
-        trains: whether anything was computed; where nothing was, the times compare with nobody's.
+        trains: False for the trainer that computes nothing; its times are in no comparison.
         versions, variables: of the workers, the same in all repeats.
         num_blocks: timed blocks of one trial; the least of them where they differ.
         num_resumed: repeats that went on from a checkpoint: `RESUMED`.

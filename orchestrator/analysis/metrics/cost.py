@@ -19,7 +19,7 @@ class Bill:
     Attributes:
         launch_seconds: from the start of the attempt until all workers are set up.
         training_seconds: all of the training after first step and warm-up, loss readings included.
-        other_seconds: what is left: starting the trainer's nursery where it was not there yet, checkpoints,
+        other_seconds: the rest: starting the trainer's fork server if it was not running, checkpoints,
             reports, the end of the workers, and rounding up to what is billed.
         failed_seconds: whole attempts without a result.
         usd: what they cost.

@@ -41,7 +41,7 @@ def quality_interval(
 
     Args:
         values: of each seed, at least one.
-        held_out_samples: that each value was computed over; None: nobody counted them.
+        held_out_samples: number of samples behind every value; None if it was not counted.
     """
     mean = fmean(values)
     half = t_95(len(values) - 1) * stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None

@@ -47,7 +47,7 @@ class BacktestRow:
 def hindsights_of(
     measured: Sequence[Measurement], hindcasts: Mapping[str, Estimate]
 ) -> tuple[BacktestRow, ...]:
-    """One for each measurement of which something would have been predicted."""
+    """Pair every measurement with the prediction that would have been made without it, if any."""
     training = [measurement for measurement in measured if measurement.trains]
     distinct = told_of(training)
     own = dict.fromkeys(("workload", "device", "trainer", "precision", *distinct))

@@ -113,7 +113,7 @@ def predicted_of(forecasts: Iterable[Forecast]) -> tuple[Predicted, ...]:
 
 
 def predicted_table(predicted: Sequence[Predicted]) -> Table:
-    """One row for trials of which the same is thought, and one for all that are predicted."""
+    """Build the table: one row for trials with equal predictions, and one for their sum."""
     settings = [setting_of(forecast.trial) for forecast in predicted]
     named = ("workload", *varying(settings, _OTHERS))
     rows: list[tuple[str, ...]] = [
@@ -183,7 +183,7 @@ def scaled(value: Spread, factor: float) -> Spread:
 
 
 def origin_of(step: Estimate | Refusal) -> str:
-    """Explain the source of an estimate, or why there is none and what would change that."""
+    """Return the source of an estimate, or the reason for its refusal and the measurement that helps."""
     return step.source if isinstance(step, Estimate) else f"{step.reason}; measure {step.to_measure}"
 
 

@@ -14,7 +14,7 @@ PLAN_COLUMNS = ("state", "point", *AXES, "note", "trial_id")
 
 
 def plan_frame(plan: Plan) -> pd.DataFrame:
-    """The rows of the table, with what each trial is asked to be; nothing of that where there is none."""
+    """Build the rows of the table as a data frame, with the fields of every trial; empty for other points."""
     told = zip(_trials_of(plan), plan_table(plan).rows, strict=True)
     rows = [
         (state, point, *_factors_of(trial), note, trial_id) for trial, (state, point, note, trial_id) in told

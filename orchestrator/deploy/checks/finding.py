@@ -64,7 +64,7 @@ def require_name(key: str, name: object) -> FindingLines:
 
 
 def expected(key: str, actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> FindingLines:
-    """A finding for each value that is not the wanted one, and for accelerators that nobody has."""
+    """Yield a finding for every wrong value, and for unknown accelerators."""
     for name, value in wanted.items():
         if name not in actual:
             yield Finding(key=f"{key}.{name}", message=f"is missing; it must be {value!r}")

@@ -59,7 +59,7 @@ class HostAgent:
         link_code(self._folder / "code")
 
     def fork_server(self, info: TrainerInfo, *, python: str, start_seconds: float) -> ForkServerAddress:
-        """The address of a fork server for this trainer that answers, started if there is none.
+        """Return the address of a responsive fork server for this trainer; start one if needed.
 
         Raises:
             TrialError: `environment`, when interpreter or framework do not start in `start_seconds`.

@@ -58,7 +58,7 @@ def _text(path: Path) -> str:
 
 
 def num_oom_kills(process: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Processes of our control group (version 2) killed for memory so far; 0 where nobody counts."""
+    """Return how many processes of our control group (version 2) were killed for memory; 0 if not counted."""
     try:
         entries = process.read_text().splitlines()
         group = next(line.partition("::")[2] for line in entries if line.startswith("0::"))

@@ -1,4 +1,4 @@
-"""Addresses for the workers of a trial, at ports that nobody else is given while it runs."""
+"""Addresses for the workers of a trial, on ports that stay reserved while it runs."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ _SIOCGIFADDR = 0x8915  # Linux: the IPv4 address of an interface
 def reserved_addresses(count: int, *, ip: str = LOOPBACK) -> Iterator[tuple[str, ...]]:
     """Addresses of this host, `ip:port`, one a rank.
 
-    Their ports are bound and not listened at. Linux then gives them to nobody who asks for any free port, and
+    Their ports are bound but not listened on. Linux then assigns them to no other process, and
     lets a worker listen there that asks to reuse the address: torch and TensorFlow do.
     """
     with contextlib.ExitStack() as held:

@@ -46,6 +46,6 @@ def _is_abandoned(folder: Path) -> bool:
             return False
         with (folder / _OWNER).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # it is somebody's, or nobody's: there is no such file
+    except OSError:  # another user's, or already removed
         return False
     return True

@@ -1,4 +1,4 @@
-"""Ray's own validators of a cluster launcher's file. They ask nobody: no cloud, no network."""
+"""Ray's own validators of a cluster launcher's file. They use no cloud and no network."""
 
 import logging
 from copy import deepcopy

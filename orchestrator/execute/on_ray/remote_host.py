@@ -83,7 +83,7 @@ class RayHost:
         with temporary_folder("orchestrator-") as folder:
             try:
                 host_session = self._opened_there()
-                way = folder / "nursery"
+                way = folder / "fork_server"
                 with SocketForwarder(way, self), self._ended():
                     yield replace(
                         host_session,

@@ -15,7 +15,7 @@ from typing import Protocol
 _CHUNK_BYTES = 65536
 
 Chunk = tuple[int, bytes]
-"""A connection's number and what was said over it; no bytes are the end of what is said."""
+"""Number of a connection and bytes received from it; empty bytes mean its end."""
 
 
 class PeerTransport(Protocol):
@@ -32,7 +32,7 @@ class SocketForwarder:
     """This end: leaving the context closes what is open.
 
     Args:
-        path: of a socket to be made, in a folder that is nobody else's.
+        path: of the socket to create, in a private folder.
     """
 
     def __init__(self, path: Path, far: PeerTransport) -> None:
@@ -85,7 +85,7 @@ class SocketForwarder:
         return bool(data)
 
     def _return(self) -> None:
-        """Bring here what is said there, until that end is gone: then nobody says any more."""
+        """Forward data from the other end until it is gone."""
         with contextlib.suppress(ConnectionError):
             while True:
                 for number, data in self._far.receive():
@@ -105,7 +105,7 @@ class ForwarderPeer:
         self._path = path
         self._selector = selectors.DefaultSelector()
         self._connections: dict[int, socket.socket] = {}
-        self._lock = threading.Lock()  # of what is open
+        self._lock = threading.Lock()  # guards the open connections
         self._is_closed = False
         self._wake, self._woken = socket.socketpair()
         self._selector.register(self._woken, selectors.EVENT_READ)
@@ -132,7 +132,7 @@ class ForwarderPeer:
         return pieces
 
     def close(self) -> None:
-        """Let whoever receives close all connections, and be told so."""
+        """Make the receiver close all connections, and tell it so."""
         with self._lock:
             self._is_closed = True
             self._wake.close()
@@ -158,7 +158,7 @@ class ForwarderPeer:
 
 
 def say(connection: socket.socket, data: bytes) -> None:
-    """Send it, or the end of what is sent; to one who is gone, nothing."""
+    """Send the bytes, or the end of the data; do nothing if the peer is gone."""
     with contextlib.suppress(OSError):
         if data:
             connection.sendall(data)

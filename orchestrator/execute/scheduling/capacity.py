@@ -21,7 +21,7 @@ def fits_now(
     """Return whether the trial fits beside the running ones.
 
     Args:
-        kept: site -> nodes that it has and will need again: nobody else's trial makes them go, for to boot a
+        kept: site -> nodes that it has and will need again: no other trial makes them go, because booting a
             node takes longer than many a trial.
 
     Each pool has room of its own, so that one whose nodes do not come holds up no other's trials; a trial

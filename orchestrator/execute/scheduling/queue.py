@@ -195,7 +195,7 @@ class Queue:
 
 
 class _Waiting:
-    """Attempts in their order, a line for each thing that is asked for: only the first in a line can be next.
+    """Waiting attempts in order, one line per resource request: only the first of a line can be next.
 
     So a step of a long sweep does not look at all that waits.
     """

@@ -29,7 +29,7 @@ def never_stop() -> StopRequest | None:
 
 
 def request(folder: Path, halt: StopRequest) -> None:
-    """Leave the wish for whoever drives the sweep of that folder. Raises RecordError if it cannot be left."""
+    """Write a stop request for the process that runs the sweep of the folder. Raises RecordError."""
     try:
         with written_whole(folder / FILE_NAME) as made:
             made.write_text(halt)
@@ -44,7 +44,7 @@ class StopSignals:
     terminal.
 
     Args:
-        folder: the sweep's, where other terminals leave their wish.
+        folder: of the sweep, where other terminals write their requests.
         say: told once that it was heard.
     """
 
@@ -55,7 +55,7 @@ class StopSignals:
         self.is_interrupted = False
 
     def requested(self) -> StopRequest | None:
-        """The wish so far."""
+        """Return the current stop request, or None."""
         halt = "cancel" if self.is_interrupted else self._written()
         if halt and halt not in self._said:
             self._said.add(halt)
@@ -64,10 +64,10 @@ class StopSignals:
 
     @contextlib.contextmanager
     def accepting_requests(self) -> Iterator[None]:
-        """Within it the wishes of other terminals are for this command, and none before or after it.
+        """Accept stop requests of other terminals inside the context, and none from before or after it.
 
         Raises:
-            RecordError: what lies in the place of an earlier wish cannot be removed.
+            RecordError: an old request file cannot be removed.
         """
         try:
             self._path.unlink(missing_ok=True)

@@ -39,7 +39,7 @@ class CheckpointStore:
         self._url = url
         try:
             self._files, self._root = url_to_fs(url)
-        except (ImportError, OSError, ValueError) as error:  # ftp is asked at once
+        except (ImportError, OSError, ValueError) as error:  # an FTP server is contacted at once
             raise ConfigError(f"checkpoint.path={url} cannot be used: {error}") from error
 
     def keep(self, folder: Path) -> None:
@@ -132,7 +132,7 @@ class CheckpointStore:
 
 
 def require_place(url: str) -> None:
-    """Refuse a place that can never keep a checkpoint. Nothing is made, and no server is asked.
+    """Refuse a place that can never keep a checkpoint. Creates nothing and contacts no server.
 
     Raises:
         ConfigError: there is no such kind of place, or it is a folder that cannot be made or written.

@@ -18,7 +18,7 @@ def log_of(attempt: Attempt) -> Path:
 
 
 def attempts_made(records: Iterable[TrialRecord], steps: Iterable[TrialEvent]) -> Mapping[str, int]:
-    """trial_id -> the number of its latest attempt, of which a driver that was killed leaves steps alone."""
+    """Return trial_id -> number of its latest attempt; a killed driver leaves steps without a record."""
     made = [(record.trial_id, record.attempt) for record in records]
     made += [(step.trial_id, step.attempt) for step in steps]
     latest: dict[str, int] = {}

@@ -13,7 +13,7 @@ from orchestrator.predict.profile_transfer.predictor import Fit, PredictedSteps,
 BY_MODEL = "leave_one_model_out"
 BY_FAMILY = "leave_one_family_out"
 SPLITS = (BY_MODEL, BY_FAMILY)
-"""By model it is flattered by siblings: VGG16 is trained on when VGG19 is asked for. By family it is not."""
+"""The split by model is optimistic because of siblings: VGG16 is in the training set of VGG19."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

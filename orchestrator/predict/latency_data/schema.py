@@ -53,7 +53,7 @@ def read_documented(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd
 
 
 def numbers(column: pd.Series, *, file: str) -> pd.Series:
-    """The column as floats. Raises ConfigError that names the row of what is no number."""
+    """Return the column as floats. Raises ConfigError that names the row without a number."""
     try:
         values = pd.to_numeric(column, errors="coerce").astype(float)
     except OverflowError as error:

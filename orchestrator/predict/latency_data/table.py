@@ -49,7 +49,7 @@ class LatencyTable:
 
 
 def device_ops(op_seconds: pd.DataFrame) -> list[str]:
-    """Columns of what the accelerator computed, its idle time among them."""
+    """Columns of ops on the accelerator, including its idle time."""
     return [column for column in op_seconds.columns if column.startswith(DEVICE_OP)]
 
 

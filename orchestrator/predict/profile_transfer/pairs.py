@@ -73,7 +73,7 @@ def pairs_of(table: LatencyTable) -> tuple[Pair, ...]:
     """Every ordered pair of a profiled device and another one that share a workload.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no pair exists.
     """
     ordered = permutations(table.devices, 2)
     found = [pair_of(table, anchor=anchor, target=target) for anchor, target in ordered]

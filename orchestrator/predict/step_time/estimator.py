@@ -1,7 +1,7 @@
 """(what others measured, own measurements) -> a function from a trial to the time of its step.
 
 The best that there is: own measurements of the very step; what others measured, corrected by own measurements
-on that device; what others measured; or why there is none of these.
+on that device; published measurements; or a refusal with the reason.
 """
 
 import math
@@ -26,7 +26,7 @@ from orchestrator.predict.step_time.published_estimate import (
 from workloads.registry import workload
 
 BasisOf = Callable[[TrialSpec], PublishedEstimate]
-"""Of a trial on one of the devices that are asked about."""
+"""Estimates the step of a trial on one of the requested devices."""
 
 Correction = Callable[[PublishedEstimate, str | None], Estimate | Refusal]
 """(basis, trainer; None: any) -> the estimate, after own measurements on that device were looked at."""
@@ -34,7 +34,7 @@ Correction = Callable[[PublishedEstimate, str | None], Estimate | Refusal]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CalibrationPoint:
-    """A measurement, and the logarithm of what it took over its sum of parts."""
+    """Measurement, with the logarithm of its time over its sum of parts."""
 
     own: StepMeasurement
     log: float

@@ -1,4 +1,4 @@
-"""(plan, estimator) -> what is thought of trials whose device is not at hand, or that were measured. Pure."""
+"""Predictions for trials of a plan without their device, and hindcasts of measured ones. Pure."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
@@ -57,7 +57,7 @@ def track_record_of(own: Iterable[StepMeasurement], estimate: Estimator) -> Trac
     """Count how many intervals held, once per measured step.
 
     Args:
-        estimate: knows nothing of the workload that it is asked about.
+        estimate: an estimator that has seen no record of the same workload.
     """
     steps: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:

@@ -1,4 +1,4 @@
-"""(a step that is asked for, fitted models) -> what the measurements of others tell of it. Pure."""
+"""Estimate of a step from the bundled models, which are fitted to published measurements. Pure."""
 
 import math
 from collections.abc import Hashable
@@ -23,7 +23,7 @@ _UNLIKE = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepQuery:
-    """A step whose time is asked for.
+    """Query for the time of a step.
 
     Attributes:
         spec: of the workload, with its knobs.
@@ -79,7 +79,7 @@ class PublishedEstimate:
     Attributes:
         step: its time, or why others tell nothing of it.
         seconds: its sum of parts, for own measurements to correct; None: there is nothing to correct.
-        peers: equal for steps of which measurements correct each other's sums.
+        peers: key that is equal for steps whose measurements correct each other.
         device, workload: deviations of logarithms from those sums, as in `Prior`.
         source: whose coefficients the sum has.
     """

@@ -1,4 +1,4 @@
-"""Rates that others published: of other precisions, TPUs and several devices, where nobody measured more."""
+"""Published rates, for precisions, TPUs and numbers of devices without other measurements."""
 
 import math
 from collections import defaultdict

@@ -58,7 +58,7 @@ class Roofline:
     Attributes:
         compute_seconds: floating-point operations at the devices' peak in this precision.
         memory_seconds: traffic at the peak of the devices' memory.
-        exchange_seconds: sum of the gradients over all replicas, each of which sends and receives
+        exchange_seconds: all-reduce of the gradients over all replicas; a replica sends and receives
             2 (n - 1) / n of them (Patarasuk and Yuan 2009); 0 for one replica.
     """
 

@@ -119,7 +119,7 @@ class MlflowStore:
             )
 
     def attach(self, files: Sequence[Path], *, sweep: str) -> None:
-        """Attach a report to the sweep's parent run, made and ended here if there is none yet."""
+        """Attach a report to the sweep's parent run; create the run if it does not exist."""
         with self._survivable():
             experiment_id = self._experiment_of(sweep)
             run_id = self._parent_in(experiment_id)

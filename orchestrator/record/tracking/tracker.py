@@ -37,7 +37,7 @@ class Tracker(Protocol):
         """Give the server the records that it lacks."""
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
-        """Mirror one attempt of a trial; once, however often it is asked for."""
+        """Copy one attempt of a trial to the server, once even if called again."""
 
     def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, and close the sweep with its report; none when it was interrupted."""

@@ -11,7 +11,7 @@ class CheckpointScheduler:
 
     Args:
         every_seconds: from one checkpoint to the next; the first one is due so long after the training began.
-        last_step: after it there is none, for what is left would be too few steps to time.
+        last_step: last step with a checkpoint; fewer steps would be left than timing needs.
         write: make a checkpoint; called on every rank, with an idle device.
         is_told_to_leave: whether this process is. One that is makes all ranks leave, at the same step.
         decides: whether this rank says when a checkpoint is due.

@@ -39,7 +39,7 @@ def measure_matmul_peak(trainer: Trainer, *, meet: Barrier, clock: Clock) -> tup
         product = multiply()
         trainer.synchronize()
         seconds.append(clock() - start)
-        del product  # it had to be held so far: what nobody holds, XLA does not compute
+        del product  # held until here, because XLA does not compute a value without a reference
     return tuple(seconds[1:])  # the first one compiles
 
 

@@ -1,4 +1,4 @@
-"""JSON lines over a local socket: how a supervisor, a nursery and a worker talk."""
+"""JSON lines over a local socket, between a supervisor, a fork server and a worker."""
 
 import contextlib
 import json
@@ -27,9 +27,9 @@ class Channel:
         return self._connection.fileno()
 
     def send(self, message: Message) -> None:
-        """Send one object. Raises ChannelClosedError if nobody is there.
+        """Send one object. Raises ChannelClosedError if the peer is gone.
 
-        It begins on a line of its own, for a nursery speaks after a worker that may have died in mid-line.
+        It starts on a new line, because a fork server writes after a worker that may have died in mid-line.
         """
         try:
             self._connection.sendall(b"\n" + json.dumps(message).encode() + b"\n")
@@ -53,7 +53,7 @@ class Channel:
         return None
 
     def read(self) -> None:
-        """Wait for some bytes, of which `take` makes objects. Raises ChannelClosedError at the end."""
+        """Wait for some bytes, which `take` decodes. Raises ChannelClosedError at the end."""
         try:
             chunk = self._connection.recv(65536)
         except OSError as error:

@@ -1,9 +1,9 @@
 """A process that has imported a framework and nothing else, and forks a fresh worker for every request.
 
-It listens on a local socket in a folder of its own. A request is one connection: the nursery checks its
+It listens on a local socket in a folder of its own. A request is one connection: the server checks its
 token, starts the worker, says its process id, and from then on only watches; the worker talks over that
 connection. When the other end closes, the worker's process group is killed. When the worker ends, its exit
-status is the last message. When the nursery's owner dies, its standard input ends, and with it every worker.
+status is the last message. When the server's owner dies, its standard input ends, and with it every worker.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def _import_all(modules: list[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Child:
-    """A worker: its process, and the nursery's copy of its connection."""
+    """Worker process, with the server's copy of its connection."""
 
     pid: int
     pidfd: int
@@ -115,7 +115,7 @@ class ForkServer:
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         _, uid, _ = struct.unpack("3i", credentials)
         if uid != os.getuid():
-            raise ValueError(f"user {uid} asks a nursery of user {os.getuid()}")
+            raise ValueError(f"user {uid} contacts a fork server of user {os.getuid()}")
         request = channel.receive()
         if not isinstance(request, dict):
             raise ValueError("a request is an object")
@@ -127,19 +127,21 @@ class ForkServer:
         if request["start_method"] == "spawn":
             return _spawn(request, connection)
         if _num_threads() > self._threads:
-            raise RuntimeError(f"the nursery has {_num_threads()} threads, {self._threads} when it was new")
-        nursery_pid = os.getpid()
+            raise RuntimeError(
+                f"the fork server has {_num_threads()} threads; it had {self._threads} at its start"
+            )
+        server_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become_worker(request, connection, nursery_pid=nursery_pid)
+            self._become_worker(request, connection, server_pid=server_pid)
         return pid
 
-    def _become_worker(self, request: Message, connection: socket.socket, *, nursery_pid: int) -> None:
+    def _become_worker(self, request: Message, connection: socket.socket, *, server_pid: int) -> None:
         """Clean up the forked child, run the training, and exit; never returns."""
         code = 1
         try:
             os.setsid()
-            die_with_parent(nursery_pid)
+            die_with_parent(server_pid)
             self._listener.close()
             for child in self._by_pidfd.values():
                 child.connection.close()
@@ -148,7 +150,7 @@ class ForkServer:
             os.environ.update(request["variables"])
             worker = importlib.import_module("orchestrator.train.worker")
             code = worker.main(connection)
-        except BaseException:  # noqa: BLE001  # nobody above catches it, and `os._exit` says nothing
+        except BaseException:  # noqa: BLE001  # no caller catches it, and `os._exit` prints nothing
             traceback.print_exc()
         finally:
             sys.stdout.flush()
@@ -197,7 +199,7 @@ def _spawn(request: Message, connection: socket.socket) -> int:
             pass_fds=(descriptor,),
             start_new_session=True,
         )
-    process.returncode = 0  # the nursery reaps it through its pidfd; Popen must not
+    process.returncode = 0  # the server reaps it through its pidfd; Popen must not
     return process.pid
 
 

@@ -132,7 +132,7 @@ class TorchDdpTrainer:
         return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
 
     def compile_count(self) -> int | None:
-        """Graphs that torch.compile has made, where it is asked for."""
+        """Number of graphs that torch.compile has made, if it is on."""
         if not self._is_compiled:
             return None
         return int(counters["stats"]["unique_graphs"])

@@ -114,7 +114,7 @@ def matmul_benchmark(size: int, precision: Precision, device: torch.device) -> C
 
 
 def drawing_states(device: torch.device) -> dict[str, Tensor]:
-    """States of what dropout draws from, by type of device."""
+    """Return the states of the random generators of dropout, by device type."""
     states = {"cpu": torch.get_rng_state()}
     if device.type != "cpu":
         states[device.type] = torch.get_device_module(device).get_rng_state()

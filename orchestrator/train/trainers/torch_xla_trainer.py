@@ -211,7 +211,7 @@ class TorchXlaTrainer:
         """Send a tensor to the devices, each the part of the leading axis that is its own.
 
         Args:
-            is_part: of a larger one, of which the other hosts of the mesh have the rest; else each has all.
+            is_part: True if this host has a part of the array and the other hosts of the mesh have the rest.
                 The order of its rows is then that of the devices, which a loss does not see.
         """
         sharding = None

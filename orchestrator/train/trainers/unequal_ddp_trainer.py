@@ -100,7 +100,7 @@ _SAMPLES = "samples"
 class UnequalDdpTrainer(TorchDdpTrainer):
     """`torch_ddp` with shares from a calibration in its set-up. Run on CPUs; never on GPUs.
 
-    A checkpoint is of no shares: whoever goes on from it calibrates anew.
+    A checkpoint has no shares: a resumed training calibrates again.
     """
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:

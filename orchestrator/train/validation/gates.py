@@ -16,9 +16,9 @@ from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
 _BUSY_STEPS = 0.25
-"""A device that worked on for less of a step after its clock had stopped may have been idle."""
+"""Steps: a device that worked on for less than this after its clock had stopped may have been idle."""
 _BUSY_SECONDS = 1e-3
-"""So may one of which a first reading took so much longer in the median block."""
+"""So may a device whose first reading took this much longer in the median block."""
 _STALLED_SECONDS = 20e-3
 _STALLED_BLOCKS = 0.25
 _MANY_STALLED = 8
@@ -39,7 +39,7 @@ class _Case:
 
 
 Gate = Callable[[_Case], str | None]
-"""The violation in one line, with both numbers; None if there is none."""
+"""Returns the violation in one line with both numbers, or None."""
 
 
 def failure_of(
@@ -87,7 +87,7 @@ def _name(case: _Case) -> str | None:
 def _names_of(case: _Case, part: RankGroup) -> tuple[str, ...]:
     """A CPU is the one of the host that the trial was planned for; its id ends with the number of cores.
 
-    In a pool it is planned for a machine by its type, of which a processor knows nothing.
+    In a pool the plan names a machine type, which a processor does not know.
     """
     host_cpu = case.placement.trial.host_cpu
     if host_cpu is None or part.kind != "cpu":

@@ -9,7 +9,7 @@ from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Aim
 
 State = Literal["settled", "tie", "not settled", "none"]
-"""`settled`: one measured setting is good with the confidence that is asked for, and better than its rivals ·
+"""`settled`: one measured setting is good with the requested confidence, and better than its rivals ·
 `tie`: measured settings share the lead · `none`: no setting keeps to the limits."""
 
 
@@ -118,7 +118,7 @@ class Recommendation:
             None: no measured setting is good.
         tied: measured settings that share their lead; empty: no tie.
         chosen_by: what decides among tied settings.
-        runner_up: the next best measured setting; empty: there is none.
+        runner_up: the next best measured setting; empty without one.
         ahead: its seconds, or where `is_by_cost` its dollars, over those of the chosen one, with the 95%
             interval.
         reasons: why the answer is not settled.

@@ -1,6 +1,6 @@
 """(assessment of a job) -> state of the answer, the setting to take, and what it is tied with. Pure.
 
-The answer is *settled* if the leading setting was measured, is good with the confidence that is asked for,
+The answer is *settled* if the leading setting was measured, is good with the requested confidence,
 and no measured rival is better with a chance above 2.5%. It is a *tie* if measured settings share the lead
 and together hold a good one with that confidence. Otherwise it is *not settled*. Predicted settings count in
 all of these chances. Settings about which nothing is known keep the answer open.

@@ -99,7 +99,7 @@ def _more_runs(
     """Ask for twice as many runs as there are, five at least, and tell what those that are missing take.
 
     Args:
-        of_seeds: more seeds are asked for: repeats of one seed reach the same quality.
+        of_seeds: request more seeds, because repeats of one seed reach the same quality.
     """
     seeds = sorted({run.seed for one in candidates for run in one.runs})
     if of_seeds:

@@ -51,7 +51,7 @@ def trials_of(
 
 
 def _leader_first(assessment: Assessment, costs: Floats, criteria: Criteria) -> list[tuple[Proposal, float]]:
-    """Propose the leader if it was not measured: however sure a prediction is, nobody saw it come true."""
+    """Propose the leader if it was not measured: a prediction, however sure, is not a measurement."""
     leader = assessment.leader
     left = math.inf if criteria.budget_usd is None else criteria.budget_usd
     if not assessment.chance or not math.isfinite(costs[leader]) or costs[leader] > left:

@@ -36,7 +36,7 @@ def job_length(
         recorded_samples: that each recorded setting of the job trained on, one at least.
 
     Raises:
-        ConfigError: epochs of nobody knows how many samples, or too many samples.
+        ConfigError: epochs of a data set of unknown size, or too many samples.
     """
     return _asked(training, objective) or _declared(training) or _longest(training, recorded_samples)
 

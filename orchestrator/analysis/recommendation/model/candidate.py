@@ -58,7 +58,7 @@ class CandidateSetting:
         runs: measured trainings; empty: none.
         prior: step time as predicted before the workload was measured; None: not predicted.
         refusal: why nothing can be said of a setting without runs.
-        price: None where nobody looked one up.
+        price: None where none was looked up.
         num_missing: trials of the plan that have no record.
         num_failed: trials that failed and may succeed another time.
         fatal: why the setting cannot train the job, as its trials showed: `diverged in 1 of 3 trials`; empty:

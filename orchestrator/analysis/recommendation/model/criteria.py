@@ -9,12 +9,12 @@ from orchestrator.core.placement import Aim
 from orchestrator.core.price import PriceList
 
 CONFIDENCE = 0.95
-"""Chance of a setting to be good from which on the answer is settled, where nobody asks for another."""
+"""Default chance of a setting to be good above which the answer is settled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """The goal, its limits, and the confidence that is asked for.
+    """Goal, limits and requested confidence.
 
     Attributes:
         confidence: chance from which on an answer is settled.

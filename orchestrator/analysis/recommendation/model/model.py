@@ -172,7 +172,7 @@ def model_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, e
     is_measured = np.array([level is not None for level in levels])
     time, cost, quality = criteria.weights
     if quality < 1 and not any(assumed_quality(candidate, job) for candidate in judged):
-        time, cost, quality = time / (time + cost), cost / (time + cost), 0.0  # nobody measured a quality
+        time, cost, quality = time / (time + cost), cost / (time + cost), 0.0  # no quality was measured
     objective = criteria.objective
     return Model(
         judged=tuple(judged),

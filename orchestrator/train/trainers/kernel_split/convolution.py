@@ -245,7 +245,7 @@ def _held(parameter: Tensor, part: KernelRange) -> Tensor:
 
 
 def serve(layers: Sequence[SplitConvolution], wire: RankChannel) -> None:
-    """Convolve for the master until it rests, and add up the gradients of what this rank holds."""
+    """Convolve for the master until it rests, and accumulate the gradients of this rank's kernels."""
     kept: dict[tuple[int, int], tuple[Tensor, Wanted]] = {}
     while True:
         order, maps = wire.take()

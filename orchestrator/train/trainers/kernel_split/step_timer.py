@@ -21,7 +21,7 @@ KEPT_STEPS = 100
 
 
 class DeviceTimer:
-    """Adds up spans of a device's time, and makes nobody wait."""
+    """Sum of spans of device time, without synchronisation."""
 
     def __init__(self, now: Callable[[], Point]) -> None:
         self._now = now
