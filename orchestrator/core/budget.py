@@ -27,7 +27,7 @@ class CostRate:
     """Cost of an attempt per second that it holds its nodes.
 
     Attributes:
-        nodes: where no price says how many.
+        nodes: number of nodes, if no price gives it.
         price: None: it costs no money that is known.
     """
 
@@ -47,9 +47,9 @@ class Budget:
     """Caps of a sweep; None means no cap.
 
     Attributes:
-        usd: of the whole sweep, earlier commands and idle nodes included.
+        usd: cap of the whole sweep, including earlier commands and idle nodes.
         hours: likewise of node-hours.
-        usd_per_trial: of all attempts at one trial.
+        usd_per_trial: cap of all attempts at one trial.
         confirm_usd: a plan that likely costs more needs consent before it runs.
     """
 
@@ -73,8 +73,8 @@ class Budget:
         """The cap that `more` passes, as `budget.usd=5`; None: it adds to none that would be.
 
         Args:
-            more: of one attempt.
-            spent: what there is beside it, of all trials.
+            more: cost of one attempt.
+            spent: other cost, of all trials.
             of_trial: likewise of its own trial.
         """
         sums = {
@@ -115,11 +115,11 @@ class BudgetStatus:
     """Budget status of a sweep: caps, spending and estimates.
 
     Attributes:
-        spent: by all attempts so far, and by nodes that idle.
-        quotes: of the trials that would run within it.
+        spent: cost of all attempts so far, and of idle nodes.
+        quotes: estimated costs of the trials that fit into the budget.
         left_out: (cap, quote) of those that would pass one.
         stopped: the caps at which attempts were told to leave.
-        is_hypothetical: whether a price in it is.
+        is_hypothetical: True if one of its prices is.
         num_unpriced: measured attempts that cost no money that is known.
     """
 

@@ -12,21 +12,21 @@ class Device:
     """One kind of accelerator slice: facts with their source, never what was measured.
 
     Attributes:
-        chips: what a cluster counts of one device: the TPU chips of a slice, else 1.
+        chips: resource units of one device in a cluster: the TPU chips of a slice, else 1.
         replicas: data-parallel replicas of one device: TPU cores on v2 and v3, chips on later TPUs, else 1.
-        instances: how many of it -> what is rented to have them, host included, as price lists call it.
+        instances: number of devices -> rented instance type with its host, as price lists name it.
         native_precisions: precisions its arithmetic units have; others are emulated or refused.
         peak_flops_per_second: dense peak per precision, of the whole device; a missing one is unknown.
-        driver_names: what its driver may call it: recognises a GPU, and proves a result.
+        driver_names: names that the driver may report; used to recognise a GPU and to verify a result.
         slice_type: a TPU slice as Cloud TPU calls it, `v5litepod-8`: recognises it. None for all others.
-        source: where the figures come from.
+        source: source of the figures.
         memory_bytes_per_second: peak of its own memory, of the whole device; None: unknown.
         link_bytes_per_second: most that one of its chips can exchange with others, as its maker counts it;
             None: not published.
         tdp_watts: the most that it draws for long, by its maker; None: not published.
         cpus: number of devices -> vCPUs of the rented machine, from the price list `conf/prices/gcp.yaml`.
-        ray_type: as Ray calls its accelerators, `T4` or `TPU-V3`; None for a CPU.
-        cloud_type: as Compute Engine and GKE call them; None where neither sells them under a name.
+        ray_type: Ray's name of its accelerator, `T4` or `TPU-V3`; None for a CPU.
+        cloud_type: accelerator type of Compute Engine and GKE; None if neither has one.
         runtime: software version of a Cloud TPU machine; None for all others. Written from memory.
     """
 
@@ -54,7 +54,7 @@ class Accelerators:
     """Accelerators of one kind in a machine.
 
     Attributes:
-        chips: of each of them.
+        chips: resource units of one of them.
         ids: one for each: the UUID of a GPU, the type of a TPU slice.
     """
 

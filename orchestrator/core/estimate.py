@@ -16,7 +16,7 @@ class Estimate:
 
     Attributes:
         low, high: the interval that is to hold 90 of 100 measurements.
-        source: what it stands on.
+        source: measurements or models that the estimate is based on.
     """
 
     low: float
@@ -47,9 +47,9 @@ class Forecast:
 
     Attributes:
         trial: the first of them.
-        num_phases: of its training; steps of the last one are what is timed and predicted.
-        num_trials: how many they are.
-        step: of each.
+        num_phases: phases of its training; only steps of the last one are timed and predicted.
+        num_trials: number of equal trials.
+        step: time of one step.
         price: of the requested hardware of one trial.
     """
 

@@ -8,8 +8,8 @@ class GpuUse:
     """One GPU of the trial.
 
     Attributes:
-        busy_fraction: of the driver's own last period, in which some kernel ran; 0 to 1.
-        memory_bytes: in use, by whomever.
+        busy_fraction: fraction of the driver's last sampling period in which a kernel ran; 0 to 1.
+        memory_bytes: memory in use by all processes.
     """
 
     busy_fraction: float
@@ -23,10 +23,10 @@ class HostUsage:
 
     Attributes:
         at: seconds since the epoch, wall clock of that host.
-        cpu_busy_seconds: that all cores together have worked since the host was started.
-        cpu_seconds: that all cores together have had since then.
-        memory_bytes: what a new program could not have.
-        gpus: in the order of the trial's devices; none where the driver cannot say.
+        cpu_busy_seconds: busy time of all cores together since the host booted.
+        cpu_seconds: total time of all cores together since then.
+        memory_bytes: memory that is not available to a new program.
+        gpus: usage in the order of the trial's devices; empty if the driver cannot report it.
     """
 
     at: float

@@ -13,8 +13,8 @@ class NodeGroup:
 
     Attributes:
         node: one of them; a pool's has the pool's name, and no identity of its own.
-        max_nodes: how many there can be at once; of slices with several hosts, all their hosts.
-        pool: what they are in a cluster; None: this host.
+        max_nodes: maximum number at once; for slices of several hosts, all their hosts.
+        pool: their pool in a cluster; None: this host.
         is_fake: they are processes of this host, which rehearse what the pool's nodes would do.
     """
 
@@ -35,8 +35,8 @@ class Inventory:
 
     Attributes:
         host: the driver's.
-        node_groups: by name; of several that could hold a trial it gets the first.
-        max_nodes: of all sites together, at once.
+        node_groups: by name; a trial is placed in the first one that can hold it.
+        max_nodes: maximum number of nodes of all groups at once.
     """
 
     host: Node

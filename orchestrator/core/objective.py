@@ -21,10 +21,10 @@ class Objective:
         goal: `best` has the best quality on held-out data; `balanced` weighs time, cost and quality.
         deadline_hours: the longest that the training may take; None is any time.
         budget_usd: the most that it may cost; None is any price.
-        quality: what the workload's quality has to reach; None is any.
-        weight_time, weight_cost, weight_quality: of `balanced`, in any unit.
-        samples: that the job trains on, all epochs together; None is what its workload declares.
-        epochs: of the job, instead of `samples`.
+        quality: minimum quality of the workload; None: any.
+        weight_time, weight_cost, weight_quality: relative weights of the goal `balanced`.
+        samples: samples of the whole job over all epochs; None: as its workload declares.
+        epochs: epochs of the job, instead of `samples`.
     """
 
     goal: Goal = "fastest"

@@ -12,9 +12,9 @@ class Peaks:
 
     Attributes:
         flops_per_second: dense, in the trial's precision.
-        memory_bytes_per_second: of the devices' own memory.
+        memory_bytes_per_second: bandwidth of the devices' own memory.
         tdp_watts: the most that they draw for long, their hosts left out.
-        source: where the figures come from.
+        source: source of the figures.
     """
 
     flops_per_second: float | None

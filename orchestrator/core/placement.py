@@ -21,8 +21,8 @@ class RankGroup:
     Attributes:
         device: name of the requested device.
         kind: the kind of device that really runs.
-        host: its place among the trial's hosts, from 0.
-        num_processes, threads, pool, cpus, devices, chips: as in `Placement`, of these ranks.
+        host: index of its host among the trial's hosts, from 0.
+        num_processes, threads, pool, cpus, devices, chips: as in `Placement`, for these ranks.
     """
 
     device: str
@@ -45,7 +45,7 @@ class Placement:
     Attributes:
         provenance: `rehearsed` when another device runs the code path of the one asked for.
         kind: the kind of device that really runs it.
-        precision: what is really set; differs from the trial's only in a rehearsal.
+        precision: precision that is set; differs from the trial's only in a rehearsal.
         replicas: data-parallel replicas that really run.
         num_processes: worker processes that hold those replicas, on all machines together.
         threads: intra-op threads of each process.
@@ -53,15 +53,15 @@ class Placement:
         other_nodes: names of further machines, where it has several.
         num_hosts: machines that the trial holds, each with as many of its processes as the others, unless
             there are `unequal` parts.
-        pool: of a cluster, whose nodes it may run on; None: this host.
+        pool: pool of a cluster that it runs in; None: this host.
         cpus: cores of each machine that the trial holds.
         devices: accelerators of each machine that the trial holds.
-        chips: what a cluster counts of those accelerators.
+        chips: resource units of those accelerators in a cluster.
         start_method: how its worker processes start: forked from a fork server or in a new interpreter.
-        unequal: what each rank has, in the order of ranks; empty where all that really runs is alike.
+        unequal: resources of every rank, in rank order; empty if all ranks have the same.
         trains: False for a trainer that computes nothing; its times are in no comparison.
         substitutions: replacements made by a rehearsal, for its record.
-        warnings: what a reader of the result must know.
+        warnings: caveats of the result.
     """
 
     trial: TrialSpec
@@ -159,7 +159,7 @@ class Baseline:
     """Setting that every other setting of a sweep is compared with.
 
     Attributes:
-        keys: of the configuration, that it gives a value: `device`, `precision`.
+        keys: configuration keys that it sets: `device`, `precision`.
         points: the trials that have those values, each by the trial_id of its first repeat.
     """
 
@@ -182,15 +182,15 @@ class Plan:
     Attributes:
         baseline: None where the sweep names none.
         failed: not run again unless requested.
-        aims: of every workload that has a trial.
+        aims: quality aims of all workloads that have a trial.
         trainings: likewise, what a full training of it is.
-        forecasts: of the trials whose device is not at hand.
+        forecasts: predictions for trials whose device is not available.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
             predicted if they had not been.
-        track_record: of all that was measured so far.
+        track_record: accuracy of the predictions for all measurements so far.
         step_priors: trial_id of a first repeat -> its step as predicted without own records of its workload,
             of all trials that are requested or lack their device.
-        error_model: of these predictions; None in plans that were stored without one.
+        error_model: error model of these predictions; None in plans stored without one.
     """
 
     sweep: str

@@ -33,10 +33,10 @@ class Pool:
 
     Attributes:
         count: accelerators of a node; which machine it is follows from it.
-        min_nodes, max_nodes: how many at least and at most. Of slices with several hosts: how many slices.
-        zone: where they are, `us-central1-a`.
-        environment: of the trainers that its image holds; `any` holds all, and there is no such image.
-        topology: of a slice with several hosts, `4x4`; None: a node is all of it.
+        min_nodes, max_nodes: minimum and maximum number of nodes; of slices if these have several hosts.
+        zone: zone of its nodes, `us-central1-a`.
+        environment: trainers' environment in its image; `any` has all, but no image of that name exists.
+        topology: of a slice of several hosts, `4x4`; None: a slice is one node.
 
     Raises:
         ConfigError: a name, number or shape that cannot be.
@@ -96,19 +96,19 @@ class Cluster:
     """A declared cluster.
 
     Attributes:
-        name: of its file in `conf/pools/`.
+        name: name of its file in `conf/pools/`.
         provider: `gcp` is for Ray's launcher, `gke` for KubeRay, `local` is this machine, `fake` has nodes
             that are processes of it.
-        cluster_name: as its machines or pods are called.
+        cluster_name: name prefix of its machines or pods.
         project: id of the Google Cloud project.
-        zone: of a cluster of Ray's launcher, which has all its nodes in one.
-        registry: where the images are, without a name of one.
-        image_tag: of all of them.
+        zone: zone of all nodes of a cluster made by Ray's launcher.
+        registry: registry and folder of the images, without an image's name.
+        image_tag: tag of all images.
         service_account: e-mail of the account that nodes act as.
         boot_images: kind of device -> the image that its machines boot, where that is chosen.
         head: the device whose instance is the head, which runs no trial.
-        max_nodes: of all pools together.
-        sweep: that a job of the cluster runs; KubeRay's only.
+        max_nodes: maximum number of nodes of all pools together.
+        sweep: sweep that a RayJob of the cluster runs; KubeRay only.
         idle_seconds: after which a node that does nothing goes away.
     """
 

@@ -22,8 +22,8 @@ class PriceRow:
     Attributes:
         on_demand_usd_per_hour, spot_usd_per_hour: None where the source has no such price.
         as_of: date of the figures, `2026-08-20`.
-        source: who says so.
-        note: what a reader of a cost must know of this row.
+        source: publisher of the figure.
+        note: caveat of costs computed from this row.
     """
 
     on_demand_usd_per_hour: float | None
@@ -42,7 +42,7 @@ class PriceList:
     """Prices, and how they are applied.
 
     Attributes:
-        name: of its file in `conf/prices/`.
+        name: name of its file in `conf/prices/`.
         region: whose rows count; None in a list without rows.
         billing_seconds: every attempt is billed for a whole number of these.
         max_age_days: a price is marked if it is older than that when it is looked up.
@@ -103,14 +103,14 @@ class Price:
 
     Attributes:
         prices: name of the price list.
-        instance: what is rented: accelerators and their host.
-        nodes: how many of it.
-        node_usd_per_hour: of each.
+        instance: rented instance type: accelerators and their host.
+        nodes: number of nodes.
+        node_usd_per_hour: price of one node.
         as_of: date of that figure.
         priced_on: the day on which it was looked up.
         is_hypothetical: the host that ran the trial is not known to be that instance.
         is_repriced: True if a report replaced the stored price.
-        beside: what else is rented for a trial whose devices are not alike; the marks above are of all of it.
+        beside: other rented instances of a trial with unequal devices; the marks above cover all of them.
 
     Raises:
         RecordError: a day or figure that cannot be.

@@ -30,16 +30,16 @@ class DeviceFacts:
 
     Attributes:
         kind: `cpu`, `gpu` or `tpu`.
-        name: as the driver reports it.
+        name: name as the driver reports it.
         count: devices that this worker process drove.
         precision: the precision its arithmetic really had.
         peak_memory_bytes: None where the framework cannot say.
-        fused_recurrent: whether fused kernels computed the recurrent layers; None where there are none.
-        kernel_shares: what it held of each convolution, at last, where they are split by kernels.
-        kernel_moves: how that changed in the middle; blocks before a move and after are of unlike steps.
+        fused_recurrent: True if fused kernels computed the recurrent layers; None without such layers.
+        kernel_shares: its final share of every convolution, where convolutions are split by kernels.
+        kernel_moves: changes of these shares during the training; blocks before and after a move differ.
         kernel_link: between it and the master, where it is another rank that serves one.
-        kernel_rest_seconds: of the master's step, all but the convolutions and what they exchange.
-        batch_share: what it trained on of each batch, where batches are dealt out by the speed of the ranks.
+        kernel_rest_seconds: master's step time without the convolutions and their messages.
+        batch_share: its share of every batch, where batches are divided by the speed of the ranks.
     """
 
     kind: str
@@ -84,7 +84,7 @@ class TrainResult:
         flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
         bytes_per_step: likewise, memory traffic without fusion (`workloads/traffic.py`).
         data_wait_seconds: time that steps waited for the input pipeline; slowest rank.
-        pipeline_samples_per_second: what the pipelines of all ranks gave; None with data in memory.
+        pipeline_samples_per_second: input rate of all ranks together; None with data in memory.
         cpu_seconds: [rank] process CPU seconds during the timed blocks.
         load_average: one-minute load average of the host before and after the timed blocks.
         peak_host_bytes: [rank] largest resident set of the worker process.
@@ -94,17 +94,17 @@ class TrainResult:
         exchange_seconds: [rank][pair] of blocks of `steps_per_block` steps after the evaluation, with the sum
             of the gradients over the processes and without it. Empty where it cannot be left out.
         unmoved: `<phase>.<network>` whose weights, trained by this phase alone, have not changed at all.
-        peaks: of the trial's devices in its precision, of the day that it ran; None: unknown, or a rehearsal.
+        peaks: peak rates of its devices in its precision, on the day of the run; None: unknown, or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the processors and memory of its hosts.
-        train_samples: of the training set, which make an epoch; None in records of before this was kept.
-        calibration: what the host's CPU did at most in the trial's precision; None: it was not asked for.
+        train_samples: samples of the training set, one epoch; None in records from before this was stored.
+        calibration: measured peak rate of the host's CPU in the trial's precision; None: not requested.
         pursuit: evaluations on the way to a target; None where none was asked for.
         resumed_from_step: of the checkpoint that this attempt went on from; 0: its timing is whole. Steps,
             samples, losses and pursuit are those of the whole training, all other times of this attempt.
         resumed_seconds: training that earlier attempts did up to that checkpoint; rank 0's.
         checkpoint_seconds: making checkpoints and putting one back, in no other time; slowest rank.
-        checkpoint_notes: which checkpoints were refused or could not be kept, and why.
+        checkpoint_notes: checkpoints that were refused or could not be stored, with reasons.
     """
 
     launch_seconds: float
@@ -179,7 +179,7 @@ class TrialRecord:
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
         reused_from: the sweep whose ledger this record was taken from, None if it was made here.
         price: of the hardware of a measurement, or the reason for none; None where none was looked up.
-        host_use: of the host of its workers, from their start to their end, every few seconds.
+        host_use: usage samples of the workers' host, every few seconds from their start to their end.
     """
 
     trial_id: str

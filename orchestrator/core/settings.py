@@ -25,8 +25,8 @@ class Deadlines:
 
     Attributes:
         resources_seconds: until its hardware is free.
-        start_seconds: from there until every worker is set up.
-        run_seconds: from there to its end.
+        start_seconds: from then until every worker is set up.
+        run_seconds: from then to the end of the trial.
     """
 
     resources_seconds: float
@@ -44,8 +44,8 @@ class Checkpointing:
     """Checkpoint settings of trials.
 
     Attributes:
-        every_seconds: of training from one to the next.
-        grace_seconds: that a worker has to make one when it is told to leave.
+        every_seconds: training time between two checkpoints.
+        grace_seconds: time that a worker has for a checkpoint after a stop request.
         url: the folder of the sweep's checkpoints: a path, or what fsspec understands (`gs://…`).
     """
 
@@ -91,20 +91,20 @@ class Settings:
     Attributes:
         cluster_address: of a Ray cluster; `local` is one of our own on this machine, `fake` another with the
             pools of `cluster`.
-        cluster: its pools; None: none are declared, and this host is all there is.
-        missing_device: what becomes of a point whose device is not there.
-        tracking_uri: of the MLflow server or store; None tracks nothing.
+        cluster: its declared pools; None: only this host is used.
+        missing_device: treatment of a point whose device is not available.
+        tracking_uri: URI of the MLflow server or store; None tracks nothing.
         archive_url: the folder in a bucket where the sweep's records lie too; None: in its ledger alone.
-        retries: how many more attempts a failure of each kind gets.
-        backoff_seconds: that a trial rests before the first of them; twice as long before the next.
-        trainers: of every trainer in the sweep.
+        retries: kind of failure -> number of further attempts.
+        backoff_seconds: wait before the first retry; doubled before every further one.
+        trainers: name -> settings of every trainer in the sweep.
         outputs: folder of the sweeps' folders.
-        prices: what the hardware of trials costs.
-        reprices: whether the command line says anything of prices, so that a report takes these.
-        objective: which setting a report recommends.
-        report_source: where a report takes its records from.
-        budget: what the sweep may cost.
-        images: whether a report's figures are written as images too.
+        prices: price list of the hardware.
+        reprices: True if the command line sets prices; a report then uses these.
+        objective: objective of the recommendation.
+        report_source: source of a report's records.
+        budget: caps of the sweep's cost.
+        images: True if a report's figures are also written as images.
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
         checkpointing: None makes and reads no checkpoints.
         rerun: trials that are run although the records answer them.

@@ -28,14 +28,14 @@ class Point:
     Attributes:
         workload_options, trainer_options: knobs that differ from their defaults.
         data_source: `auto`, `real`, `standin` or `synthetic`.
-        device: of all workers, or the first one's.
-        other_devices: of the further workers, in their order, where they are not all alike.
+        device: device of all workers, or of the first one.
+        other_devices: devices of the further workers in order, if the workers have unequal devices.
         num_workers: all of them.
         num_hosts: machines over which they are spread evenly; None: as few as can be.
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
-        is_baseline: whether others are compared with it.
-        deals_batches: as its trainer's; otherwise a batch divides over the replicas.
+        is_baseline: True if others are compared with it.
+        deals_batches: as for its trainer; if False, a batch divides evenly over the replicas.
     """
 
     workload: str
@@ -121,8 +121,8 @@ class Sweep:
     """Points that are compared with each other, each of them once, and how often each is measured.
 
     Attributes:
-        order: in which trials run; trials that weigh the same run shuffled.
-        shuffle_seed: of that; None: the order of the points.
+        order: order of the trials; trials of equal weight are shuffled.
+        shuffle_seed: seed of the shuffle; None: the order of the points.
         baseline: the keys that its baseline names, as `device` and `precision`.
     """
 

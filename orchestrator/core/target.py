@@ -23,7 +23,7 @@ class Evaluation:
     Attributes:
         steps: optimizer steps taken so far.
         training_seconds: from the start of the first step, all evaluations left out; slowest rank.
-        quality: of the target's metric on all held-out data, as rank 0 found it.
+        quality: value of the target's metric on all held-out data, computed by rank 0.
     """
 
     steps: int
@@ -36,8 +36,8 @@ class TargetRun:
     """All evaluations of a training that ended at its target, or at the limit of its steps.
 
     Attributes:
-        curve: in the order of the steps.
-        evaluation_seconds: of these evaluations together; slowest rank.
+        curve: evaluations in the order of the steps.
+        evaluation_seconds: time of these evaluations together; slowest rank.
     """
 
     target: Target

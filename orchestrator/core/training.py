@@ -9,7 +9,7 @@ class FullTraining:
 
     Attributes:
         epochs: passes over the full training set; None where the workload declares none.
-        train_samples: of the full training set; None where the data set declares none.
+        train_samples: samples of the full training set; None if the data set declares none.
     """
 
     epochs: float | None

@@ -131,7 +131,7 @@ class TrialSpec:
         num_workers: devices of the trial; a TPU slice is one device with several replicas.
         num_hosts: machines over which they are spread, evenly where they are alike.
         replicas: data-parallel replicas of all of them together, as the device's file says.
-        process_model: how the trainer spreads those replicas over processes, as its options say.
+        process_model: assignment of replicas to processes, chosen by the trainer and its options.
         repeat: 0, 1, …: the same trial again, in a process of its own.
         host_cpu: model and core count of the host where the device is `cpu`, otherwise None; of several that
             are not alike, all of them.

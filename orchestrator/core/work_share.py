@@ -9,10 +9,10 @@ class KernelShare:
 
     Attributes:
         layer: `<network>.<node index>`.
-        kernels: that the rank held.
-        of_kernels: those that there are.
+        kernels: number of kernels of the rank.
+        of_kernels: number of all kernels of the convolution.
         probe_flops: floating-point operations of the probe of this layer's shape, forward and backward.
-        probe_seconds: of one such probe, on all ranks at once.
+        probe_seconds: time of one probe, on all ranks at once.
     """
 
     layer: str
@@ -54,10 +54,10 @@ class BatchShare:
     """Share of one rank in every batch.
 
     Attributes:
-        samples: of each global batch.
-        of_samples: those that there are.
+        samples: samples of the rank in every global batch.
+        of_samples: samples of a global batch.
         probe_samples: of the probe, forward and backward through the trial's networks.
-        probe_seconds: of one such probe, on all ranks at once.
+        probe_seconds: time of one probe, on all ranks at once.
     """
 
     samples: int
