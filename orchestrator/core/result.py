@@ -94,7 +94,7 @@ class TrainResult:
         exchange_seconds: [rank][pair] of blocks of `steps_per_block` steps after the evaluation, with the sum
             of the gradients over the processes and without it. Empty where it cannot be left out.
         unmoved: `<phase>.<network>` whose weights, trained by this phase alone, have not changed at all.
-        peaks: peak rates of its devices in its precision, on the day of the run; None: unknown, or a rehearsal.
+        peaks: peak rates of its devices in its precision on the day of the run; None: unknown or a rehearsal.
         energy_joules: from the first timed block to the last, loss readings included, by counter:
             `accelerator` is all of the trial's accelerators, `host` the processors and memory of its hosts.
         train_samples: samples of the training set, one epoch; None in records from before this was stored.

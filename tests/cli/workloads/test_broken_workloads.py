@@ -183,7 +183,7 @@ def test_a_path_that_is_no_folder_is_refused(monkeypatch: pytest.MonkeyPatch) ->
                 "other/spec.py": SPEC.replace("mine", "other"),
                 "conf/workload/mine.yaml": "defaults: [mine_schema, _self_]\nname: mine\n",
             },
-            "conf/workload/mine.yaml builds on workload 'mine', of which no spec.py is found; "
+            "conf/workload/mine.yaml builds on workload 'mine', which has no spec.py; "
             "workload_path=DIR finds DIR/mine/spec.py",
         ),
     ],

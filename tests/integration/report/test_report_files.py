@@ -19,8 +19,8 @@ def lines_of(told: Answer) -> list[str]:
 
 def unwritten(path: Path, why: str) -> str:
     return (
-        f"error: {str(path)!r} cannot be written: {why}; the records are kept, and `report` writes it once "
-        "that is put right"
+        f"error: {str(path)!r} cannot be written: {why}; the records are kept; run `report` when the "
+        "cause is fixed"
     )
 
 
