@@ -25,7 +25,7 @@ class ParsedOverride:
     """One override.
 
     Attributes:
-        text: as it was typed.
+        text: the word as typed.
         values: one, or several where Hydra would sweep over them; lists are tuples.
         removes: `~key` takes the key away.
     """

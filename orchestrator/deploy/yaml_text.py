@@ -41,7 +41,7 @@ def from_yaml(text: str, *, name: str) -> list[Any]:
     """Read all documents.
 
     Args:
-        name: of the file, for the message.
+        name: name of the file, for the message.
 
     Raises:
         ConfigError: no YAML, or a key that stands twice.

@@ -24,9 +24,9 @@ class SweepContext:
         pythons: trainer -> interpreter that has its framework.
         devices: name -> what is known of such a device.
         retry_limits: failure kind -> how often a trial that failed so is started again.
-        backoff_seconds: that it rests before that, the first time.
+        backoff_seconds: wait before the first retry.
         prior_attempts: trial_id -> attempts that earlier commands made.
-        environment: what the driver runs with; part of every record.
+        environment: versions and variables of the driver; part of every record.
         versions: trainer -> its packages as the driver found them; those of an attempt's workers are in the
             place of these, once they have told them.
         origins: workload -> where a worker imports it from.

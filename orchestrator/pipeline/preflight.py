@@ -31,9 +31,9 @@ class PreflightState:
     """State collected before planning.
 
     Attributes:
-        data: (data set, source asked for) -> what it is here.
-        ledgers: the records of every sweep under the outputs folder, and of this one those in its archive.
-        driver: what this process runs with; part of every record.
+        data: (data set, requested source) -> resolved data.
+        ledgers: records of every sweep in the outputs folder, and of this sweep also those in its archive.
+        driver: versions and variables of this process; part of every record.
         price_book: prices of the sweep's devices and pools, looked up once.
     """
 
@@ -46,14 +46,14 @@ class PreflightState:
 
 
 def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:
-    """Look at this machine, the trainers' environments, the data and the ledgers.
+    """Inspect this machine, the trainers' environments, the data and the ledgers.
 
     Args:
-        download: whether data that is not here may be fetched.
-        progress: told of a download as it goes on.
+        download: True if missing data may be downloaded.
+        progress: receives the progress of a download.
 
     Raises:
-        ConfigError: data that cannot be had, or images that nothing here can draw.
+        ConfigError: data that is not available, or images without a browser to draw them.
         RecordError: a ledger or an archive that cannot be read.
     """
     if settings.images:
@@ -80,7 +80,7 @@ def origins_of(settings: Settings) -> dict[str, Origin]:
 
 
 def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:
-    """Records of every sweep; the file of this one may be of another disk than its records."""
+    """Return the records of every sweep; those of this one may lie in an archive."""
     sweep = settings.sweep.name
     return {**read_ledgers(settings.outputs, sweep=sweep), sweep: ledger_of(settings).records()}
 
@@ -104,7 +104,7 @@ def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
 def data_of(
     settings: Settings, name: str, source: str, *, download: bool, progress: Progress | None = None
 ) -> DataRef:
-    """Find a data set here. Raises ConfigError where it cannot be had."""
+    """Find a data set. Raises ConfigError if it is not available."""
     try:
         return ready(
             name,

@@ -68,7 +68,7 @@ def seconds_at_peak(trial: TrialSpec, devices: Sequence[Device]) -> float:
     """Return the seconds of the trial's steps at its devices' peak: a lower bound, used to order trials only.
 
     Args:
-        devices: of each worker; one of them where all are alike.
+        devices: devices of the workers; one if all are equal.
     """
     together = sum(_flops_per_second(device, trial.precision) for device in devices)
     options = tuple(sorted(trial.workload_options.items()))

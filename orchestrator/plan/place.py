@@ -26,10 +26,10 @@ class PlacementRequest:
     """A trial with what decides its placement.
 
     Attributes:
-        trial_id: its id, which takes longer to make than the rest of a placement.
+        trial_id: id of the trial, stored because it takes longest to compute.
         point: the trial's point, for its devices and replicas.
-        slots: that have what the point asks for, if any.
-        start_method: how the user wants its workers started.
+        slots: slots that satisfy the request, if any.
+        start_method: requested start method of its workers.
     """
 
     trial: TrialSpec

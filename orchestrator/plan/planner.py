@@ -54,12 +54,12 @@ def plan(
     """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
 
     Args:
-        environments: of every trainer in the sweep, as probed now.
-        start_methods: of every trainer in the sweep, as the user wants them.
+        environments: probed environment of every trainer in the sweep.
+        start_methods: requested start method of every trainer in the sweep.
         data_ids, train_samples: have every key that `data_needed(sweep)` names.
-        records: of this sweep and of all others.
-        code_sha256: of our code and the user's, as it is now.
-        rerun: which trials are run whatever the records say.
+        records: records of all sweeps.
+        code_sha256: hash of the current code, ours and the user's.
+        rerun: trials that run whatever their records are.
 
     Raises:
         ConfigError: a point with values that no trial can have, an unknown trainer, or a trial to be run

@@ -30,7 +30,7 @@ def price_of(
 
     Args:
         today: `2026-11-21`.
-        pool: that the trial runs in; None: what it runs on is not known to be rented.
+        pool: pool of the trial; None: the hardware is not known to be rented.
         num_hosts: nodes of that pool that it holds.
     """
     if prices.region is None or not prices.rows:
@@ -125,8 +125,8 @@ class PriceBook:
     """All that decides what trials cost.
 
     Attributes:
-        devices: by name, with those of the trials.
-        pools: of the cluster, by name.
+        devices: name -> device, at least those of the trials.
+        pools: name -> pool of the cluster.
         today: `2026-11-21`.
     """
 

@@ -29,7 +29,7 @@ class Quotes:
     no equal trial exists, it takes as long as its deadlines allow, which is an upper bound.
 
     Args:
-        records: of any sweep.
+        records: records of all sweeps.
     """
 
     def __init__(

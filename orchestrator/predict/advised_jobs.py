@@ -24,14 +24,14 @@ class KnownSetting:
     """A hardware setting with all that is known of it.
 
     Attributes:
-        points: of the sweep in this setting, one of each trainer; at least one.
-        spec: of its workload; None where that takes no input of the size.
-        train_samples: of the full training set; None: unknown.
+        points: points of the sweep in this setting, one per trainer; at least one.
+        spec: spec of its workload; None if the workload refuses the input size.
+        train_samples: samples of the full training set; None: unknown.
         num_hosts: machines of its workers.
-        records: of trainings there, measured or failed, of any sweep and trainer.
-        prior: its step as predicted before the workload was measured; None: refused.
-        price: where its device is now.
-        is_repriced: that price counts for records too, whatever they were kept with.
+        records: measured or failed trainings in this setting, of all sweeps and trainers.
+        prior: prediction of its step without measurements of the workload; None: refused.
+        price: current price of its device.
+        is_repriced: True if that price replaces the stored price of records.
     """
 
     points: tuple[Point, ...]

@@ -31,14 +31,14 @@ class SplitProspect:
     """Prediction for one point.
 
     Attributes:
-        speed_up: over one worker.
-        brackets: what its ends mean, or why there are none.
+        speed_up: speed-up over one worker.
+        brackets: meaning of the interval, or the reason for none.
         bound: Amdahl's.
-        convolution_fraction: of the step of one worker.
-        least_bytes_per_second: of a link with which it is as fast as one worker; None: it never is.
-        pays_from: where it is no faster: what would change that, each by itself.
+        convolution_fraction: fraction of one worker's step in convolutions.
+        least_bytes_per_second: bandwidth at which it is as fast as one worker; None: never.
+        pays_from: changes that would make it faster, each on its own; empty if it is faster.
         source: the trials that it stands on.
-        stretched: how far they are; empty: no further than they reach.
+        stretched: how far it extrapolates beyond the calibration; empty if it does not.
     """
 
     speed_up: Spread
@@ -65,9 +65,9 @@ class SplitOutlook:
 
     Attributes:
         host: model and core count, where processors of a host compute.
-        setting: what is split, and over how many workers.
+        setting: split workload and number of workers.
         measured: speed-up over one worker, where it was measured; `marks` say how to read it.
-        off_by: what is predicted without that over it, less one; None: one of both is not known.
+        off_by: relative error of the prediction made without the measurement; None if one of them is missing.
     """
 
     workload: str
@@ -102,7 +102,7 @@ def require_known(outlooks: Sequence[SplitOutlook], *, command: str) -> None:
     """Refuse with ConfigError where nothing would be said.
 
     Args:
-        command: that measures these points.
+        command: command that measures these points.
     """
     if not outlooks:
         raise ConfigError(

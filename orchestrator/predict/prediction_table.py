@@ -44,7 +44,7 @@ class Prediction:
     Attributes:
         roofline: None: its workload takes no input of that size.
         step: seconds of one optimizer step, all replicas together.
-        price: of its devices.
+        price: price of its devices.
     """
 
     point: Point

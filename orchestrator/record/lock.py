@@ -52,7 +52,7 @@ def wait_for_host_lock(
     """Hold `path`, and wait for that as long as others do; yields whether it is held.
 
     Args:
-        say: told once whom there is to wait for.
+        say: prints once which process holds the lock.
         is_wanted: asked while it waits; when it is not, it is not waited for.
 
     Raises:

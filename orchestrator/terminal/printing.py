@@ -58,7 +58,7 @@ def print_plan(
     """Every point, what their hardware costs, and the totals; of a long plan the reasons in place of points.
 
     Args:
-        prices: of every trial that would run.
+        prices: prices of the trials that would run.
     """
     num_rows = len(plan.asked) + len(plan.skipped)
     if num_rows <= _MOST_ROWS or list_all:

@@ -25,9 +25,9 @@ def print_status(
     """Print the driver, the running trials and the remaining ones.
 
     Args:
-        plan: from the records as they are now.
-        records: of the sweep.
-        steps: its journal.
+        plan: plan made from the current records.
+        records: records of the sweep.
+        steps: journal of the sweep.
         holder: the process that runs the sweep, or None.
     """
     under_way = list(_under_way(plan, steps))

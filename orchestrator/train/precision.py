@@ -12,7 +12,7 @@ class Precision:
     """One label as values; parameters, gradients' sums and logits are float32 under each.
 
     Attributes:
-        compute_dtype: of convolutions and matrix products, as torch and TensorFlow both call it.
+        compute_dtype: type of convolutions and matrix products, by its common name in torch and TensorFlow.
         keras_policy: the Keras policy that gives this dtype.
         tf32: a GPU may round the inputs of float32 products to TF32; set either way, for defaults differ.
         xla_matmul: passes of float32 products on a TPU: `highest` is six of bfloat16, `default` one.
@@ -49,7 +49,7 @@ def label_of(kind: DeviceKind, compute_dtype: str, *, float32_is_rounded: bool) 
     """Return the label of the observed precision.
 
     Args:
-        compute_dtype: of the result of the first convolution or matrix product of a step.
+        compute_dtype: type of the result of a step's first convolution or matrix product.
         float32_is_rounded: the framework's switches let this device round the inputs of float32 products.
 
     Returns:

@@ -22,9 +22,9 @@ class CheckpointOptions:
 
     Attributes:
         folder: on this host, for new ones; the supervisor takes them from there.
-        every_seconds: from one to the next.
-        grace_seconds: from the notice to leave to the end.
-        found: their folders on this host, the newest first.
+        every_seconds: training time between two checkpoints.
+        grace_seconds: time from the notice to the kill.
+        found: existing folders on this host, the newest first.
     """
 
     folder: str
@@ -39,7 +39,7 @@ class WorkerJob:
 
     Attributes:
         kind: the kind of device that really runs the trial; `cpu` in a rehearsal.
-        precision: what is really set; differs from the trial's only in a rehearsal.
+        precision: precision that is set; differs from the trial's only in a rehearsal.
         rehearsal: take two steps and evaluate one batch instead of the whole protocol.
         rank, world_size: this process among the trial's worker processes.
         replicas: data-parallel replicas of the whole trial; a process holds replicas / world_size of them.
@@ -47,10 +47,10 @@ class WorkerJob:
         data_path: the data set's file on this host.
         addresses: `host:port` of each rank, for the framework's own rendezvous.
         variables: environment variables, set before the framework is used.
-        origin: where the workload is imported from; None looks for it.
-        checkpoint_options: of checkpoints; None neither makes nor reads any.
-        mixes_kinds: whether other ranks run on another kind of device.
-        counters: of energy, that this process reads, for other ranks too.
+        origin: import location of the workload; None: search for it.
+        checkpoint_options: None neither writes nor reads checkpoints.
+        mixes_kinds: True if other ranks run on another kind of device.
+        counters: energy counters that this process reads, also for other ranks.
     """
 
     trial: TrialSpec

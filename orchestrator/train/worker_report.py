@@ -17,9 +17,9 @@ class WorkerReport:
     """One rank's raw measurements and facts.
 
     Attributes:
-        versions: of its packages, and its telling variables.
-        checkpoint_notes: which checkpoints were refused, and why.
-        counters: of energy, that it was to read.
+        versions: versions of its packages, and variables that change results.
+        checkpoint_notes: refused checkpoints, with reasons.
+        counters: energy counters that it read.
     """
 
     setup_seconds: float

@@ -12,8 +12,8 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        key: where, dotted, from the top of the file.
-        message: what is wrong and what is possible, in one line.
+        key: dotted path from the top of the file.
+        message: one line with the fault and the possible values.
     """
 
     key: str

@@ -34,8 +34,8 @@ class ForkServerAddress:
     """Address of a fork server, and the token that it expects first.
 
     Attributes:
-        path: of a socket of this host.
-        is_far: that socket leads to a fork server of another host.
+        path: path of a socket on this host.
+        is_far: True if that socket leads to a fork server of another host.
     """
 
     path: str

@@ -33,8 +33,8 @@ def quotas_of(process: Path, root: Path) -> Iterator[str]:
     """The quotas of a process's own group and of all above it, for each limits those below; versions 2 and 1.
 
     Args:
-        process: its `/proc/PID/cgroup`.
-        root: where control groups are mounted.
+        process: path of its `/proc/PID/cgroup`.
+        root: mount point of the control groups.
     """
     for line in _text(process).splitlines():
         _, controllers, group = line.split(":", 2)

@@ -55,8 +55,8 @@ class RayTuneExecutor:
     """Trials on a Ray cluster: an embedded one on this host, or the one at `address`.
 
     Args:
-        address: as `ray_cluster.connected` has it.
-        cluster: with the pools of the inventory; None: there are none.
+        address: as for `cluster.connected`.
+        cluster: with the pools of the inventory; None without pools.
     """
 
     def __init__(self, inventory: Inventory, *, address: str, cluster: Cluster | None = None) -> None:

@@ -30,7 +30,7 @@ class DriverFiles:
     """A handle that trials can be given. What it hands out is read on the driver's host.
 
     Args:
-        folder: of the sweep. While the depot is open a file lies there that tells who sees it.
+        folder: folder of the sweep. A marker file in it shows which nodes share it.
     """
 
     def __init__(self, folder: Path) -> None:

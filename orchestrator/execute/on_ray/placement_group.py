@@ -63,7 +63,7 @@ def hosts_of_group(
     Args:
         here: the sweep context as this node carries it out.
         driver_files: supplies the others.
-        resources: what each bundle holds, in their order.
+        resources: resources of every bundle, in order.
     """
     if attempt.placement.num_hosts == 1:
         return _on_this_node(attempt), [local_host(attempt, here, fork_server_of=fork_server_of, place=0)]

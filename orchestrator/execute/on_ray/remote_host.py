@@ -35,9 +35,9 @@ class Bundle:
     """A part of a trial's placement group.
 
     Attributes:
-        index: its place in the group.
+        index: index of the bundle in the group.
         node_id: Ray's, of the node that has it.
-        resources: that it holds: CPU and GPU by these names, anything else by its own.
+        resources: resources of the bundle by Ray's names.
     """
 
     group: PlacementGroup
@@ -50,7 +50,7 @@ class RayHost:
     """Prepares itself from the moment it is made, while others do.
 
     Args:
-        place: its own among the trial's hosts.
+        place: index of this host among the trial's hosts.
     """
 
     def __init__(

@@ -98,7 +98,7 @@ class ForwarderPeer:
     """The other end, where the fork server is: connections by their numbers.
 
     Args:
-        path: where the fork server listens.
+        path: socket of the fork server.
     """
 
     def __init__(self, path: str) -> None:

@@ -25,7 +25,7 @@ def next_startable(
     """The first waiting attempt for which there is room beside what runs, or None to wait. Pure.
 
     Args:
-        kept: as `fits_now` has it.
+        kept: as for `fits_now`.
     """
     return next(
         (
@@ -44,7 +44,7 @@ class Queue:
         placements: all placements of the sweep, in their order.
 
     Args:
-        backoff_seconds: that a trial rests after its first failure of a kind; twice as long after the next.
+        backoff_seconds: wait after a trial's first failure of a kind; doubled after every further one.
         budget_tracker: caps and spending of the sweep.
         clock: monotonic seconds.
         requested: returns the current stop request, or None.

@@ -45,7 +45,7 @@ class StopSignals:
 
     Args:
         folder: of the sweep, where other terminals write their requests.
-        say: told once that it was heard.
+        say: prints one line when a request arrives.
     """
 
     def __init__(self, folder: Path, *, say: Callable[[str], None]) -> None:

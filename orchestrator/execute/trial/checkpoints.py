@@ -173,7 +173,7 @@ class TrialCheckpoints:
     """The checkpoints of one trial while an attempt at it runs.
 
     Attributes:
-        checkpoint_options: what workers are told of them; None where there are none.
+        checkpoint_options: options for the workers; None without checkpoints.
     """
 
     checkpoint_options: CheckpointOptions | None

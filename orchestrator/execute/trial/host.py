@@ -24,10 +24,10 @@ class HostSession:
 
     Attributes:
         addresses: `ip:port`, one for each of them.
-        interface: of the network by which they reach the workers of other hosts.
+        interface: network interface towards the workers of other hosts.
         device_ids: accelerators of the host that they may use, as their framework numbers them; those that
             are not alike in the order of ranks.
-        checkpoint_options: what they are told of checkpoints; None: there are none.
+        checkpoint_options: options for the workers; None without checkpoints.
         logs: a folder there, for a file of each of them.
     """
 
@@ -66,8 +66,8 @@ class LocalHost:
     """The host of this process.
 
     Args:
-        place: its own among the trial's hosts.
-        ip: by which workers of other hosts reach its own.
+        place: index of this host among the trial's hosts.
+        ip: address of this host for the workers of other hosts.
         is_leaving: as `Host.is_leaving`.
     """
 

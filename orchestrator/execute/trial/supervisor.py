@@ -33,7 +33,7 @@ class PreemptionPoller:
     """The first notice, and when to ask again on the monotonic clock.
 
     Args:
-        is_leaving: whether one is.
+        is_leaving: returns True if a host must be left.
     """
 
     def __init__(self, is_leaving: Callable[[], bool]) -> None:
@@ -61,7 +61,7 @@ def record_of(
     """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
 
     Args:
-        hosts: as many as its placement says, those of the first ranks first.
+        hosts: hosts of the placement, in rank order.
         device_ids: accelerators of this host, whose use is looked at while the trial runs.
     """
     started_at = time.time()

@@ -33,10 +33,10 @@ class MethodScore:
     """One method under one split.
 
     Attributes:
-        is_member: whether it is only a part of a method.
+        is_member: True for a member of an ensemble.
         pairs: (anchor, target) -> mean error of the rows of that pair.
         families: family -> share of its measurements inside their intervals.
-        fastest, cheapest: how often it names that device; None where no rank can be made.
+        fastest, cheapest: how often it names the right device; None without a ranking.
     """
 
     method: str
@@ -54,7 +54,7 @@ class PredictorEvaluation:
     """Evaluation of every predictor on one latency table.
 
     Attributes:
-        models: of the table, by family.
+        models: family -> models of the table.
         standings: our own method and the published one first.
         differences: split -> mean error of our method less that of PROFET, with a 95% interval over models.
         scalers: (axis, device) -> mean error of PROFET's scaler between measured ends, and how many points.
@@ -72,7 +72,7 @@ def evaluate(table: LatencyTable, *, tell: Callable[[str], None]) -> PredictorEv
     """Predict every row of every pair of devices by predictors that saw nothing of its model, or family.
 
     Args:
-        tell: told a line for each pair, for it takes minutes.
+        tell: receives a progress line per pair, because the evaluation takes minutes.
 
     Raises:
         ConfigError: a table that nothing can be held out of.

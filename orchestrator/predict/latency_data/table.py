@@ -25,7 +25,7 @@ class LatencyTable:
             `usd_per_hour` (of the device with its host; NaN: unknown).
         op_seconds: column per op, `Device_Conv2D` or `Host_IDLE`; time in it during one step. Only rows of
             `rows` that were profiled, by the same index.
-        source: what was read, for messages.
+        source: path of the file, for messages.
     """
 
     rows: pd.DataFrame

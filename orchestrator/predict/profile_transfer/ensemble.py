@@ -29,7 +29,7 @@ class Composition:
     """Fitted to one pair.
 
     Attributes:
-        factors: of each op class, of the time beside all ops, and of the fixed cost.
+        factors: weights of every op class, of the time outside ops, and of the fixed cost.
         shortest_seconds: the shortest step of training on the anchor: the fixed cost before its factor.
     """
 

@@ -39,7 +39,7 @@ class Pair:
     """The same workloads on an anchor, with profiles, and on a target.
 
     Attributes:
-        profiles: of the anchor.
+        profiles: profiles on the anchor.
         target_seconds: [row] latency of one step on the target.
         models, families: [row] names.
         workloads: [row] model and sizes in words; repeats share them, in every pair of a table.

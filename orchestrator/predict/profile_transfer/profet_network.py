@@ -49,8 +49,8 @@ def fit_networks(
     them twice an epoch.
 
     Args:
-        features: of each set [row, feature].
-        targets: of each set [row], above 0.
+        features: one array [row, feature] per set.
+        targets: one array [row] per set, above 0.
     """
     random = np.random.default_rng(seed)
     width, rows = max(feature.shape[1] for feature in features), max(len(target) for target in targets)

@@ -35,7 +35,7 @@ class Scaler:
     """Scaler of one device and axis.
 
     Attributes:
-        coefficients: of the scaled latency by the size over the largest, highest power first.
+        coefficients: polynomial of the scaled latency in size / largest size, highest power first.
         largest: size.
     """
 

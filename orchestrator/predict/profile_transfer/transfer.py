@@ -18,7 +18,7 @@ class Transfer:
 
     Attributes:
         workload: model and sizes in words.
-        measured_seconds: of a step on the anchor.
+        measured_seconds: step time on the anchor.
         step: on the target.
     """
 

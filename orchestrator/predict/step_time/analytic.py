@@ -24,9 +24,9 @@ class Analytic:
 
     Attributes:
         coefficients: a to e.
-        factor: of the interval to both sides.
-        least, most: of each count of `StepCost` but the last that was fitted, by its name.
-        measurements: how many workloads it was fitted to.
+        factor: factor of the interval to both sides.
+        least, most: name of a count of `StepCost` -> smallest and largest fitted value.
+        measurements: number of fitted workloads.
         source: on what they were measured.
     """
 

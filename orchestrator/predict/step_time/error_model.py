@@ -16,10 +16,10 @@ class ErrorPrior:
     """Deviations of logarithms, in published measurements.
 
     Attributes:
-        device: of devices, each held out.
-        workload: of workloads on one device, each model held out with it.
-        repeat: of repeats of one trial.
-        freedom: that `workload` counts for against workloads of one's own.
+        device: deviation between devices, every device held out.
+        workload: deviation between workloads on one device, every model held out.
+        repeat: deviation between repeats of one trial.
+        freedom: degrees of freedom of `workload` when it is pooled with own workloads.
         quantile: deviations to both sides that held 90% of other models on a device held out, of which one
             workload had been measured.
     """
@@ -54,7 +54,7 @@ def learned_from(logs: Sequence[float], *, device: float, workload: float, freed
 
     Args:
         device, workload: deviations; the first is infinite where nothing is known of such devices.
-        freedom: of the second.
+        freedom: degrees of freedom of the second deviation.
     """
     count, mean = len(logs), fmean(logs)
     squares = math.fsum((log - mean) ** 2 for log in logs)

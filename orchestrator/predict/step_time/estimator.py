@@ -107,7 +107,7 @@ def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
     milliseconds.
 
     Args:
-        devices: by name, with those of all trials that will be asked about.
+        devices: name -> device, at least those of all requested trials.
     """
 
     @cache

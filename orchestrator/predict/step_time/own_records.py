@@ -36,7 +36,7 @@ class StepMeasurement:
 
     Attributes:
         step_seconds: median over its blocks.
-        sweep: that made it.
+        sweep: name of its sweep.
         is_noisy: something else disturbed it, as its record tells.
     """
 

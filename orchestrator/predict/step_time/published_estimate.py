@@ -26,7 +26,7 @@ class StepQuery:
     """Query for the time of a step.
 
     Attributes:
-        spec: of the workload, with its knobs.
+        spec: spec of the workload with its options.
     """
 
     spec: WorkloadSpec
@@ -77,8 +77,8 @@ class PublishedEstimate:
     """Estimate of a step before own measurements.
 
     Attributes:
-        step: its time, or why others tell nothing of it.
-        seconds: its sum of parts, for own measurements to correct; None: there is nothing to correct.
+        step: its time, or the reason for the refusal.
+        seconds: its sum of parts, which own measurements correct; None: unknown.
         peers: key that is equal for steps whose measurements correct each other.
         device, workload: deviations of logarithms from those sums, as in `Prior`.
         source: whose coefficients the sum has.
@@ -98,8 +98,8 @@ class _PublishedData:
 
     Attributes:
         model: whose coefficients its sum of parts has.
-        learned: of the logarithm of the step over that sum.
-        factor: of the interval to both sides.
+        learned: posterior of the logarithm of the step over that sum.
+        factor: factor of the interval to both sides.
         unlike: why that is too little for an estimate; None: it is enough.
     """
 

@@ -15,7 +15,7 @@ class PublishedStep:
     """Time of a published step over the sum of parts of any GPU.
 
     Attributes:
-        log: of that ratio.
+        log: logarithm of that ratio.
     """
 
     device: str
@@ -41,7 +41,7 @@ def rated_of(
     none.
 
     Args:
-        known: of one kind, in precisions that are alike.
+        steps: published steps of one kind of device, in equivalent precisions.
         between_devices, workload: deviations of logarithms.
     """
     all_steps = tuple(steps)

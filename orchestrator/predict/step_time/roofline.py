@@ -23,8 +23,8 @@ class StepCost:
         flops: multiply-accumulates count as two; a clever algorithm (Winograd, FFT) needs fewer.
         value_bytes: read and written of feature maps, if nothing is fused or cached.
         weight_bytes: read and written of weights, gradients and the optimizer's slots, by one replica.
-        gradient_bytes: that the replicas have to sum up.
-        layers: of all networks that are trained.
+        gradient_bytes: size of the all-reduced gradients.
+        layers: number of layers of all trained networks.
     """
 
     flops: float
@@ -38,7 +38,7 @@ def step_cost_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int
     """Count it.
 
     Args:
-        value_bytes: of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
+        value_bytes: size of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
     weights_alone = train_step_bytes(spec, 0, value_bytes=value_bytes)
     trained = [spec.networks[name] for name in spec.phases[-1].optimizers]

@@ -28,7 +28,7 @@ def step_prior(
     """Split the error of a predicted step into that of its hardware and that of its network there.
 
     Args:
-        step: as predicted without own records of the workload.
+        step: prediction without own records of the workload.
 
     Returns:
         None: nothing is predicted.

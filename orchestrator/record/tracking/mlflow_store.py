@@ -41,7 +41,7 @@ class _SweepRun:
     """State of a sweep on the server.
 
     Attributes:
-        parent_id: of the sweep's own run.
+        parent_id: id of the sweep's parent run.
         whole: attempts whose runs are written to their ends.
         torn: runs that are not: their driver was killed while it wrote, or never heard that they were made.
     """

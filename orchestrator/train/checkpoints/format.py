@@ -32,8 +32,8 @@ class TrainingProgress:
     Attributes:
         step: optimizer steps taken: the index of the next one, and so the place in data and noise.
         phase: the phase of the training that took the last of them.
-        samples: that each rank had trained on; the first one, where their shares differ.
-        training_seconds: from the first step on, without evaluations and checkpoints; rank 0's.
+        samples: samples trained by every rank; by rank 0 if the ranks have unequal shares.
+        training_seconds: time from the first step, without evaluations and checkpoints; of rank 0.
         network_losses: (step, loss) pairs of each network that were read.
         evaluations: on the way to a target.
     """
@@ -51,9 +51,9 @@ class Meta:
     """Metadata of a checkpoint's arrays.
 
     Attributes:
-        trial_id: of the trial, number of workers included: a checkpoint is no other trial's.
+        trial_id: id of the trial, which includes the number of workers; only that trial loads it.
         packages: the framework's, with their versions.
-        arrays_sha256: of the file of the arrays.
+        arrays_sha256: SHA-256 of the file of the arrays.
     """
 
     trial_id: str

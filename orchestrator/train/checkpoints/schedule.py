@@ -10,11 +10,11 @@ class CheckpointScheduler:
     """Looks between timed parts whether a checkpoint is due, with a clock that training does not share.
 
     Args:
-        every_seconds: from one checkpoint to the next; the first one is due so long after the training began.
+        every_seconds: time between two checkpoints, and before the first one.
         last_step: last step with a checkpoint; fewer steps would be left than timing needs.
         write: make a checkpoint; called on every rank, with an idle device.
-        is_told_to_leave: whether this process is. One that is makes all ranks leave, at the same step.
-        decides: whether this rank says when a checkpoint is due.
+        is_told_to_leave: returns True after a stop request to this process; then all ranks leave at one step.
+        decides: True if this rank decides when a checkpoint is due.
         meet: wait for all ranks, and learn whether every one of them said True.
         clock: seconds.
     """

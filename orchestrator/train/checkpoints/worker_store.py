@@ -26,7 +26,7 @@ class WorkerCheckpointer:
         meet: wait for all ranks, and learn whether every one of them said True.
 
     Attributes:
-        notes: which checkpoints were refused or could not be written, and why.
+        notes: checkpoints that were refused or could not be written, with reasons.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ def mean_seconds(
 
     Args:
         synchronize: waits for the device.
-        seconds: that takes go on for, where they are so long that there are few of them.
+        seconds: total time of the takes, if a take is long.
         clock: seconds.
     """
     take()  # it chooses and allocates

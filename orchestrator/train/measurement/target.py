@@ -17,7 +17,7 @@ class TargetEvaluator:
             of quality may differ between them, and all must end at the same step.
         meet: wait for all ranks, and learn whether every one of them said True.
         clock: seconds.
-        curve: what an earlier attempt at the training had found.
+        curve: evaluations of earlier attempts.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class GracefulShutdown:
     To be entered in the main thread.
 
     Args:
-        grace_seconds: from the notice on.
+        grace_seconds: time after the notice.
     """
 
     def __init__(self, grace_seconds: float) -> None:

@@ -174,7 +174,7 @@ class FirstProduct:
     """Looks once at the first convolution, dense or recurrent layer of `model`, in its next forward pass.
 
     Attributes:
-        dtype: of its output, as in `float32`; None before that pass.
+        dtype: type of its output, `float32`; None before that pass.
     """
 
     def __init__(self, model: nn.Module) -> None:

@@ -28,8 +28,8 @@ class BatchProbe:
     """Duration of a rank's probe of a training step.
 
     Attributes:
-        samples: that went forward and backward in one take.
-        seconds: of one take, the mean of many.
+        samples: samples of one take, forward and backward.
+        seconds: time of one take, the mean of many.
     """
 
     samples: int

@@ -32,7 +32,7 @@ class StepProfile:
     """Mean profile of steps with one division of kernels.
 
     Attributes:
-        steps: how many.
+        steps: number of steps.
         step_seconds: the master's.
         convolving_seconds: [layer][rank], of each one's own kernels in a step.
     """
@@ -47,9 +47,9 @@ class RebalanceState:
     """Rebalancing state from the profiles so far, equal on every rank.
 
     Attributes:
-        probed: what each rank was calibrated to.
+        probed: calibrated speed of every rank.
         paces: of each rank, its speed over that in the last look when it held any kernel. None before a look.
-        speeds: of the last look; None before one.
+        speeds: speeds at the last look; None before one.
         before: the last look at the division that stands; None before one.
         steps_to_look: which the next look is made of, at least.
     """
@@ -70,7 +70,7 @@ class RebalanceState:
         """Look: what is known then, and the shares to have from here on; None: those that there are.
 
         Args:
-            parts: that there are.
+            parts: number of parts.
             divided: speeds -> the parts in proportion to them.
         """
         paces = _paces_of(look, parts, self.probed, self.paces)

@@ -33,9 +33,9 @@ class SpeedProbe:
     """Duration of a rank's probe of one convolution.
 
     Attributes:
-        dtype: that it was in.
-        flops: of one take, forward and backward.
-        seconds: of one take, the mean of many.
+        dtype: type of the probe.
+        flops: operations of one take, forward and backward.
+        seconds: time of one take, the mean of many.
     """
 
     dtype: torch.dtype
@@ -48,8 +48,8 @@ def size_of(flops: float, *, batch: int, kernels: int, groups: int) -> Size:
     cut.
 
     Args:
-        flops: of one kernel and sample.
-        batch, kernels: of an even share.
+        flops: operations of one kernel and sample.
+        batch, kernels: size of an even share.
     """
     few = kernels if groups > 1 else min(kernels, _FEW_KERNELS)
     samples = min(batch, max(1, int(_MOST_FLOPS / (few * flops))))
@@ -84,7 +84,7 @@ def probe_of(
     """Convolve as a step does, forward and backward, again and again.
 
     Args:
-        seconds: as of `mean_seconds`.
+        seconds: as for `mean_seconds`.
     """
     whole, (height, width, channels) = place.whole, place.inputs
     share = -(-whole.out_channels // (world_size if whole.groups == 1 else 1))
@@ -161,7 +161,7 @@ def link_of_rank(
     """Measure the link of every rank to rank 0, one rank after the other; None on rank 0 itself.
 
     Args:
-        large: what is sent to learn the bandwidth.
+        large: message that measures the bandwidth.
     """
     link = None
     for other in range(1, wire.world_size):

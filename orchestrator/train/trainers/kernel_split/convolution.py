@@ -40,7 +40,7 @@ class SplitConvolution(nn.Module):
     Attributes:
         number: among the split convolutions of the networks, by which the master names it.
         parts: of all ranks; `kernel_moves` changes them.
-        dtype: of the last maps that this rank made; None before.
+        dtype: type of this rank's last feature maps; None before.
         away: runs while the master is in a layer.
     """
 

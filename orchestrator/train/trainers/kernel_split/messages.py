@@ -33,8 +33,8 @@ class ConvRequest:
     Attributes:
         layer: number of the convolution.
         call: number of its forward pass since the last rest; BACKWARD goes back through that one.
-        wants_inputs, wants_weights: which gradients a BACKWARD will ask for.
-        dtype, batch, channels, height, width: of the feature maps that follow.
+        wants_inputs, wants_weights: gradients that a BACKWARD will request.
+        dtype, batch, channels, height, width: shape of the feature maps that follow.
     """
 
     verb: int

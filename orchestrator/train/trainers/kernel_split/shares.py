@@ -18,7 +18,7 @@ class KernelRange:
     Attributes:
         kernels: a run of its output channels; empty: the rank has no share in it.
         channels: the run of input channels that they read.
-        groups: of channels that do not see each other.
+        groups: number of channel groups of the convolution.
     """
 
     kernels: range
