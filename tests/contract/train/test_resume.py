@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import placement, trial_spec
+from busy_hosts import with_result
 from noop_trials import context, noop
 from process_tracking import Family, family, heeds_sigterm
 from queues import queue_for
@@ -131,13 +132,9 @@ def run(
 
 
 def completed(record: TrialRecord) -> TrainResult:
-    """Return the result of a completed training. On a busy host its times may be refused: no matter here."""
-    if record.failure is not None and record.failure.kind == "invalid_measurement":
-        assert record.failure.refused is not None
-        return record.failure.refused
-    assert record.failure is None
-    assert record.result is not None
-    return record.result
+    result = with_result(record).result
+    assert result is not None
+    return result
 
 
 def assert_same_training(resumed: TrialRecord, whole: TrialRecord) -> None:
