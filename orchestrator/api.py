@@ -205,7 +205,7 @@ def _requested(words: tuple[str, ...]) -> Iterator[tuple[Settings, Console]]:
     with verbs.parsed_arguments(words) as overrides:
         for word in overrides:
             if "=" not in word and not word.startswith("~"):
-                raise ConfigError(f"{word!r} is no KEY=VALUE; commands and flags are for the command line")
+                raise ConfigError(f"{word!r} is not KEY=VALUE; commands and flags are for the command line")
         yield (
             verbs.settings_of(overrides),
             Console(force_terminal=False, force_jupyter=False, width=_WIDTH),

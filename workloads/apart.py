@@ -84,7 +84,7 @@ def _json_of(question: Mapping[str, Any], subject: str) -> str:
     try:
         return json.dumps(question, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{subject}: an option is no number, text or list of them: {error}") from error
+        raise ValueError(f"{subject}: an option is not a number, text or list of them: {error}") from error
 
 
 def _limit(variable: str) -> float:

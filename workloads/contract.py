@@ -108,10 +108,10 @@ def _require_whole(spec: object, *, name: str, version: object) -> None:
             raise _FaultError(str(unknown_name(f"network of {user}", network, known=spec.networks)))
     for optimizer in (optimizer for phase in spec.phases for optimizer in phase.optimizers.values()):
         if not isinstance(optimizer, get_args(Optimizer)):
-            raise _FaultError(f"{optimizer!r} is no optimizer; it may be Sgd or Adam")
+            raise _FaultError(f"{optimizer!r} is not an optimizer; it may be Sgd or Adam")
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if not isinstance(node.layer, get_args(Layer)):
-            raise _FaultError(f"{node.layer!r} is no layer; a layer of one's own is a Custom")
+            raise _FaultError(f"{node.layer!r} is not a layer; a layer of one's own is a Custom")
 
 
 def _is_number_above_0(epochs: object) -> bool:

@@ -54,7 +54,7 @@ def search_path() -> tuple[Path, ...]:
     folders = tuple(dict.fromkeys(_place_of(folder) for folder in named if folder))
     for folder in folders:
         if not _is_folder(folder):
-            raise ValueError(f"workload_path={folder} is no folder; name one that holds NAME/spec.py")
+            raise ValueError(f"workload_path={folder} is not a folder; name one that holds NAME/spec.py")
     return folders
 
 

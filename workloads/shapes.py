@@ -40,7 +40,7 @@ def shapes_of(network: Network) -> tuple[Shape, ...]:
     """Output shape of each node, without the batch axis.
 
     Raises:
-        UnsuitableInputError: a layer leaves nothing of its input.
+        UnsuitableInputError: a layer leaves no output of its input.
         ValueError: a layer cannot take inputs of such shapes.
     """
     shapes: list[Shape] = []
@@ -52,7 +52,7 @@ def shapes_of(network: Network) -> tuple[Shape, ...]:
             raise ValueError(f"layer {index}, {node.layer}, cannot take inputs of shape {inputs}") from error
         if not shape or min(shape) < 1:
             raise UnsuitableInputError(
-                f"layer {index}, {node.layer}, leaves nothing of its input {inputs[0]}; "
+                f"layer {index}, {node.layer}, leaves no output of its input {inputs[0]}; "
                 "a larger input of the network, or fewer or smaller layers are possible"
             )
         shapes.append(shape)

@@ -57,7 +57,7 @@ def parsed_arguments(words: Sequence[str]) -> Iterator[list[str]]:
     At the end, a user's modules are forgotten: a notebook sees edited files in its next call.
 
     Raises:
-        ConfigError: `workload_path` names no folder, or a limit is no number.
+        ConfigError: `workload_path` names no folder, or a limit is not a number.
     """
     rest, variables = extract_workload_overrides([word for word in words if word not in _MULTIRUN])
     before = {variable: os.environ.get(variable) for variable in variables}

@@ -118,7 +118,7 @@ def _check_devices(devices: Any) -> None:
     if len(devices) > MOST_UNEQUAL:
         raise ConfigError(
             f"{DEVICES} names {len(devices)} devices, and a trial has at most {MOST_UNEQUAL} that are told "
-            f"one by one; for more that are alike say device=NAME and num_workers=NUMBER"
+            f"one by one; for more that are alike set device=NAME and num_workers=NUMBER"
         )
 
 
@@ -175,7 +175,7 @@ def _no_baseline(baseline: Combination, combinations: Iterable[Combination]) -> 
     named = ", ".join(f"{key}={shown(value)}" for key, value in baseline.items())
     return (
         f"sweep.baseline: no point of this sweep has {named} together; "
-        "add it to the grid, or say sweep.baseline=null"
+        "add it to the grid, or set sweep.baseline=null"
     )
 
 

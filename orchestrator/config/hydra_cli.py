@@ -73,7 +73,7 @@ def _hydras_end() -> Iterator[None]:
 
 
 def _refuse(message: str) -> NoReturn:
-    raise ConfigError(f"{message}; --hydra-help tells Hydra's own words")
+    raise ConfigError(f"{message}; --hydra-help lists Hydra's options")
 
 
 def _picked(word: str) -> str:

@@ -117,7 +117,7 @@ def _archive_url(place: str | None, *, sweep: str) -> str | None:
         )
     if "://" not in place:
         raise ConfigError(
-            f"record.path={place} is no bucket; possible: gs://…, s3://…, or a folder: outputs=DIR"
+            f"record.path={place} is not a bucket; possible: gs://…, s3://…, or a folder: outputs=DIR"
         )
     return f"{place.rstrip('/')}/{sweep}"
 

@@ -112,5 +112,5 @@ def _frozen(value: Any) -> Any:
 
 def _hint(text: str) -> str:
     if text.startswith("-"):
-        return ", which is no option"
+        return ", which is not an option"
     return "" if "=" in text else ", which has no '='"

@@ -37,7 +37,7 @@ def _value_of(key: str, value: str) -> str:
     if key == PATH:
         return os.pathsep.join(_folders(value))
     if not value.strip().isprintable() or not value.strip():
-        raise ConfigError(f"{key}={value} is no number; {key}=120 is one")
+        raise ConfigError(f"{key}={value} is not a number; {key}=120 is one")
     return value.strip()
 
 

@@ -144,7 +144,7 @@ class Skipped:
     """A point that cannot run here. The reason is one sentence that a user understands.
 
     Attributes:
-        trial: None where the point is no trial at all, for it was excluded by its own values.
+        trial: None where the point is not a trial at all, for it was excluded by its own values.
         lacks_device: it would run where its device is.
     """
 

@@ -64,7 +64,7 @@ class Pool:
         _require_one_of(f"{where}: provisioning", self.provisioning, get_args(Provisioning))
         _require_one_of(f"{where}: environment", self.environment, get_args(Environment))
         if not re.fullmatch(r"[a-z]+-[a-z]+\d-[a-z]", self.zone):
-            raise ConfigError(f"{where}: zone={self.zone!r} is no zone; write it like us-central1-a")
+            raise ConfigError(f"{where}: zone={self.zone!r} is not a zone; write it like us-central1-a")
 
     def _check_machine(self, where: str) -> None:
         if self.count not in self.device.instances:
@@ -145,8 +145,8 @@ class Cluster:
         """Check the settings that Google Cloud requires."""
         if not PROJECT_RULE.fullmatch(self.project):
             raise ConfigError(
-                f"pools.project={self.project!r} is no project id; give one, of 6 to 30 lower-case letters, "
-                f"digits and hyphens"
+                f"pools.project={self.project!r} is not a project id; give one, of 6 to 30 lower-case "
+                f"letters, digits and hyphens"
             )
         for pool in self.pools:
             if pool.environment == "any":

@@ -93,7 +93,7 @@ class PriceList:
         if spot > MOST_SPOT_FRACTION * on_demand:
             raise ConfigError(
                 f"{where}: spot={spot} is above {MOST_SPOT_FRACTION} x on_demand={on_demand}, which looks "
-                f"like a catalogue's error; correct the row, or say prices.confirm_spot=[{instance}]"
+                f"like a catalogue's error; correct the row, or set prices.confirm_spot=[{instance}]"
             )
 
 
@@ -136,7 +136,7 @@ class Price:
     def __post_init__(self) -> None:
         for name in ("as_of", "priced_on"):
             if not _is_day(getattr(self, name)):
-                raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)!r} is no day")
+                raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)!r} is not a date")
         for name in ("nodes", "node_usd_per_hour", "billing_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise RecordError(f"price of {self.instance}: {name}={getattr(self, name)} is not above 0")

@@ -168,12 +168,12 @@ class Settings:
             )
         if self.cluster is None:
             if self.is_fake:
-                raise ConfigError("cluster.address=fake needs pools; say cluster=fake, or pools=NAME too")
+                raise ConfigError("cluster.address=fake needs pools; set cluster=fake, or pools=NAME too")
             return
         if self.cluster_address == "local":
             raise ConfigError(
-                f"pools={self.cluster.name} are nodes of a cluster; say cluster.address=auto on its head, or "
+                f"pools={self.cluster.name} are nodes of a cluster; set cluster.address=auto on its head, or "
                 f"cluster=fake to rehearse it on this machine"
             )
         if self.cluster.provider == "fake" and not self.is_fake:
-            raise ConfigError(f"pools={self.cluster.name} has fake nodes alone; say cluster=fake")
+            raise ConfigError(f"pools={self.cluster.name} has fake nodes alone; set cluster=fake")

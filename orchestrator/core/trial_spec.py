@@ -85,7 +85,7 @@ class TimingSpec:
             )
         if self.target is None and self.evaluate_every_steps != _EVALUATE_EVERY_STEPS:
             raise ConfigError(
-                f"measure.evaluate_every_steps={self.evaluate_every_steps} says nothing without a target; "
+                f"measure.evaluate_every_steps={self.evaluate_every_steps} has no effect without a target; "
                 f"add measure.target=workload or a number"
             )
 

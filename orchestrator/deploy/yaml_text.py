@@ -10,14 +10,14 @@ from orchestrator.core.errors import ConfigError
 
 
 class _YamlLoader(yaml.SafeLoader):  # type: ignore[misc]  # likewise
-    """A key that stands twice in a mapping is refused: PyYAML would keep the last one in silence."""
+    """A key that appears twice in a mapping is refused: PyYAML would keep the last one in silence."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if isinstance(key, str) and keys.count(key) > 1:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} stands twice", node.start_mark
+                    None, None, f"the key {key!r} appears twice", node.start_mark
                 )
         return super().construct_mapping(node, deep)
 
@@ -44,7 +44,7 @@ def from_yaml(text: str, *, name: str) -> list[Any]:
         name: name of the file, for the message.
 
     Raises:
-        ConfigError: no YAML, or a key that stands twice.
+        ConfigError: no YAML, or a key that appears twice.
     """
     try:
         return [document for document in yaml.load_all(text, Loader=_YamlLoader) if document is not None]

@@ -32,10 +32,10 @@ def require_browser() -> None:
 
     browser = Chromium.find_browser(skip_local=False)
     if not browser or not Path(browser).is_file():
-        named = f", and BROWSER_PATH={browser!r} is no file" if browser else ""
+        named = f", and BROWSER_PATH={browser!r} is not a file" if browser else ""
         raise ConfigError(
             f"report.images=true needs Chrome or Chromium{named}; install one, name it in BROWSER_PATH, or "
-            "say report.images=false"
+            "set report.images=false"
         )
 
 

@@ -48,7 +48,7 @@ class BucketStore:
             raise ConfigError(f"record.path={url} cannot be used: {error}") from error
         if isinstance(self._files, LocalFileSystem):
             raise ConfigError(
-                f"record.path={url} is no bucket; for a folder that all heads see say outputs=DIR"
+                f"record.path={url} is not a bucket; for a folder that all heads see set outputs=DIR"
             )
         self._records = f"{root}/records"
         self._claim = f"{root}/driver.json"

@@ -11,7 +11,7 @@ def write_synced(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> No
     """Append to a file, or write it anew.
 
     Raises:
-        OSError: it cannot be, or not all of it, or what is there is no regular file.
+        OSError: it cannot be, or not all of it, or what is there is not a regular file.
     """
     if path.exists():
         require_regular(path)
@@ -22,7 +22,7 @@ def write_synced(path: Path, content: bytes, *, mode: Literal["ab", "wb"]) -> No
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a file; empty if it does not exist. Raises OSError if it is no regular file."""
+    """Return the content of a file; empty if it does not exist. Raises OSError if not a regular file."""
     if not path.exists():
         return b""
     require_regular(path)

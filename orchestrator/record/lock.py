@@ -25,7 +25,7 @@ def exclusive_lock(path: Path, *, sweep: str) -> Iterator[None]:
     with _opened(path) as file:
         if not _took(file):
             holder = path.read_text() or "that has just begun"
-            raise RecordError(f"sweep {sweep!r} is being run by process {holder}; wait for it or end it")
+            raise RecordError(f"sweep {sweep!r} is run by process {holder}; wait for it or end it")
         _sign(file, str(os.getpid()))
         yield
 
@@ -62,7 +62,7 @@ def wait_for_host_lock(
         path.parent.mkdir(parents=True, exist_ok=True)
         file = _opened(path)
     except OSError as error:
-        raise RecordError(f"lock {str(path)!r} cannot be had: {error.strerror}") from error
+        raise RecordError(f"lock {str(path)!r} cannot be taken: {error.strerror}") from error
     with file:
         is_held = _took(file)
         if not is_held:

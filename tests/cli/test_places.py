@@ -45,10 +45,10 @@ def refusal(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
-        ("file", "'{here}/file' is no folder"),
-        ("file/below", "'{here}/file' is no folder"),
-        ("file/far/below", "'{here}/file' is no folder"),
-        ("file://{here}/file", "'{here}/file' is no folder"),
+        ("file", "'{here}/file' is not a folder"),
+        ("file/below", "'{here}/file' is not a folder"),
+        ("file/far/below", "'{here}/file' is not a folder"),
+        ("file://{here}/file", "'{here}/file' is not a folder"),
         ("/proc/here", "nothing can be written in '/proc': "),
         ("nothing://here", "Protocol not known: nothing"),
     ],
@@ -68,7 +68,7 @@ def test_a_name_that_is_too_long_is_refused() -> None:
 
 def test_a_link_that_leads_nowhere_is_no_folder(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "link").symlink_to(here / "nowhere")
-    assert f"'{here}/link' is no folder" in refusal([*BASE, "checkpoint.path=link"], capsys)
+    assert f"'{here}/link' is not a folder" in refusal([*BASE, "checkpoint.path=link"], capsys)
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="the superuser may write anywhere")
@@ -89,10 +89,10 @@ def test_checkpoints_that_are_not_asked_for_need_no_place(here: Path) -> None:
 @pytest.mark.parametrize(
     ("uri", "cause"),
     [
-        ("sqlite:///file", "is no database"),
-        ("sqlite:////etc/passwd", "is no database"),
-        ("sqlite:///file/below.db", "is no database: '{here}/file' is no folder"),
-        ("sqlite:///.", "is no database"),
+        ("sqlite:///file", "is not a database"),
+        ("sqlite:////etc/passwd", "is not a database"),
+        ("sqlite:///file/below.db", "is not a database: '{here}/file' is not a folder"),
+        ("sqlite:///.", "is not a database"),
         ("sqlite:///", "is not understood"),
         ("ftp://nobody", "is not understood"),
         ("mlruns", "is not understood"),

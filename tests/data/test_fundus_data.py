@@ -190,5 +190,5 @@ def test_a_table_that_is_none_is_told(means: Means, tmp_path: Path, line: str) -
     folder = aptos_folder(tmp_path / "folder", count=1, side=8)
     text = f"id_code,diagnosis\n{line}\n"
     (folder / "train.csv").write_bytes(text.encode(errors="surrogatepass"))
-    with pytest.raises(ValueError, match=r"^'?/.*/train\.csv'?(:| is no table of grades:)"):
+    with pytest.raises(ValueError, match=r"^'?/.*/train\.csv'?(:| is not a table of grades:)"):
         prepare(FUNDUS, "real", means)

@@ -114,7 +114,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
         (("+sweep=smoke", "sweep.name=../up"), "cannot name a folder"),
         (("+sweep=smoke", "tracking.uri=ftp://x", "data=synthetic"), "ftp://"),
         (("report", "+sweep=smoke", "report.source=mlflow", "tracking=none"), "tracking=none sets none"),
-        (("report", "+sweep=smoke", "report.source=mlflow"), "there is no MLflow database at"),
+        (("report", "+sweep=smoke", "report.source=mlflow"), "no MLflow database exists at"),
     ],
 )
 def test_a_wrong_request_is_one_line_and_exit_code_two(
@@ -170,7 +170,7 @@ def test_a_second_driver_is_told_who_holds_the_sweep_and_an_interrupt_keeps_what
     wait_for_stage(tmp_path, "running", trials=2)
     second = ask(*words, cwd=tmp_path)
     assert second.code == 2
-    assert f"is being run by process {driver.pid}" in second.err
+    assert f"is run by process {driver.pid}" in second.err
     driver.send_signal(signal.SIGTERM)
     _, err = driver.communicate(timeout=30)
     assert driver.returncode == 130

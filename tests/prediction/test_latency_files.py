@@ -132,7 +132,7 @@ def test_a_column_that_the_schema_lacks_is_named(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("batch_size", "many", "row 4: batch_size='many' is no number"),
+        ("batch_size", "many", "row 4: batch_size='many' is not a number"),
         ("batch_size", 0, "row 4: batch_size=0 must be at least 1"),
         ("model", None, "row 4 has no model"),
         ("step_milliseconds", None, "a step of nan s cannot be"),

@@ -104,7 +104,7 @@ def _lines_of(path: Path) -> list[dict[str, str]]:
         with path.open(newline="", encoding="utf-8-sig") as table:
             return list(csv.DictReader(table))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{str(path)!r} is no table of grades: {error}") from error
+        raise ValueError(f"{str(path)!r} is not a table of grades: {error}") from error
 
 
 def _size_of(image: Path) -> int:

@@ -134,7 +134,7 @@ def _real(data_set: DataSet, means: Means) -> DataRef:
     if isinstance(data_set.real, UserFolder):
         return _from_folder(data_set, data_set.real, means)
     if means.folder is not None:
-        raise ValueError(f"data set {data_set.name!r} is not read from a folder, so leave data_folder out")
+        raise ValueError(f"data set {data_set.name!r} is not read from a folder, so remove data_folder")
     missing: list[MissingDataError] = []
     for attempt in (replace(means, download=False), means):
         missing.clear()

@@ -184,7 +184,7 @@ def check_ray_cluster(manifest: dict[str, Any], catalogue: Catalogue) -> Finding
     for number, group in enumerate(groups):
         key = f"spec.workerGroupSpecs.{number}"
         if names.index(group.get("groupName")) < number:
-            yield Finding(key=f"{key}.groupName", message=f"{group.get('groupName')!r} stands twice")
+            yield Finding(key=f"{key}.groupName", message=f"{group.get('groupName')!r} appears twice")
         yield from check_group(key, group, catalogue)
 
 

@@ -121,7 +121,7 @@ def _provider(config: Config, catalogue: Catalogue) -> FindingLines:
     elif not PROJECT_RULE.fullmatch(str(provider["project_id"])):
         yield Finding(
             key="provider.project_id",
-            message=f"{provider['project_id']!r} is no project id: 6 to 30 of a-z, 0-9 and hyphens",
+            message=f"{provider['project_id']!r} is not a project id: 6 to 30 of a-z, 0-9 and hyphens",
         )
     if region not in catalogue.prices.rows:
         known = listed(catalogue.prices.rows)
@@ -145,7 +145,7 @@ def _one_zone(config: Config, _catalogue: Catalogue) -> FindingLines:
 def _head(config: Config, _catalogue: Catalogue) -> FindingLines:
     name, types = str(config.get("head_node_type")), config["available_node_types"]
     if name not in types:
-        yield Finding(key="head_node_type", message=f"{name!r} is no node type; known: {listed(types)}")
+        yield Finding(key="head_node_type", message=f"{name!r} is not a node type; known: {listed(types)}")
         return
     node = mapping(mapping(types[name]).get("node_config"))
     if "machineType" not in node and ("acceleratorType" in node or "acceleratorConfig" in node):
@@ -156,7 +156,7 @@ def _head(config: Config, _catalogue: Catalogue) -> FindingLines:
     if mapping(node.get("scheduling")).get("provisioningModel") == "SPOT":
         yield Finding(
             key=f"available_node_types.{name}.node_config.scheduling",
-            message="a head on spot takes the whole cluster with it; leave provisioningModel out",
+            message="a preempted head ends the whole cluster; remove provisioningModel",
         )
 
 

@@ -74,7 +74,7 @@ def _gpu_of(line: str) -> Gpu:
         index, uuid, name = line.split(", ", 2)
     except ValueError as error:
         raise PlacementError(
-            f"{' '.join(_QUERY)} answers {line!r}, which is no index, UUID and name; "
+            f"{' '.join(_QUERY)} answers {line!r}, which is not an index, UUID and name; "
             f"repair the driver, or leave GPUs out of the sweep"
         ) from error
     return Gpu(index=index, uuid=uuid, name=name)

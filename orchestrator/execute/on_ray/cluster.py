@@ -62,7 +62,7 @@ def connected(
     if ray.is_initialized():  # by the user of a notebook, whose cluster must not be shut down
         raise PlacementError(
             "this process is connected to a Ray cluster already; call ray.shutdown() first, "
-            "or say executor=inline"
+            "or set executor=inline"
         )
     os.environ.update(_SETTINGS)
     logging.getLogger("ray").setLevel(logging.ERROR)

@@ -151,7 +151,7 @@ def _require_folder(folder: Path) -> None:
     """Check the folder, or the parent folder in which it would be created."""
     there = next(parent for parent in (folder, *folder.parents) if _is_there(parent))
     if not there.is_dir():
-        raise ValueError(f"{str(there)!r} is no folder")
+        raise ValueError(f"{str(there)!r} is not a folder")
     try:
         with tempfile.TemporaryFile(dir=there):
             pass

@@ -126,7 +126,7 @@ class TrialMonitor:
             kind: FailureKind = "preempted" if number in _NOTICES else "worker_lost"
             self._fail(TrialError(kind, f"rank {rank} died of {number.name}"), now=now)
         else:
-            self._fail(TrialError("worker_lost", f"rank {rank} left with exit code {code}"), now=now)
+            self._fail(TrialError("worker_lost", f"rank {rank} ended with exit code {code}"), now=now)
 
     def _fail(self, error: TrialError, *, now: float) -> None:
         """Take note of it, and wait for its cause where it may be what the loss of another rank did."""

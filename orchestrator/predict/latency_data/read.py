@@ -84,7 +84,7 @@ def _refuse_twins(header: list[str], *, file: Path) -> None:
     """pandas would give the second one another name, in a time with the square of their number."""
     for name, count in Counter(header).items():
         if count > 1:
-            raise ConfigError(f"{file}: column {name!r} is there {count} times")
+            raise ConfigError(f"{file}: column {name!r} appears {count} times")
 
 
 def _joined(parts: list[_LatencyFile], *, source: str) -> LatencyTable:

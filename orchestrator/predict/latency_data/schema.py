@@ -61,7 +61,7 @@ def numbers(column: pd.Series, *, file: str) -> pd.Series:
     wrong = values.isna() & column.notna()
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
-        raise ConfigError(f"{file}: row {row + 1}: {column.name}={column.iloc[row]!r} is no number")
+        raise ConfigError(f"{file}: row {row + 1}: {column.name}={column.iloc[row]!r} is not a number")
     return values
 
 

@@ -20,7 +20,7 @@ def silence_of(uri: str) -> str | None:
     """Explain why the server or database does not answer; None where it does. Takes three seconds at most.
 
     Raises:
-        ConfigError: it never can: it is no database, or no address of a server.
+        ConfigError: it never can: it is not a database, or no address of a server.
         RecordError: another kind of URI.
     """
     try:
@@ -37,17 +37,17 @@ def _silence_of_file(path: Path, uri: str) -> str | None:
     if not path.exists():
         above = next(parent for parent in path.parents if parent.exists())
         if not above.is_dir():
-            raise _refusal(uri, f"is no database: {str(above)!r} is no folder")
+            raise _refusal(uri, f"is not a database: {str(above)!r} is not a folder")
         return None
     if not path.is_file():
-        raise _refusal(uri, "is no database: it is no file")
+        raise _refusal(uri, "is not a database: it is not a file")
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_SECONDS)) as connection:
             connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.OperationalError as error:  # it is locked, or somebody else's
         return str(error)
     except sqlite3.DatabaseError as error:
-        raise _refusal(uri, "is no database") from error
+        raise _refusal(uri, "is not a database") from error
     return None
 
 

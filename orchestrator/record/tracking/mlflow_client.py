@@ -50,7 +50,7 @@ def load() -> None:
         import mlflow  # noqa: F401  the import is what it is for
     except ImportError as error:
         raise RecordError(
-            f"tracking=mlflow needs MLflow: {error}; pip install 'mlflow>=3.17,<4', or say tracking=none"
+            f"tracking=mlflow needs MLflow: {error}; pip install 'mlflow>=3.17,<4', or set tracking=none"
         ) from error
     for name, level in _LOUD.items():
         logging.getLogger(name).setLevel(level)

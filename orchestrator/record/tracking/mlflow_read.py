@@ -43,7 +43,7 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
     where = absolute(uri)
     database = database_of(where)
     if database and not database.exists():
-        raise RecordError(f"there is no MLflow database at {str(database)!r}; give its place as tracking.uri")
+        raise RecordError(f"no MLflow database exists at {str(database)!r}; set its path as tracking.uri")
     with _told(where):
         client = client_of(where)
         children, parent = _runs_of(client, sweep, where=without_secrets(where))

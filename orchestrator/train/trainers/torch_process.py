@@ -167,7 +167,7 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     settings = ((_M_TRIM_THRESHOLD, _NEVER_TRIM), (_M_MMAP_MAX, _NO_MAPPINGS))
     if mallopt is None or not all(mallopt(*setting) for setting in settings):
-        raise TrialError("environment", "trainer.heap=kept needs the C library glibc; leave it out here")
+        raise TrialError("environment", "trainer.heap=kept needs the C library glibc; remove it here")
 
 
 class FirstProduct:

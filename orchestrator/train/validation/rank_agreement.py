@@ -78,7 +78,7 @@ def _quality(reports: Sequence[WorkerReport]) -> str | None:
 
 
 def _are_close(values: Sequence[float], tolerance: float, *, scale: float = 0.0) -> bool:
-    """Relative to the values themselves or to a larger scale; what is no number is close to its like."""
+    """Relative to the values themselves or to a larger scale; what is not a number is close to its like."""
     if any(map(math.isnan, values)):
         return all(map(math.isnan, values))
     return math.isclose(min(values), max(values), rel_tol=tolerance, abs_tol=tolerance * scale)

@@ -27,7 +27,7 @@ SOWN = [
     ),
     ("provider/type", "aws", "provider.type: 'aws' is not checked; possible: gcp"),
     ("provider/project_id", None, "provider.project_id: is missing"),
-    ("provider/project_id", "My Project", "provider.project_id: 'My Project' is no project id"),
+    ("provider/project_id", "My Project", "provider.project_id: 'My Project' is not a project id"),
     ("provider/region", "us-moon1", "provider.region: 'us-moon1' has no prices; known: asia-east1, "),
     ("provider/availability_zone", "us-east1-b", "'us-east1-b' is not in the region 'us-central1'"),
     (
@@ -40,7 +40,7 @@ SOWN = [
         "zones/us-central1-f/diskTypes/pd-balanced",
         "available_node_types.t4.node_config: us-central1-f is not the cluster's zone us-central1-a",
     ),
-    ("head_node_type", "hed", "head_node_type: 'hed' is no node type; known: a100-40, "),
+    ("head_node_type", "hed", "head_node_type: 'hed' is not a node type; known: a100-40, "),
     (f"{HEAD}/node_config", A_TPU, "available_node_types.head.node_config: a TPU cannot be the head"),
     (
         f"{HEAD}/node_config/scheduling",

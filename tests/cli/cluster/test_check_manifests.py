@@ -60,7 +60,7 @@ SOWN = [
     ),
     (f"{T4}/hosts", 1, "workerGroupSpecs.1.hosts: unknown; known: groupName, idleTimeoutSeconds"),
     (f"{T4}/groupName", "T4_spot", "workerGroupSpecs.1.groupName: 'T4_spot' must be a-z, 0-9 and"),
-    (f"{T4}/groupName", "cpu", "spec.workerGroupSpecs.1.groupName: 'cpu' stands twice"),
+    (f"{T4}/groupName", "cpu", "spec.workerGroupSpecs.1.groupName: 'cpu' appears twice"),
     (f"{T4}/minReplicas", -1, "workerGroupSpecs.1.minReplicas: must be a whole number from 0 on, not -1"),
     (f"{T4}/minReplicas", 9, "workerGroupSpecs.1.maxReplicas: 4 is less than minReplicas=9"),
     (f"{T4}/replicas", 7, "workerGroupSpecs.1.replicas: 7 is not from 0 to 4"),

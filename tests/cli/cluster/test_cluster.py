@@ -108,7 +108,7 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
             "pools=local is this machine, which needs no file; choose pools=gcp or pools=gke",
         ),
         (["cluster", "pools=gpc"], "unknown pools 'gpc'; did you mean 'gcp'? known: fake, gcp, gke, local"),
-        (["cluster", "pools=gcp"], "pools.project='' is no project id; give one, of 6 to 30 lower-case"),
+        (["cluster", "pools=gcp"], "pools.project='' is not a project id; give one, of 6 to 30 lower-case"),
         ([*GCP, "pools.zone=mars-a"], "pools.zone='mars-a': no pool is there; pools are in: us-central1-a, "),
         (
             [*GCP, "pools.nodes.t4.count=3"],
@@ -139,19 +139,19 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
         ),
         (
             ["plan", "+sweep=smoke", "pools=gcp"],
-            "pools.project='' is no project id; give one, of 6 to 30 lower-case",
+            "pools.project='' is not a project id; give one, of 6 to 30 lower-case",
         ),
         (
             ["plan", "+sweep=smoke", "pools=gcp", PROJECT],
-            "pools=gcp are nodes of a cluster; say cluster.address=auto on its head, or cluster=fake",
+            "pools=gcp are nodes of a cluster; set cluster.address=auto on its head, or cluster=fake",
         ),
         (
             ["plan", "+sweep=smoke", "pools=fake", "cluster.address=auto"],
-            "pools=fake has fake nodes alone; say cluster=fake",
+            "pools=fake has fake nodes alone; set cluster=fake",
         ),
         (
             ["plan", "+sweep=smoke", "cluster.address=fake"],
-            "cluster.address=fake needs pools; say cluster=fake, or pools=NAME too",
+            "cluster.address=fake needs pools; set cluster=fake, or pools=NAME too",
         ),
         (
             ["plan", "+sweep=smoke", "cluster=fake", "executor=inline"],
@@ -177,7 +177,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(words, message, capsys):
     ("text", "message"),
     [
         ("a: [", "is no YAML"),
-        ("max_workers: 1\nmax_workers: 2\n", ", line 1: not YAML: the key 'max_workers' stands twice"),
+        ("max_workers: 1\nmax_workers: 2\n", ", line 1: not YAML: the key 'max_workers' appears twice"),
         (
             "name: something else\n",
             " is neither a file of Ray's cluster launcher, with available_node_types, nor",

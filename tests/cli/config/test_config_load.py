@@ -270,7 +270,7 @@ def test_records_lie_in_a_bucket_too_where_one_is_named_in_a_folder_for_each_swe
     [
         (
             "record.path=kept",
-            "record.path=kept is no bucket; possible: gs://…, s3://…, or a folder: outputs=DIR",
+            "record.path=kept is not a bucket; possible: gs://…, s3://…, or a folder: outputs=DIR",
         ),
         (
             "record.path='s3://me:hunter2@b'",

@@ -58,8 +58,8 @@ BROKEN = {
     ),
     (LAST, "Dense(units=0)"): "layer 1, Dense(units=0, bias=True, initializer='glorot'), leaves nothing of",
     (LAST, "Dense(unit=0)"): "HERE/spec.py, line 11: TypeError: Dense.__init__() got an unexpected keyword",
-    (LAST, "10"): "10 is no layer; a layer of one's own is a Custom",
-    ("Sgd(learning_rate=0.1)", "0.1"): "0.1 is no optimizer; it may be Sgd or Adam",
+    (LAST, "10"): "10 is not a layer; a layer of one's own is a Custom",
+    ("Sgd(learning_rate=0.1)", "0.1"): "0.1 is not an optimizer; it may be Sgd or Adam",
     ("version=VERSION", "version=VERSION, epochs=0"): "epochs=0 must be a number above 0, or None",
     ("version=VERSION", "version=VERSION, epochs=1e999"): "epochs=inf must be a number above 0, or None",
     (
@@ -162,7 +162,7 @@ def test_a_folder_that_cannot_be_a_workload_is_told_in_one_line(own: Path, path:
 
 def test_a_path_that_is_no_folder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PATH_VARIABLE, "/no/such/folder")
-    expected = r"^workload_path=/no/such/folder is no folder; name one that holds NAME/spec\.py$"
+    expected = r"^workload_path=/no/such/folder is not a folder; name one that holds NAME/spec\.py$"
     with pytest.raises(ValueError, match=expected):
         workload_names()
 

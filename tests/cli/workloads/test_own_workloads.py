@@ -127,7 +127,7 @@ def test_a_folder_that_can_be_nowhere_is_told(tmp_path: Path, name: str) -> None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(PATH_VARIABLE, str(place))
         with pytest.raises(
-            ConfigError, match=r"^workload_path=.* is no folder; name one that holds NAME/spec"
+            ConfigError, match=r"^workload_path=.* is not a folder; name one that holds NAME/spec"
         ):
             load(WORDS, working_directory=tmp_path)
 

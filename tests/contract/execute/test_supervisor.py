@@ -281,7 +281,7 @@ def test_a_worker_that_breaks_before_its_job_leaves_its_traceback(tmp_path):
     code = _FAILS_TO_IMPORT.format(module="workloads.flops", error='ImportError("half an installation")')
     python = python_with(tmp_path / "half", code)
     (record,) = run(context(tmp_path, pythons={"noop": python}), noop())
-    assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 left with exit code 1")
+    assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 ended with exit code 1")
     assert log_of(record, tmp_path).endswith("ImportError: half an installation\n")
 
 

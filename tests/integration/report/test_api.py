@@ -55,8 +55,11 @@ def test_a_report_is_made_of_the_records(notebook):
     ("call", "line"),
     [
         ("run('+sweep=smok')", "UnknownNameError: unknown sweep 'smok'; did you mean 'smoke'?"),
-        ("plan('+sweep=smoke', '--all')", "ConfigError: '--all' is no KEY=VALUE; commands and flags are for"),
-        ("report('report', '+sweep=smoke')", "ConfigError: 'report' is no KEY=VALUE"),
+        (
+            "plan('+sweep=smoke', '--all')",
+            "ConfigError: '--all' is not KEY=VALUE; commands and flags are for",
+        ),
+        ("report('report', '+sweep=smoke')", "ConfigError: 'report' is not KEY=VALUE"),
     ],
 )
 def test_a_mistake_is_one_line_and_no_traceback(notebook, call, line):
@@ -73,7 +76,7 @@ def test_a_cluster_that_the_notebook_uses_is_left_alone(notebook):
     shown = kernel.run(f"run({WORDS}, 'seed=7')")
     assert shown == (
         "PlacementError: this process is connected to a Ray cluster already; call ray.shutdown() first, "
-        "or say executor=inline"
+        "or set executor=inline"
     )
     assert kernel.run("ray.is_initialized(), ray.shutdown()") == "(True, None)"
 

@@ -62,8 +62,8 @@ def test_without_a_browser_nothing_is_run(tmp_path):
     answer = ask(*NOOP, "report.images=true", cwd=tmp_path, variables={"BROWSER_PATH": "/nowhere/chrome"})
     assert (answer.code, answer.err.strip()) == (
         2,
-        "error: report.images=true needs Chrome or Chromium, and BROWSER_PATH='/nowhere/chrome' is no file; "
-        "install one, name it in BROWSER_PATH, or say report.images=false",
+        "error: report.images=true needs Chrome or Chromium, and BROWSER_PATH='/nowhere/chrome' is not a "
+        "file; install one, name it in BROWSER_PATH, or set report.images=false",
     )
     assert not list(tmp_path.glob("outputs/*/*"))
 

@@ -164,7 +164,7 @@ def test_only_so_many_devices_are_told_one_by_one():
         combinations(grid={"devices": [["cpu", "t4"] * 33]})
     assert str(raised.value) == (
         "devices names 66 devices, and a trial has at most 64 that are told one by one; for more that are "
-        "alike say device=NAME and num_workers=NUMBER"
+        "alike set device=NAME and num_workers=NUMBER"
     )
 
 
@@ -251,7 +251,7 @@ def test_a_sweep_need_not_have_a_baseline():
                 "exclude": [{"device": "t4", "precision": "fp32"}],
             },
             "sweep.baseline: no point of this sweep has device='t4', precision='fp32' together; "
-            "add it to the grid, or say sweep.baseline=null",
+            "add it to the grid, or set sweep.baseline=null",
         ),
     ],
 )

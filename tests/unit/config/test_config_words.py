@@ -78,7 +78,7 @@ _WRITE = "; write KEY=VALUE, KEY=A,B or +sweep=NAME"
             "a sweep has at most that many trials",
         ),
         (("foo",), f"cannot read 'foo', which has no '='{_WRITE}"),
-        (("--foo",), f"cannot read '--foo', which is no option{_WRITE}"),
+        (("--foo",), f"cannot read '--foo', which is not an option{_WRITE}"),
         (("seed=[1,2",), f"cannot read 'seed=[1,2'{_WRITE}"),
         (("=1",), f"cannot read '=1'{_WRITE}"),
         (("device@x=t4",), f"cannot read 'device@x=t4'{_WRITE}"),

@@ -54,7 +54,7 @@ def test_a_launchers_cluster_has_the_pools_of_its_zone_and_an_image_of_each_envi
         ),
         ({"min_nodes": -1}, "pool t4: min_nodes=-1 and max_nodes=3 must be 0 or more"),
         ({"min_nodes": 4}, "pool t4: min_nodes=4 and max_nodes=3 must be 0 or more, and the first no larger"),
-        ({"zone": "here"}, "pool t4: zone='here' is no zone; write it like us-central1-a"),
+        ({"zone": "here"}, "pool t4: zone='here' is not a zone; write it like us-central1-a"),
         ({"provisioning": "cheap"}, "unknown pool t4: provisioning 'cheap'; known: on_demand, spot"),
         (
             {"environment": "jax"},
@@ -73,7 +73,7 @@ def test_a_pool_that_cannot_be_is_refused(changes, message):
     ("changes", "message"),
     [
         ({"cluster_name": "Mine"}, "pools.cluster_name 'Mine': a name has"),
-        ({"project": ""}, "pools.project='' is no project id; give one"),
+        ({"project": ""}, "pools.project='' is not a project id; give one"),
         ({"head": V5E}, "pools.head='tpu_v5e_4' must be a device of the kind cpu, with an instance"),
         ({"boot_images": {}}, "pools.boot_images lacks cpu, gpu; name an image for each"),
         ({"idle_seconds": 0}, "pools.idle_seconds=0 must be above 0"),

@@ -29,5 +29,5 @@ def test_a_long_text_keeps_its_ends() -> None:
 
 
 def test_an_error_is_one_line_whatever_is_in_it() -> None:
-    assert str(ConfigError("steps='a\n\x1b[2Jb' is no number")) == r"steps='a\n\x1b[2Jb' is no number"
+    assert str(ConfigError("steps='a\n\x1b[2Jb' is not a number")) == r"steps='a\n\x1b[2Jb' is not a number"
     assert len(str(UnknownNameError("key", "x" * 10_000, known=()))) == MOST_CHARACTERS + 3

@@ -186,7 +186,7 @@ def test_a_trial_that_cannot_be_is_refused_in_one_line(changes, message):
         ),
         (
             {"evaluate_every_steps": 20},
-            "measure.evaluate_every_steps=20 says nothing without a target; "
+            "measure.evaluate_every_steps=20 has no effect without a target; "
             "add measure.target=workload or a number",
         ),
     ],

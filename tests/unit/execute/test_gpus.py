@@ -40,7 +40,7 @@ def test_an_answer_that_is_no_table_is_told_as_it_is():
         gpus_of("No devices were found\n")
     assert str(caught.value) == (
         "nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader answers 'No devices were found', which "
-        "is no index, UUID and name; repair the driver, or leave GPUs out of the sweep"
+        "is not an index, UUID and name; repair the driver, or leave GPUs out of the sweep"
     )
 
 

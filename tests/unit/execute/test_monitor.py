@@ -180,8 +180,8 @@ def test_what_a_rank_said_comes_before_how_it_left():
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (3, "rank 0 left with exit code 3"),
-        (0, "rank 0 left with exit code 0"),
+        (3, "rank 0 ended with exit code 3"),
+        (0, "rank 0 ended with exit code 0"),
         (-signal.SIGSEGV, "rank 0 died of SIGSEGV"),
         (-signal.SIGABRT, "rank 0 died of SIGABRT"),
     ],

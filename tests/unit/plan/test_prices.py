@@ -125,7 +125,7 @@ def test_a_list_that_cannot_be_is_refused(changes, message):
         (
             price_row(on_demand=4.0, spot=3.1),
             "spot=3.1 is above 0.75 x on_demand=4.0, which looks like a catalogue's error; correct the row, "
-            "or say prices.confirm_spot=[box]",
+            "or set prices.confirm_spot=[box]",
         ),
     ],
 )
@@ -180,8 +180,8 @@ def test_a_record_of_a_device_that_is_not_asked_for_keeps_its_price():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"as_of": "soon"}, "price of cpu-box: as_of='soon' is no day"),
-        ({"priced_on": ""}, "price of cpu-box: priced_on='' is no day"),
+        ({"as_of": "soon"}, "price of cpu-box: as_of='soon' is not a date"),
+        ({"priced_on": ""}, "price of cpu-box: priced_on='' is not a date"),
         ({"nodes": 0}, "price of cpu-box: nodes=0 is not above 0"),
         ({"node_usd_per_hour": math.nan}, "price of cpu-box: node_usd_per_hour=nan is not above 0"),
         ({"billing_seconds": 0.0}, "price of cpu-box: billing_seconds=0.0 is not above 0"),

@@ -119,7 +119,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(ledger):
 def test_a_second_driver_is_told_who_the_first_is(ledger):
     with ledger.lock(), pytest.raises(RecordError) as told, Ledger(ledger.path).lock():
         pass
-    assert str(told.value) == f"sweep 'example' is being run by process {os.getpid()}; wait for it or end it"
+    assert str(told.value) == f"sweep 'example' is run by process {os.getpid()}; wait for it or end it"
 
 
 def test_the_lock_is_free_again_after_its_holder_ended(ledger):

@@ -37,7 +37,7 @@ def test_who_waits_is_told_for_whom_and_has_the_next_turn(tmp_path):
 def test_a_lock_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "cache").touch()
     with (
-        pytest.raises(RecordError, match=r"^lock '.*/cache/host.lock' cannot be had: File exists$"),
+        pytest.raises(RecordError, match=r"^lock '.*/cache/host.lock' cannot be taken: File exists$"),
         wait_for_host_lock(tmp_path / "cache" / "host.lock", sweep="any", say=pytest.fail, is_wanted=bool),
     ):
         pass

@@ -229,5 +229,7 @@ def test_a_place_that_nothing_here_can_write_is_refused_in_one_line(url):
 
 
 def test_a_folder_is_refused_with_what_is_meant_for_it(tmp_path):
-    with pytest.raises(ConfigError, match=r"is no bucket; for a folder that all heads see say outputs=DIR$"):
+    with pytest.raises(
+        ConfigError, match=r"is not a bucket; for a folder that all heads see set outputs=DIR$"
+    ):
         BucketStore(f"file://{tmp_path}")

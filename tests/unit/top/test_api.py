@@ -75,6 +75,6 @@ def test_nothing_of_a_hostile_record_is_markup_in_a_notebook(tmp_path):
 @pytest.mark.parametrize("word", ["report", "--all", "+sweep"])
 def test_a_word_that_gives_no_key_a_value_is_refused(word):
     with pytest.raises(
-        api.ConfigError, match=r"is no KEY=VALUE; commands and flags are for the command line$"
+        api.ConfigError, match=r"is not KEY=VALUE; commands and flags are for the command line$"
     ):
         api.plan(word)

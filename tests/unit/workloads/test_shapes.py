@@ -63,7 +63,7 @@ def test_branches_are_added_concatenated_and_scaled() -> None:
 
 
 def test_a_layer_that_leaves_nothing_says_what_it_was_given() -> None:
-    line = r"^layer 0, .*kernel=5.*, leaves nothing of its input \(4, 4, 1\); a larger input"
+    line = r"^layer 0, .*kernel=5.*, leaves no output of its input \(4, 4, 1\); a larger input"
     with pytest.raises(UnsuitableInputError, match=line):
         shapes_of(sequential((4, 4, 1), Conv2d(filters=1, kernel=5)))
 

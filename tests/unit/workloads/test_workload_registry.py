@@ -97,7 +97,7 @@ def test_an_option_out_of_range_is_refused(option: str, value: object, expected:
 
 def test_more_convolutions_than_the_image_has_room_for_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"'mnist_cnn': layer 9, Conv2d\(.*leaves nothing of its input \(1, 1, 4\)"
+        ValueError, match=r"'mnist_cnn': layer 9, Conv2d\(.*leaves no output of its input \(1, 1, 4\)"
     ):
         workload("mnist_cnn", {"filters": [4, 4, 4, 4]})
 
