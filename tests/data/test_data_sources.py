@@ -208,7 +208,7 @@ def test_a_source_that_a_data_set_does_not_have_is_told(data_set: DataSet, means
     with pytest.raises(ValueError, match=expected):
         prepare(bare, "real", means)
     with pytest.raises(
-        ValueError, match=r"^data set 'numbers' is not read from a folder, so leave data_folder"
+        ValueError, match=r"^data set 'numbers' is not read from a folder, so remove data_folder"
     ):
         prepare(data_set, "real", replace(means, folder=Path()))
 

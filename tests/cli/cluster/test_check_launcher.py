@@ -45,7 +45,7 @@ SOWN = [
     (
         f"{HEAD}/node_config/scheduling",
         {"provisioningModel": "SPOT"},
-        "a head on spot takes the whole cluster",
+        "a preempted head ends the whole cluster",
     ),
     ("max_workers", None, "max_workers: must be a whole number, not None: nothing else limits cost"),
     ("available_node_types/t4/min_workers", 9, "max_workers: 8 is less than the sum 9 of all min_workers"),

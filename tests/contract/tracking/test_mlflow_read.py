@@ -102,7 +102,7 @@ def test_a_sweep_that_mlflow_does_not_know_is_told(uri):
 
 
 def test_a_database_that_is_not_there_is_told_and_not_made(tmp_path):
-    with pytest.raises(RecordError, match=r"no MLflow database exists at '.*/none\.db'; give its place"):
+    with pytest.raises(RecordError, match=r"no MLflow database exists at '.*/none\.db'; set its path"):
         read_sweep(f"sqlite:///{tmp_path}/none.db", sweep="x")
     assert not list(tmp_path.iterdir())
 
