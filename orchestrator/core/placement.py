@@ -7,7 +7,6 @@ from typing import Literal
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
-from orchestrator.core.training import FullTraining
 from orchestrator.core.trial_spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -173,6 +172,19 @@ class Aim:
 
     metric: str
     higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullTraining:
+    """The full training of a workload, as workload and data set declare it; a trial may be a part of it.
+
+    Attributes:
+        epochs: passes over the full training set; None where the workload declares none.
+        train_samples: samples of the full training set; None if the data set declares none.
+    """
+
+    epochs: float | None
+    train_samples: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,21 @@ from dataclasses import dataclass
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.placement import Aim, Baseline, Cached, Failed, Placement, Plan, Provenance, Skipped
+from orchestrator.core.placement import (
+    Aim,
+    Baseline,
+    Cached,
+    Failed,
+    FullTraining,
+    Placement,
+    Plan,
+    Provenance,
+    Skipped,
+)
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.core.training import FullTraining
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against

@@ -10,12 +10,11 @@ from orchestrator.analysis.recommendation.jobs.length import job_length
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.core.estimate import Refusal, StepPrior
 from orchestrator.core.objective import Objective
-from orchestrator.core.placement import Aim
+from orchestrator.core.placement import Aim, FullTraining
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
 from orchestrator.core.target import Target
-from orchestrator.core.training import FullTraining
 from workloads.spec import WorkloadSpec
 
 

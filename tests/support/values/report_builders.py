@@ -6,10 +6,9 @@ from builders import placement, record, train_result, trial_spec
 from price_builders import price
 
 from orchestrator.core.estimate import Estimate, Forecast, Refusal, TrackRecord
-from orchestrator.core.placement import Aim, Baseline, Cached, Plan, Skipped
+from orchestrator.core.placement import Aim, Baseline, Cached, FullTraining, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import Failure
-from orchestrator.core.training import FullTraining
 from orchestrator.core.trial_spec import TimingSpec, trial_id
 
 STANDIN = "standin:" + "1f2e3d4c5b6a7988" * 4

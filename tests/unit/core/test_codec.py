@@ -17,10 +17,9 @@ from orchestrator.core.codec import from_json, from_plain, to_json, to_plain
 from orchestrator.core.device import Device, Node
 from orchestrator.core.errors import RecordError
 from orchestrator.core.estimate import TrackRecord
-from orchestrator.core.placement import Cached, Plan, Skipped
+from orchestrator.core.placement import Cached, FullTraining, Plan, Skipped
 from orchestrator.core.price import Unpriced
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult, TrialRecord
-from orchestrator.core.training import FullTraining
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec, trial_id
 from orchestrator.core.work_share import KernelLink, KernelMove, KernelShare
 

@@ -6,10 +6,9 @@ from plan_builders import T4, environment, held, here, planned, point
 
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.placement import Aim, Failed, Plan
+from orchestrator.core.placement import Aim, Failed, FullTraining, Plan
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Rerun
-from orchestrator.core.training import FullTraining
 
 
 def finished(placement, **changes):

@@ -7,7 +7,7 @@ from fractions import Fraction
 from orchestrator.analysis.formatting import counted
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import MOST_SAMPLES, Objective
-from orchestrator.core.training import FullTraining
+from orchestrator.core.placement import FullTraining
 
 _CURE = "give report.samples=N"
 

@@ -6,7 +6,7 @@ from plan_builders import planned, point
 from orchestrator.analysis.recommendation.jobs.length import check_lengths, job_length
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import MOST_SAMPLES, Objective
-from orchestrator.core.training import FullTraining
+from orchestrator.core.placement import FullTraining
 
 WHOLE = FullTraining(epochs=50, train_samples=60_000)
 NO_EPOCHS = FullTraining(epochs=None, train_samples=60_000)
