@@ -30,7 +30,7 @@ from orchestrator.analysis.recommendation.model.acquisition import (
     good_of,
     probes_of,
 )
-from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
 from orchestrator.core.estimate import StepPrior
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.step_time.bundled_models import default_models
@@ -74,18 +74,18 @@ class Case:
     names: tuple[str, ...]
     posterior: GaussianPosterior
     objective: ScalarObjective
-    truth: Floats
-    usd: Floats
+    truth: FloatArray
+    usd: FloatArray
     prior: ErrorPrior
 
     @property
-    def costs(self) -> Floats:
+    def costs(self) -> FloatArray:
         """[setting] dollars of measuring it."""
         return self.costs_of(self.truth)
 
-    def costs_of(self, log_seconds: Floats) -> Floats:
+    def costs_of(self, log_seconds: FloatArray) -> FloatArray:
         """Compute them for steps of that length."""
-        costs: Floats = self.usd * np.exp(log_seconds)
+        costs: FloatArray = self.usd * np.exp(log_seconds)
         return costs
 
     def regret(self, chosen: int) -> float:
@@ -240,7 +240,9 @@ def _posterior(
     return posterior_of(priors, fit_kinship(others))
 
 
-def _objectives(truth: Floats, prices: Floats, batches: Floats) -> Iterator[tuple[str, ScalarObjective]]:
+def _objectives(
+    truth: FloatArray, prices: FloatArray, batches: FloatArray
+) -> Iterator[tuple[str, ScalarObjective]]:
     """Ask for the least time of a sample, its least cost within a time, and both weighted alike."""
     fastest = float((truth - np.log(batches)).min())
 

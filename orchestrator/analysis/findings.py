@@ -14,7 +14,7 @@ from orchestrator.analysis.comparison.baseline import (
 from orchestrator.analysis.comparison.compare import Comparison, comparisons_of
 from orchestrator.analysis.comparison.scaling import Scaling, scaling_of, scaling_table
 from orchestrator.analysis.comparison.speedup_matrix import Matrix, matrices_of, matrix_table
-from orchestrator.analysis.comparison.step_cost import StepCost, step_cost_table, step_costs_of
+from orchestrator.analysis.comparison.step_cost import StepTimeFit, step_cost_table, step_costs_of
 from orchestrator.analysis.kernel_split.speedups import PlatformResults, splits_of
 from orchestrator.analysis.kernel_split.tables import paper_table, split_table
 from orchestrator.analysis.measurements.frame import frame_of
@@ -79,7 +79,7 @@ class Findings:
     matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
     splits: tuple[PlatformResults, ...]
-    step_costs: tuple[StepCost, ...]
+    step_costs: tuple[StepTimeFit, ...]
     recommendations: tuple[Recommendation, ...]
     compared: tuple[tuple[Comparison, ...], ...]
     predicted: tuple[Predicted, ...]

@@ -35,7 +35,9 @@ def expand(
         if not any(matches(combination, entry) for entry in exclude)
     ]
     if not grid and not include:
-        raise ConfigError("sweep.grid has no axis and sweep.include no entry, so there is no point; add one")
+        raise ConfigError(
+            "sweep.grid and sweep.include are empty, so the sweep has no points; add an axis or an entry"
+        )
     if not kept and not include:
         raise ConfigError(
             f"sweep.exclude leaves none of the {len(combinations)} combinations of sweep.grid; "

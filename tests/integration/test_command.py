@@ -110,7 +110,7 @@ def test_a_sweep_goes_on_without_what_an_absent_environment_would_have_run(tmp_p
         (("+sweep=smoke", "global_batch_size=63", "num_workers=2"), "does not divide over 2 replicas"),
         (("+sweep=smoke", "sweep.grid.device=[]"), "has no values"),
         (("+sweep=smoke", "sweep.repeats=x"), "sweep.repeats"),
-        (("+sweep=tpu_vs_gpu", "device=t4"), "sweep.baseline: device='cpu' is no point of this sweep"),
+        (("+sweep=tpu_vs_gpu", "device=t4"), "sweep.baseline: device='cpu' is not a point of this sweep"),
         (("+sweep=smoke", "sweep.name=../up"), "cannot name a folder"),
         (("+sweep=smoke", "tracking.uri=ftp://x", "data=synthetic"), "ftp://"),
         (("report", "+sweep=smoke", "report.source=mlflow", "tracking=none"), "tracking=none sets none"),

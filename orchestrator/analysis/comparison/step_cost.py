@@ -41,7 +41,7 @@ class CostLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepCost:
+class StepTimeFit:
     """Measurements that differ in their batch, and the line through them; None of fewer than three batches.
 
     Attributes:
@@ -68,7 +68,7 @@ class StepCost:
         return 1 - last / first
 
 
-def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
+def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepTimeFit, ...]:
     """Every set of more than one batch size that is alike in all else."""
     training = [measurement for measurement in measured if measurement.trains]
     distinct = [name for name in told_of(training) if name != BATCH.field]
@@ -79,9 +79,9 @@ def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepCost, ...]:
     )
 
 
-def _cost_of(points: Sequence[Measurement], *, distinct: Sequence[str]) -> StepCost:
+def _cost_of(points: Sequence[Measurement], *, distinct: Sequence[str]) -> StepTimeFit:
     pairs = [(point.setting.global_batch_size, point.step_seconds.median) for point in points]
-    return StepCost(
+    return StepTimeFit(
         where=label_of(points[0].setting, distinct),
         points=tuple(points),
         line=line_through(pairs) if len(points) >= LEAST_BATCHES else None,
@@ -117,7 +117,7 @@ def line_through(points: Sequence[tuple[float, float]]) -> CostLine:
     )
 
 
-def step_cost_table(costs: Sequence[StepCost]) -> Table:
+def step_cost_table(costs: Sequence[StepTimeFit]) -> Table:
     """One row per set of batch sizes."""
     return Table(
         title="Step cost",
@@ -144,7 +144,7 @@ def step_cost_table(costs: Sequence[StepCost]) -> Table:
     )
 
 
-def _fitted(cost: StepCost) -> tuple[str, ...]:
+def _fitted(cost: StepTimeFit) -> tuple[str, ...]:
     saved = share(cost.saved)
     if cost.line is None:
         return UNKNOWN, UNKNOWN, UNKNOWN, saved, UNKNOWN, f"a line takes {LEAST_BATCHES} batch sizes"

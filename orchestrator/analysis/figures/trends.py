@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.analysis.comparison.scaling import Scaling
-from orchestrator.analysis.comparison.step_cost import StepCost
+from orchestrator.analysis.comparison.step_cost import StepTimeFit
 from orchestrator.analysis.figures.plots import COLOURS, Figure, left_out, shown
 from orchestrator.analysis.formatting import number, percent
 from orchestrator.analysis.measurements.measured import Measurement
@@ -16,7 +16,7 @@ _STYLES = tuple({"color": colour, "symbol": symbol} for symbol in ("circle", "di
 _MOST_LINES = len(_STYLES)
 
 
-def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
+def step_cost_figures(costs: Sequence[StepTimeFit]) -> tuple[Figure, ...]:
     """Milliseconds of a step over the batch, with the fitted line: one figure for all."""
     if not costs:
         return ()
@@ -43,7 +43,7 @@ def step_cost_figures(costs: Sequence[StepCost]) -> tuple[Figure, ...]:
     )
 
 
-def _steps_in_words(costs: Sequence[StepCost]) -> str:
+def _steps_in_words(costs: Sequence[StepTimeFit]) -> str:
     sentences = [
         f"{cost.where} from {_step_in_words(cost.points[0])} to {_step_in_words(cost.points[-1])}"
         for cost in costs
@@ -56,7 +56,7 @@ def _step_in_words(point: Measurement) -> str:
     return f"{milliseconds} ms at batch {point.setting.global_batch_size:,}"
 
 
-def _measured_steps(cost: StepCost, style: Mapping[str, str]) -> dict[str, Any]:
+def _measured_steps(cost: StepTimeFit, style: Mapping[str, str]) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -69,7 +69,7 @@ def _measured_steps(cost: StepCost, style: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _fitted_line(cost: StepCost, colour: str) -> list[dict[str, Any]]:
+def _fitted_line(cost: StepTimeFit, colour: str) -> list[dict[str, Any]]:
     if cost.line is None:
         return []
     ends = (0, cost.batches[-1])

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from orchestrator.analysis.recommendation.answer.answer import NextTrial, RankedSetting, Recommendation, State
+from orchestrator.analysis.recommendation.answer.answer import (
+    AnswerState,
+    NextTrial,
+    RankedSetting,
+    Recommendation,
+)
 from orchestrator.analysis.recommendation.answer.decide import decide, runner_up_of
 from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of
 from orchestrator.analysis.recommendation.answer.next_step import next_step_of
@@ -28,7 +33,7 @@ from orchestrator.core.result import TrialRecord
 class _Judged:
     """Results that follow from the settings that can be judged; empty where there are none."""
 
-    state: State
+    state: AnswerState
     chosen: str | None = None
     tied: tuple[str, ...] = ()
     chosen_by: str = ""

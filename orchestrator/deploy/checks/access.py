@@ -1,14 +1,12 @@
 """Access checks of a launcher's cluster: tokens, ports, secrets, images. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 from orchestrator.core.pool import Catalogue
-from orchestrator.deploy.checks.finding import Finding, FindingLines, listed, mapping, sequence
-
-Config = Mapping[str, Any]
+from orchestrator.deploy.checks.finding import Finding, FindingLines, JsonObject, listed, mapping, sequence
 
 _STARTS = ("head_start_ray_commands", "worker_start_ray_commands")
 _OPEN = re.compile(r"--dashboard-host[= ](0\.0\.0\.0|::|\*)")
@@ -20,14 +18,14 @@ _SECRET = re.compile(
 _CREDENTIALS = re.compile(r"://[^/\s:@]+:[^/\s@$]+@|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 
-def check_access(config: Config, _catalogue: Catalogue) -> FindingLines:
+def check_access(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     """Findings of tokens, ports and secrets."""
     yield from _token(config)
     yield from _ports(config)
     yield from secrets(config)
 
 
-def secrets(config: Config) -> FindingLines:
+def secrets(config: JsonObject) -> FindingLines:
     """A finding for each text that looks like a secret, and each variable of such a name with a value."""
     for key, text in chain(texts_of(config), _variables_in(config)):
         if _SECRET.search(text) or _CREDENTIALS.search(text):
@@ -36,7 +34,7 @@ def secrets(config: Config) -> FindingLines:
             )
 
 
-def check_images(config: Config, _catalogue: Catalogue) -> FindingLines:
+def check_images(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     """A finding for each container image that may be another one tomorrow."""
     docker = mapping(config["docker"])
     for key in ("image", "head_image", "worker_image"):
@@ -80,7 +78,7 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _token(config: Config) -> FindingLines:
+def _token(config: JsonObject) -> FindingLines:
     for key in _STARTS:
         if "RAY_AUTH_MODE=token" not in " ".join(map(str, sequence(config.get(key)))):
             yield Finding(
@@ -95,7 +93,7 @@ def _token(config: Config) -> FindingLines:
         )
 
 
-def _ports(config: Config) -> FindingLines:
+def _ports(config: JsonObject) -> FindingLines:
     for key, text in texts_of({start: config.get(start) for start in _STARTS}):
         if match := _OPEN.search(text):
             yield Finding(key=key, message=f"{match[0]} opens the dashboard to the network; use 127.0.0.1")
@@ -113,7 +111,7 @@ def _ports(config: Config) -> FindingLines:
         yield from _tags(f"available_node_types.{name}.node_config.tags", mapping(node))
 
 
-def _tags(key: str, node_type: Config) -> FindingLines:
+def _tags(key: str, node_type: JsonObject) -> FindingLines:
     tags = mapping(node_type.get("node_config")).get("tags")
     named = set(map(str, sequence(mapping(tags).get("items")) or sequence(tags)))
     if opening := named & _OPENING_TAGS:

@@ -6,6 +6,9 @@ from typing import Any
 
 from orchestrator.core.pool import NAME_RULE
 
+JsonObject = Mapping[str, Any]
+"""Mapping of a YAML or JSON document."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

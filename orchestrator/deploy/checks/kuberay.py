@@ -10,6 +10,7 @@ from orchestrator.deploy.checks.access import secrets, unpinned
 from orchestrator.deploy.checks.finding import (
     Finding,
     FindingLines,
+    JsonObject,
     expected,
     listed,
     mapping,
@@ -29,8 +30,6 @@ from orchestrator.deploy.checks.machine_types import (
 from orchestrator.deploy.kuberay import API, RAY_VERSION, SPOT_KEY, TOPOLOGY_KEY, ZONE_KEY, asked_of
 from orchestrator.deploy.nodes import POOL_LABEL, labels_of
 
-Group = Mapping[str, Any]
-
 # KubeRay 1.6.2, the published definition of RayCluster
 _GROUP_KEYS = {
     "groupName",
@@ -48,7 +47,7 @@ _GROUP_KEYS = {
 }
 
 
-def check_group(key: str, group: Group, catalogue: Catalogue) -> FindingLines:
+def check_group(key: str, group: JsonObject, catalogue: Catalogue) -> FindingLines:
     """Findings of one group."""
     for name in sorted(map(str, group.keys() - _GROUP_KEYS)):
         yield Finding(key=f"{key}.{name}", message=f"unknown; known: {listed(_GROUP_KEYS)}")
@@ -65,7 +64,7 @@ def check_group(key: str, group: Group, catalogue: Catalogue) -> FindingLines:
     yield from _sold(key, group, offer, catalogue)
 
 
-def check_containers(key: str, group: Group) -> FindingLines:
+def check_containers(key: str, group: JsonObject) -> FindingLines:
     """Check that every container is pinned, confined, and alone in its network."""
     pod = pod_of(group)
     if pod.get("hostNetwork"):
@@ -86,7 +85,7 @@ def check_containers(key: str, group: Group) -> FindingLines:
             yield Finding(key=f"{here}.resources", message="must have limits, and requests equal to them")
 
 
-def _sizes(key: str, group: Group) -> FindingLines:
+def _sizes(key: str, group: JsonObject) -> FindingLines:
     least, most = group.get("minReplicas"), group.get("maxReplicas")
     if not isinstance(least, int) or least < 0:
         yield Finding(key=f"{key}.minReplicas", message=f"must be a whole number from 0 on, not {least!r}")
@@ -96,7 +95,7 @@ def _sizes(key: str, group: Group) -> FindingLines:
         yield Finding(key=f"{key}.replicas", message=f"{group['replicas']!r} is not from {least} to {most}")
 
 
-def _slices(key: str, group: Group, offer: Offer) -> FindingLines:
+def _slices(key: str, group: JsonObject, offer: Offer) -> FindingLines:
     """Check that each slice has as many hosts as its shape needs."""
     hosts = 1
     if offer.device.kind == "tpu":
@@ -115,7 +114,7 @@ def _slices(key: str, group: Group, offer: Offer) -> FindingLines:
         )
 
 
-def _sold(key: str, group: Group, offer: Offer, catalogue: Catalogue) -> FindingLines:
+def _sold(key: str, group: JsonObject, offer: Offer, catalogue: Catalogue) -> FindingLines:
     zone, provisioning = str(selector_in(group).get(ZONE_KEY)), _provisioning_of(group)
     if why := not_sold(
         offer.instance, region=region_of(zone), provisioning=provisioning, catalogue=catalogue
@@ -131,7 +130,7 @@ def _sold(key: str, group: Group, offer: Offer, catalogue: Catalogue) -> Finding
     yield from expected(f"{key}.labels", mapping(group.get("labels")), named)
 
 
-def _provisioning_of(group: Group) -> Provisioning:
+def _provisioning_of(group: JsonObject) -> Provisioning:
     return "spot" if selector_in(group).get(SPOT_KEY) == "true" else "on_demand"
 
 

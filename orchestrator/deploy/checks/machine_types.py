@@ -1,6 +1,6 @@
 """Machine types of Google Cloud -> their device and count, or the reason why they are not sold. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,9 @@ from orchestrator.core.device import Device
 from orchestrator.core.pool import Catalogue
 from orchestrator.core.price import Provisioning
 from orchestrator.core.tpu_topology import chips_of, generation_of, topologies_of
-from orchestrator.deploy.checks.finding import listed, mapping, sequence
+from orchestrator.deploy.checks.finding import JsonObject, listed, mapping, sequence
 from orchestrator.deploy.kuberay import GPU_KEY, MACHINE_KEY, TPU_KEY, tpu_type_of
 from orchestrator.deploy.nodes import machine_of
-
-Config = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +30,7 @@ class Refused:
     message: str
 
 
-def offer_of(node: Config, catalogue: Catalogue) -> Offer | Refused:
+def offer_of(node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     """Understand a `node_config`."""
     if "machineType" in node:
         return _machine(node, catalogue)
@@ -61,7 +59,7 @@ def not_sold(instance: str, *, region: str, provisioning: Provisioning, catalogu
     return None
 
 
-def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
+def _machine(node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     machine_type = str(node["machineType"]).rpartition("/")[2]
     machines = [offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"]
     offers = [machine for machine in machines if machine_of(machine.instance)[0] == machine_type]
@@ -74,7 +72,7 @@ def _machine(node: Config, catalogue: Catalogue) -> Offer | Refused:
     return _with(mapping(attached[0]) if attached else {}, offers, machine=machine_type)
 
 
-def _with(accelerator: Config, offers: list[Offer], *, machine: str) -> Offer | Refused:
+def _with(accelerator: JsonObject, offers: list[Offer], *, machine: str) -> Offer | Refused:
     """The offer of a machine with those accelerators attached, or with none."""
     kind = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
     count = accelerator.get("acceleratorCount", 0)
@@ -97,7 +95,7 @@ def _in_words(offer: Offer) -> str:
     return f"{attached} x {offer.device.cloud_type}" if attached else "none, for what it has is built in"
 
 
-def _slice(slice_type: str, node: Config, catalogue: Catalogue) -> Offer | Refused:
+def _slice(slice_type: str, node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     for offer in offers_in(catalogue):
         if offer.device.slice_type == slice_type:
             if node.get("runtimeVersion") != offer.device.runtime:
@@ -115,7 +113,7 @@ def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
     return f"unknown type of slice {slice_type!r}; known: {listed(known)}"
 
 
-def _shape(shape: Config, node: Config, catalogue: Catalogue) -> Offer | Refused:
+def _shape(shape: JsonObject, node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     """A slice by generation and topology, as Cloud TPU also understands it."""
     generation = str(shape.get("type")).lower().replace("v5lite_pod", "v5litepod")
     topology = str(shape.get("topology"))
@@ -130,31 +128,28 @@ def _shape(shape: Config, node: Config, catalogue: Catalogue) -> Offer | Refused
     return _slice(f"{generation}-{chips_of(topology) * cores}", node, catalogue)
 
 
-Group = Mapping[str, Any]
-
-
-def pod_of(group: Group) -> dict[str, Any]:
+def pod_of(group: JsonObject) -> dict[str, Any]:
     """The pod's specification."""
     return mapping(mapping(group.get("template")).get("spec"))
 
 
-def selector_in(group: Group) -> dict[str, Any]:
+def selector_in(group: JsonObject) -> dict[str, Any]:
     """Return the node selector of the group's pods."""
     return mapping(pod_of(group).get("nodeSelector"))
 
 
-def limits_in(group: Group) -> dict[str, Any]:
+def limits_in(group: JsonObject) -> dict[str, Any]:
     """Return the resource limits of the pod's first container."""
     containers = sequence(pod_of(group).get("containers"))
     return mapping(mapping(mapping(containers[0] if containers else {}).get("resources")).get("limits"))
 
 
-def offer_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
+def offer_of_group(group: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     """Understand the nodes that a group asks for. The key of a refusal is below the pod's specification."""
     return _tpu(group, catalogue) if TPU_KEY in selector_in(group) else _machine_of_group(group, catalogue)
 
 
-def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
+def _tpu(group: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     name, chips = str(selector_in(group)[TPU_KEY]), str(limits_in(group).get("google.com/tpu"))
     alike = [offer for offer in offers_in(catalogue) if name in _tpu_types(offer.device)]
     if not alike:
@@ -172,7 +167,7 @@ def _tpu(group: Group, catalogue: Catalogue) -> Offer | Refused:
     )
 
 
-def _machine_of_group(group: Group, catalogue: Catalogue) -> Offer | Refused:
+def _machine_of_group(group: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     selector = selector_in(group)
     wanted = (selector.get(MACHINE_KEY), selector.get(GPU_KEY), limits_in(group).get("nvidia.com/gpu"))
     requested = tuple(None if item is None else str(item) for item in wanted)

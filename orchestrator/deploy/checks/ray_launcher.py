@@ -1,7 +1,7 @@
 """A configuration of Ray's cluster launcher -> what Ray itself would not find wrong with it. Pure."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from orchestrator.core.pool import PROJECT_RULE, Catalogue, region_of
@@ -10,6 +10,7 @@ from orchestrator.deploy.checks.access import check_access, check_images
 from orchestrator.deploy.checks.finding import (
     Finding,
     FindingLines,
+    JsonObject,
     expected,
     listed,
     mapping,
@@ -21,10 +22,8 @@ from orchestrator.deploy.checks.finding import (
 from orchestrator.deploy.checks.machine_types import Offer, Refused, not_sold, offer_of
 from orchestrator.deploy.nodes import POOL_LABEL, labels_of, resources_of
 
-Config = Mapping[str, Any]
 
-
-def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogue) -> FindingLines:
+def check_node(name: str, node_type: JsonObject, config: JsonObject, catalogue: Catalogue) -> FindingLines:
     """Findings of one node type."""
     key = f"available_node_types.{name}"
     node = node_type.get("node_config")
@@ -63,14 +62,14 @@ def check_node(name: str, node_type: Config, config: Config, catalogue: Catalogu
         )
 
 
-def provisioning_of(node: Config) -> Provisioning:
+def provisioning_of(node: JsonObject) -> Provisioning:
     """Return the provisioning that a node's configuration requests."""
     scheduling, tpu = mapping(node.get("scheduling")), mapping(node.get("schedulingConfig"))
     asks = scheduling.get("provisioningModel") == "SPOT" or scheduling.get("preemptible")
     return "spot" if asks or tpu.get("preemptible") or tpu.get("spot") else "on_demand"
 
 
-def _ending(key: str, offer: Offer, node: Config) -> FindingLines:
+def _ending(key: str, offer: Offer, node: JsonObject) -> FindingLines:
     """Check how a node ends: parts that would go on being billed, and settings that Google would refuse."""
     scheduling = mapping(node.get("scheduling"))
     if offer.device.kind == "gpu" and scheduling.get("onHostMaintenance") != "TERMINATE":
@@ -105,13 +104,13 @@ def check_launcher(config: dict[str, Any], catalogue: Catalogue) -> list[Finding
     return findings
 
 
-def _names(config: Config, _catalogue: Catalogue) -> FindingLines:
+def _names(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     yield from require_name("cluster_name", config.get("cluster_name"))
     for name in config["available_node_types"]:
         yield from require_name(f"available_node_types.{name}", name)
 
 
-def _provider(config: Config, catalogue: Catalogue) -> FindingLines:
+def _provider(config: JsonObject, catalogue: Catalogue) -> FindingLines:
     provider = config["provider"]
     region, zone = str(provider.get("region")), str(provider.get("availability_zone"))
     if provider.get("type") != "gcp":
@@ -130,7 +129,7 @@ def _provider(config: Config, catalogue: Catalogue) -> FindingLines:
         yield Finding(key="provider.availability_zone", message=f"{zone!r} is not in the region {region!r}")
 
 
-def _one_zone(config: Config, _catalogue: Catalogue) -> FindingLines:
+def _one_zone(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     zone = config["provider"].get("availability_zone")
     for name, node_type in config["available_node_types"].items():
         named = re.findall(r"zones/([a-z0-9-]+)/", str(mapping(node_type).get("node_config")))
@@ -142,7 +141,7 @@ def _one_zone(config: Config, _catalogue: Catalogue) -> FindingLines:
                 )
 
 
-def _head(config: Config, _catalogue: Catalogue) -> FindingLines:
+def _head(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     name, types = str(config.get("head_node_type")), config["available_node_types"]
     if name not in types:
         yield Finding(key="head_node_type", message=f"{name!r} is not a node type; known: {listed(types)}")
@@ -160,7 +159,7 @@ def _head(config: Config, _catalogue: Catalogue) -> FindingLines:
         )
 
 
-def _sizes(config: Config, _catalogue: Catalogue) -> FindingLines:
+def _sizes(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     types = config["available_node_types"]
     minimum = sum(whole(mapping(type_name).get("min_workers")) for type_name in types.values())
     most = config.get("max_workers")
@@ -180,7 +179,7 @@ def _sizes(config: Config, _catalogue: Catalogue) -> FindingLines:
             yield from _size(f"available_node_types.{name}", mapping(node_type))
 
 
-def _size(key: str, node_type: Config) -> FindingLines:
+def _size(key: str, node_type: JsonObject) -> FindingLines:
     least, most = node_type.get("min_workers", 0), node_type.get("max_workers")
     if not isinstance(least, int) or least < 0:
         yield Finding(key=f"{key}.min_workers", message=f"must be a whole number from 0 on, not {least!r}")
@@ -190,7 +189,7 @@ def _size(key: str, node_type: Config) -> FindingLines:
         yield Finding(key=f"{key}.max_workers", message=f"{most} is less than min_workers={least}")
 
 
-def _duplicates(config: Config, _catalogue: Catalogue) -> FindingLines:
+def _duplicates(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     seen: dict[str, str] = {}
     for name, node_type in config["available_node_types"].items():
         settings = mapping(node_type)
@@ -204,7 +203,7 @@ def _duplicates(config: Config, _catalogue: Catalogue) -> FindingLines:
         seen.setdefault(what, name)
 
 
-def _autoscaler(config: Config, _catalogue: Catalogue) -> FindingLines:
+def _autoscaler(config: JsonObject, _catalogue: Catalogue) -> FindingLines:
     commands = " ".join(map(str, sequence(config.get("head_start_ray_commands"))))
     if "--autoscaling-config" not in commands:
         yield Finding(
@@ -218,7 +217,7 @@ def _autoscaler(config: Config, _catalogue: Catalogue) -> FindingLines:
         )
 
 
-_CHECKS: tuple[Callable[[Config, Catalogue], FindingLines], ...] = (
+_CHECKS: tuple[Callable[[JsonObject, Catalogue], FindingLines], ...] = (
     _names,
     _provider,
     _one_zone,

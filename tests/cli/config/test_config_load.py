@@ -197,7 +197,7 @@ def test_a_command_line_chooses_another_baseline_or_none():
 
 
 def test_a_baseline_that_the_command_line_leaves_out_is_refused():
-    with pytest.raises(ConfigError, match=r"sweep\.baseline: device='cpu' is no point of this sweep"):
+    with pytest.raises(ConfigError, match=r"sweep\.baseline: device='cpu' is not a point of this sweep"):
         loaded("+sweep=tpu_vs_gpu", "device=t4")
 
 

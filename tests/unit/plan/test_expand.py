@@ -60,7 +60,10 @@ def test_without_axes_there_is_only_what_is_included():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"grid": {}}, "sweep.grid has no axis and sweep.include no entry, so there is no point; add one"),
+        (
+            {"grid": {}},
+            "sweep.grid and sweep.include are empty, so the sweep has no points; add an axis or an entry",
+        ),
         ({"grid": {"seed": ()}}, "axis 'seed' of sweep.grid has no values; give one or take the axis out"),
         (
             {"grid": {"seed": (1, 2)}, "exclude": [{"sed": 1}]},

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.metrics.quality import QualityInterval
-from orchestrator.analysis.recommendation.model.candidate import Provenance
+from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Aim
 
-State = Literal["settled", "tie", "not settled", "none"]
+AnswerState = Literal["settled", "tie", "not settled", "none"]
 """`settled`: one measured setting is good with the requested confidence, and better than its rivals ·
 `tie`: measured settings share the lead · `none`: no setting keeps to the limits."""
 
@@ -31,7 +31,7 @@ class RankedSetting:
     """
 
     setting: str
-    provenance: Provenance
+    provenance: TimeBasis
     num_runs: int
     num_noisy: int
     num_resumed: int
@@ -137,7 +137,7 @@ class Recommendation:
     basis: str
     confidence: float
     budget_usd: float | None
-    state: State
+    state: AnswerState
     standings: tuple[RankedSetting, ...]
     chosen: str | None
     tied: tuple[str, ...]

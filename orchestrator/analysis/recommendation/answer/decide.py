@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.analysis.metrics.quality import shown_better
-from orchestrator.analysis.recommendation.answer.answer import State
+from orchestrator.analysis.recommendation.answer.answer import AnswerState
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, good_of
 from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
 from orchestrator.analysis.recommendation.model.model import Level, Model, assumed_quality, job_level
-from orchestrator.analysis.recommendation.model.posterior import Floats
+from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.interval import Spread
 
 SHOWN = 0.025
@@ -37,7 +37,7 @@ class Decision:
         chosen_by: what decides among these.
     """
 
-    state: State
+    state: AnswerState
     chosen: int | None = None
     tied: tuple[int, ...] = ()
     chosen_by: str = ""
@@ -64,7 +64,7 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
     together = float(good_of(value)[:, group].any(axis=1).mean())
     chosen, chosen_by = _chosen_among(group, model, assessment, job)
     is_settled = together >= criteria.confidence and not is_open
-    state: State = ("tie" if rivals else "settled") if is_settled else "not settled"
+    state: AnswerState = ("tie" if rivals else "settled") if is_settled else "not settled"
     return Decision(
         state=state, chosen=chosen, tied=tuple(group) if rivals else (), chosen_by=chosen_by if rivals else ""
     )
@@ -79,7 +79,7 @@ def _best_of(measured: Sequence[int], assessment: Assessment) -> int:
     return min(near, key=lambda index: float(np.median(assessment.value[:, index])))
 
 
-def _may_beat(value: Floats, rival: int, leader: int) -> bool:
+def _may_beat(value: FloatArray, rival: int, leader: int) -> bool:
     """Return whether the rival beats the leader in more draws than its interval excludes.
 
     Of draws in which both keep to the limits and are equal, half count.
@@ -124,7 +124,7 @@ def _best_mean(among: Sequence[int], model: Model, assessment: Assessment, job: 
     return among[int(np.argmin(losses if is_by_quality else medians))]
 
 
-def _least(among: Sequence[int], value: Floats) -> list[int]:
+def _least(among: Sequence[int], value: FloatArray) -> list[int]:
     """Keep the settings that are not shown to lie above the one with the least median."""
     best = among[int(np.median(value[:, among], axis=0).argmin())]
     below = (value[:, [best]] < value[:, among]).mean(axis=0)

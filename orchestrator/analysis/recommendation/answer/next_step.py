@@ -7,7 +7,12 @@ from dataclasses import replace
 from statistics import median
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting, NextStep, NextTrial, State
+from orchestrator.analysis.recommendation.answer.answer import (
+    AnswerState,
+    ExcludedSetting,
+    NextStep,
+    NextTrial,
+)
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 
 _ENOUGH_RUNS = 5
@@ -42,7 +47,7 @@ def command_for(candidates: Sequence[CandidateSetting], job: Job, *, more: Seque
 
 
 def next_step_of(
-    state: State,
+    state: AnswerState,
     job: Job,
     excluded: Sequence[ExcludedSetting],
     trials: Sequence[NextTrial],

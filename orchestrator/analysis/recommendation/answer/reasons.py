@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting, RankedSetting, State
+from orchestrator.analysis.recommendation.answer.answer import AnswerState, ExcludedSetting, RankedSetting
 from orchestrator.analysis.recommendation.answer.decide import SHOWN
 from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -37,7 +37,7 @@ def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria)
 
 
 def reasons_of(
-    state: State, standings: Sequence[RankedSetting], excluded: Sequence[ExcludedSetting]
+    state: AnswerState, standings: Sequence[RankedSetting], excluded: Sequence[ExcludedSetting]
 ) -> list[str]:
     """Say why an answer is not settled."""
     if state in ("settled", "tie"):

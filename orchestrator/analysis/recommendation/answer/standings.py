@@ -16,7 +16,7 @@ from orchestrator.analysis.recommendation.model.model import (
     assumed_quality,
     job_level,
 )
-from orchestrator.analysis.recommendation.model.posterior import Floats
+from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
 
@@ -70,7 +70,7 @@ def _standing(
     )
 
 
-def _quantiles(log_seconds: Floats) -> Spread:
+def _quantiles(log_seconds: FloatArray) -> Spread:
     low, middle, high = np.exp(np.quantile(log_seconds, (0.05, 0.5, 0.95))).tolist()
     return Spread(median=middle, low=low, high=high)
 

@@ -11,7 +11,7 @@ from orchestrator.analysis.recommendation.model.acquisition import Assessment, P
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.analysis.recommendation.model.model import Model
-from orchestrator.analysis.recommendation.model.posterior import Floats
+from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
 
 _MOST_TRIALS = 10  # the list changes with every result
@@ -50,7 +50,9 @@ def trials_of(
     ]
 
 
-def _leader_first(assessment: Assessment, costs: Floats, criteria: Criteria) -> list[tuple[Proposal, float]]:
+def _leader_first(
+    assessment: Assessment, costs: FloatArray, criteria: Criteria
+) -> list[tuple[Proposal, float]]:
     """Propose the leader if it was not measured: a prediction, however sure, is not a measurement."""
     leader = assessment.leader
     left = math.inf if criteria.budget_usd is None else criteria.budget_usd

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior
+from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior
 
 TOLERANCE = 0.05
 """How far above the best a good setting may lie."""
@@ -43,10 +43,10 @@ class ScalarObjective:
 
     time: float
     cost: float
-    log_fixed: Floats
-    log_steps: Floats
-    log_usd: Floats
-    quality_loss: Floats
+    log_fixed: FloatArray
+    log_steps: FloatArray
+    log_usd: FloatArray
+    quality_loss: FloatArray
     log_most_seconds: float = math.inf
     log_most_usd: float = math.inf
 
@@ -58,12 +58,12 @@ class ScalarObjective:
         log_fixed[:, setting] = np.median(log_fixed[:, setting])
         return replace(self, log_fixed=log_fixed)
 
-    def log_seconds(self, log_step: Floats) -> Floats:
+    def log_seconds(self, log_step: FloatArray) -> FloatArray:
         """Compute [..., setting] the logarithm of the seconds of the job."""
-        seconds: Floats = np.logaddexp(self.log_fixed, self.log_steps + log_step)
+        seconds: FloatArray = np.logaddexp(self.log_fixed, self.log_steps + log_step)
         return seconds
 
-    def value(self, log_step: Floats) -> Floats:
+    def value(self, log_step: FloatArray) -> FloatArray:
         """Compute [..., setting] the objective; infinite where a limit is broken."""
         seconds = self.log_seconds(log_step)
         value = self.time * seconds + self.quality_loss
@@ -72,7 +72,7 @@ class ScalarObjective:
             usd = seconds + self.log_usd
             value = value + self.cost * usd
             keeps &= usd <= self.log_most_usd
-        kept: Floats = np.where(keeps, value, np.inf)
+        kept: FloatArray = np.where(keeps, value, np.inf)
         return kept
 
 
@@ -87,10 +87,10 @@ class Assessment:
         log_seconds: [draw, setting] of the job.
     """
 
-    chances: Floats
+    chances: FloatArray
     leader: int
-    value: Floats
-    log_seconds: Floats
+    value: FloatArray
+    log_seconds: FloatArray
 
     @property
     def chance(self) -> float:
@@ -128,7 +128,7 @@ def assess(posterior: GaussianPosterior, objective: ScalarObjective) -> Assessme
     """Compute how likely every setting is good."""
     draws = posterior.draws(NUM_DRAWS, seed=_SEED)
     value = objective.value(draws)
-    chances: Floats = good_of(value).mean(axis=0)
+    chances: FloatArray = good_of(value).mean(axis=0)
     return Assessment(
         chances=chances,
         leader=_leader_of(chances, value),
@@ -154,7 +154,7 @@ def probes_of(assessment: Assessment, measurable: Sequence[int], *, repeat: floa
     likely = sorted(measurable, key=lambda setting: -chances[setting])[:_MOST_PROBED]
     log_seconds = assessment.log_seconds
     measured = log_seconds + np.random.default_rng(_SEED + 1).normal(0.0, repeat, log_seconds.shape)
-    columns: dict[tuple[int, ...], Floats] = {(setting,): measured[:, setting] for setting in likely}
+    columns: dict[tuple[int, ...], FloatArray] = {(setting,): measured[:, setting] for setting in likely}
     columns |= {
         (leader, other): measured[:, leader] - measured[:, other]
         for other in likely
@@ -167,7 +167,7 @@ def probes_of(assessment: Assessment, measurable: Sequence[int], *, repeat: floa
     )
 
 
-def good_of(value: Floats) -> NDArray[np.bool_]:
+def good_of(value: FloatArray) -> NDArray[np.bool_]:
     """Mark [draw, setting] settings that keep to the limits and lie within the tolerance of the best."""
     best = value.min(axis=-1, keepdims=True)
     good: NDArray[np.bool_] = np.isfinite(value) & (value <= best + math.log1p(TOLERANCE))
@@ -175,7 +175,7 @@ def good_of(value: Floats) -> NDArray[np.bool_]:
 
 
 def best_next(
-    assessment: Assessment, probes: Sequence[Probe], costs: Floats, *, left: float
+    assessment: Assessment, probes: Sequence[Probe], costs: FloatArray, *, left: float
 ) -> Proposal | None:
     """Choose the probe with the most gain for its cost, and of its settings the cheaper one.
 
@@ -206,7 +206,7 @@ def best_next(
 def measurement_plan(
     posterior: GaussianPosterior,
     objective: ScalarObjective,
-    costs: Floats,
+    costs: FloatArray,
     *,
     assessment: Assessment,
     left: float,
@@ -236,7 +236,7 @@ def measurement_plan(
         yield proposal, assessment.chance
 
 
-def _leader_of(chances: Floats, value: Floats) -> int:
+def _leader_of(chances: FloatArray, value: FloatArray) -> int:
     near = np.flatnonzero(
         (chances >= chances.max() - _EQUAL_CHANCES) & ((chances > 0) | (chances.max() == 0))
     )
@@ -244,7 +244,7 @@ def _leader_of(chances: Floats, value: Floats) -> int:
     return int(near[medians.argmin()])
 
 
-def _gain(measured: Floats, good: NDArray[np.bool_], *, leader: int) -> float:
+def _gain(measured: FloatArray, good: NDArray[np.bool_], *, leader: int) -> float:
     """Choose by half of each stratum and judge by the other: the best of noisy means looks too good."""
     strata = good[np.argsort(measured)].reshape(_STRATA, -1, good.shape[1])
     chosen = strata[:, ::2].mean(axis=1).argmax(axis=1)

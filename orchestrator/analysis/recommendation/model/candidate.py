@@ -12,7 +12,7 @@ from orchestrator.core.target import Target
 
 _SECONDS_PER_HOUR = 3600
 
-Provenance = Literal["measured", "predicted"]
+TimeBasis = Literal["measured", "predicted"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,8 @@ class CandidateSetting:
         return len(self.runs) - len(self.quiet)
 
     @property
-    def provenance(self) -> Provenance:
-        """Provenance of its time."""
+    def provenance(self) -> TimeBasis:
+        """TimeBasis of its time."""
         return "measured" if self.quiet else "predicted"
 
     @property

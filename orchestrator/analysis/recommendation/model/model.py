@@ -18,7 +18,7 @@ from orchestrator.analysis.metrics.student import Z_95, t_95
 from orchestrator.analysis.recommendation.model.acquisition import NUM_DRAWS, ScalarObjective
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
-from orchestrator.analysis.recommendation.model.posterior import Floats, GaussianPosterior, posterior_of
+from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel
 from orchestrator.core.interval import Spread
 
@@ -225,17 +225,17 @@ def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorMode
     return GaussianPosterior(mean=mean, covariance=covariance)
 
 
-def _log_fixed(judged: Sequence[CandidateSetting], is_measured: Floats) -> Floats:
+def _log_fixed(judged: Sequence[CandidateSetting], is_measured: FloatArray) -> FloatArray:
     """[draw, setting]: -inf for measured settings, whose column is the whole job."""
     fixed = [run.fixed_seconds for candidate in judged for run in candidate.quiet if run.fixed_seconds > 0]
     if not fixed or is_measured.all():
         return np.full(len(judged), -np.inf)
     normal = np.random.default_rng(_SEED).standard_normal((NUM_DRAWS, len(judged)))
-    drawn: Floats = math.log(median(fixed)) + _FIXED_DEVIATION * normal
+    drawn: FloatArray = math.log(median(fixed)) + _FIXED_DEVIATION * normal
     return np.where(is_measured, -np.inf, drawn)
 
 
-def _log_steps(judged: Sequence[CandidateSetting], job: Job) -> Floats:
+def _log_steps(judged: Sequence[CandidateSetting], job: Job) -> FloatArray:
     to_target = samples_to_target(job) if job.target is not None else {}
     return np.log(
         [to_target.get(candidate.batch_size, job.samples) / candidate.batch_size for candidate in judged]
@@ -244,7 +244,7 @@ def _log_steps(judged: Sequence[CandidateSetting], job: Job) -> Floats:
 
 def _quality_loss(
     judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, *, weight: float
-) -> Floats:
+) -> FloatArray:
     """[draw, setting] shortfall over the size of the best quality; infinite where it is below the floor."""
     qualities = [assumed_quality(candidate, job) for candidate in judged]
     values = [quality for quality in qualities if quality is not None]
@@ -260,7 +260,7 @@ def _quality_loss(
     if criteria.objective.goal == "best":
         compared, deviations = estimates, np.where(is_bounded, deviations, _UNKNOWN_DEVIATION * size)
     sign = -1.0 if job.aim.higher_is_better else 1.0
-    loss: Floats = np.broadcast_to(np.zeros(len(judged)), (NUM_DRAWS, len(judged)))
+    loss: FloatArray = np.broadcast_to(np.zeros(len(judged)), (NUM_DRAWS, len(judged)))
     if weight:
         normal = np.random.default_rng(_SEED + 1).standard_normal((NUM_DRAWS, len(judged)))
         loss = weight * sign * (compared + deviations * normal) / size

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from orchestrator.core.estimate import ErrorCorrelation, StepPrior
 
-Floats = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,13 +29,13 @@ class GaussianPosterior:
         covariance: [setting, setting].
     """
 
-    mean: Floats
-    covariance: Floats
+    mean: FloatArray
+    covariance: FloatArray
 
     @property
-    def deviation(self) -> Floats:
+    def deviation(self) -> FloatArray:
         """Standard deviation of every setting."""
-        deviation: Floats = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        deviation: FloatArray = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return deviation
 
     def given(
@@ -57,13 +57,13 @@ class GaussianPosterior:
             covariance=self.covariance - self.covariance[:, rows] @ weights,
         )
 
-    def draws(self, count: int, *, seed: int) -> Floats:
+    def draws(self, count: int, *, seed: int) -> FloatArray:
         """Draw [draw, setting] logarithms."""
         values, vectors = np.linalg.eigh(self.covariance)
         # The symmetric root: signs and order of eigenvectors differ between libraries, and it does not.
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # rounding leaves values below 0
         normal = np.random.default_rng(seed).standard_normal((count, len(values)))
-        drawn: Floats = self.mean + normal @ root.T
+        drawn: FloatArray = self.mean + normal @ root.T
         return drawn
 
 

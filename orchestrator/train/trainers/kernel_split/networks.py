@@ -1,6 +1,6 @@
 """Networks whose convolutions are split over ranks: which arrays are shared out, and how they grow whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,13 @@ from orchestrator.train.trainers.kernel_split.convolution import SplitConvolutio
 from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
 from orchestrator.train.trainers.kernel_split.shares import KernelRange, parts_of
 from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
+from orchestrator.train.trainers.torch_state import Arrays
 from workloads.layers import Shape
 from workloads.network import INPUT
 from workloads.shapes import input_shapes_of
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.layers import Weights
 from workloads.with_torch.training import Networks
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

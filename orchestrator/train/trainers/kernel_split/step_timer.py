@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
-Clock = Callable[[], float]
-Point = Any
-"""In a device's time: seconds on a CPU, which works as it is told to, an event in a queue elsewhere."""
+from orchestrator.train.measurement.loop import Clock
 
-Spans = Sequence[tuple[Point, Point]]
+Instant = Any
+"""Point in device time: seconds on a CPU, an event in the device's queue elsewhere."""
+
+Spans = Sequence[tuple[Instant, Instant]]
 
 KEPT_STEPS = 100
 
@@ -23,10 +24,10 @@ KEPT_STEPS = 100
 class DeviceTimer:
     """Sum of spans of device time, without synchronisation."""
 
-    def __init__(self, now: Callable[[], Point]) -> None:
+    def __init__(self, now: Callable[[], Instant]) -> None:
         self._now = now
-        self._begin: Point = None
-        self._spans: list[tuple[Point, Point]] = []
+        self._begin: Instant = None
+        self._spans: list[tuple[Instant, Instant]] = []
 
     def __enter__(self) -> None:
         self._begin = self._now()
@@ -117,6 +118,6 @@ def _seconds_in(spans: Spans) -> float:
     return math.fsum(_seconds_between(*span) for span in spans)
 
 
-def _seconds_between(begin: Point, end: Point) -> float:
+def _seconds_between(begin: Instant, end: Instant) -> float:
     seconds: float = end - begin if isinstance(begin, float) else begin.elapsed_time(end) / 1e3
     return seconds

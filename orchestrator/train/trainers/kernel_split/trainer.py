@@ -15,6 +15,7 @@ from torch import Tensor
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.work_share import KernelShare
 from orchestrator.train.measurement.evaluation import Outputs, quality_of
+from orchestrator.train.measurement.loop import Clock
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.kernel_split.balance import Speeds
@@ -29,7 +30,7 @@ from orchestrator.train.trainers.kernel_split.convolution import serve
 from orchestrator.train.trainers.kernel_split.messages import MASTER, RankChannel
 from orchestrator.train.trainers.kernel_split.networks import SplitNetworks, divided, split_layers
 from orchestrator.train.trainers.kernel_split.rebalancing import Rebalancing
-from orchestrator.train.trainers.kernel_split.step_timer import Clock, StepTimer
+from orchestrator.train.trainers.kernel_split.step_timer import StepTimer
 from orchestrator.train.trainers.torch_process import (
     autocast_of,
     device_of,
