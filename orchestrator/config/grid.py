@@ -169,7 +169,7 @@ def _no_baseline(baseline: Combination, combinations: Iterable[Combination]) -> 
         if value not in known:
             values = ", ".join(map(shown, known)) or "none"
             return (
-                f"sweep.baseline: {key}={shown(value)} is not a point of this sweep; its values are: {values}; "
+                f"sweep.baseline: {key}={shown(value)} is not a point of this sweep; possible: {values}; "
                 "choose one of them, or sweep.baseline=null"
             )
     named = ", ".join(f"{key}={shown(value)}" for key, value in baseline.items())

@@ -232,17 +232,17 @@ def test_a_sweep_need_not_have_a_baseline():
     [
         (
             {"baseline": {"device": "v100", "precision": "fp32"}},
-            "sweep.baseline: device='v100' is not a point of this sweep; its values are: 'cpu', 't4'; "
+            "sweep.baseline: device='v100' is not a point of this sweep; possible: 'cpu', 't4'; "
             "choose one of them, or sweep.baseline=null",
         ),
         (
             {"baseline": {"trainer.compile": "on"}},
-            "sweep.baseline: trainer.compile='on' is not a point of this sweep; its values are: none; "
+            "sweep.baseline: trainer.compile='on' is not a point of this sweep; possible: none; "
             "choose one of them, or sweep.baseline=null",
         ),
         (
             {"baseline": {"device": "t4", "precision": "fp32"}, "exclude": [{"device": "t4", "seed": 0}]},
-            "sweep.baseline: device='t4' is not a point of this sweep; its values are: 'cpu'; "
+            "sweep.baseline: device='t4' is not a point of this sweep; possible: 'cpu'; "
             "choose one of them, or sweep.baseline=null",
         ),
         (
