@@ -94,7 +94,9 @@ class Point:
     def name(self) -> str:
         """Name that distinguishes this point from the others of its sweep, in one line."""
         named = ("workload", "device", "trainer", "precision", *(["devices"] if self.other_devices else []))
-        others = (f"{axis}={_shown(value)}" for axis, value in self.label.items() if axis not in named)
+        others = (
+            f"{axis}={_format_option(value)}" for axis, value in self.label.items() if axis not in named
+        )
         return " ".join((self.workload, self.device_label, self.trainer, self.precision, *others))
 
     @property
@@ -112,7 +114,7 @@ class Point:
         )
 
 
-def _shown(value: Option) -> str:
+def _format_option(value: Option) -> str:
     return f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 

@@ -90,7 +90,7 @@ def selector_of(pool: Pool) -> dict[str, str]:
     return {**kind, **spot, ZONE_KEY: pool.zone}
 
 
-def asked_of(device: Device, count: int) -> dict[str, str]:
+def requested_resources(device: Device, count: int) -> dict[str, str]:
     """Return the Kubernetes resource requests of a pod."""
     counted = {"gpu": {"nvidia.com/gpu": str(count)}, "tpu": {"google.com/tpu": str(device.chips)}, "cpu": {}}
     return {"cpu": str(pod_cpus(device.cpus[count])), **counted[device.kind]}
@@ -98,7 +98,7 @@ def asked_of(device: Device, count: int) -> dict[str, str]:
 
 def _head(cluster: Cluster) -> Plain:
     machine, _ = machine_of(cluster.head.instances[1])
-    spec = _pod("ray-head", cluster, "core", asked_of(cluster.head, 1), {MACHINE_KEY: machine})
+    spec = _pod("ray-head", cluster, "core", requested_resources(cluster.head, 1), {MACHINE_KEY: machine})
     return {
         "serviceType": "ClusterIP",
         "rayStartParams": {"num-cpus": "0"},
@@ -109,7 +109,7 @@ def _head(cluster: Cluster) -> Plain:
 def _group(pool: Pool, cluster: Cluster) -> Plain:
     if pool.device.kind != "cpu" and pool.device.cloud_type is None:
         raise ConfigError(f"pool {pool.name}: GKE does not offer {pool.device.name}")
-    resources = asked_of(pool.device, pool.count)
+    resources = requested_resources(pool.device, pool.count)
     spec = _pod("ray-worker", cluster, pool.environment, resources, selector_of(pool))
     tolerations = {"tolerations": [_TOLERATION]} if pool.provisioning == "spot" else {}
     budget_tracker = {"serviceAccountName": cluster.service_account, "automountServiceAccountToken": False}

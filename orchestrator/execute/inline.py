@@ -65,7 +65,7 @@ class InlineExecutor:
                 is_leaving=is_leaving,
             )
             return record_of(attempt, context, hosts=[here], device_ids=device_ids)
-        request = " and ".join(_words_of(part) for part in placement.parts)
+        request = " and ".join(_describe_part(part) for part in placement.parts)
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {request}; {self._node.name} has {there}")
         return outcome_of(attempt, context, started_at=time.time(), ended_with=failure, versions={})
@@ -80,5 +80,5 @@ class InlineExecutor:
         )
 
 
-def _words_of(part: RankGroup) -> str:
+def _describe_part(part: RankGroup) -> str:
     return f"{part.cpus} cores and {part.devices} x {part.device}"

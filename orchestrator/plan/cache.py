@@ -58,10 +58,10 @@ def reuse_results(
         reused += failed[record.sweep, *answer]
         if record.result is not None:
             reused.append(record)
-    return tuple(_taken_over(record, sweep=sweep) for record in reused)
+    return tuple(_reused(record, sweep=sweep) for record in reused)
 
 
-def _taken_over(record: TrialRecord, *, sweep: str) -> TrialRecord:
+def _reused(record: TrialRecord, *, sweep: str) -> TrialRecord:
     return replace(record, sweep=sweep, reused_from=record.reused_from or record.sweep, log_path=None)
 
 

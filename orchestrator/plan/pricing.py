@@ -35,7 +35,7 @@ def price_of(
     """
     if prices.region is None or not prices.rows:
         return Unpriced(reason=f"prices={prices.name} has no prices")
-    rented = _in_pool(pool, num_hosts) if pool else _as_asked(device, count, prices=prices)
+    rented = _in_pool(pool, num_hosts) if pool else _rented_on_request(device, count, prices=prices)
     if isinstance(rented, Unpriced):
         return rented
     row = prices.rows.get(rented.region, {}).get(rented.instance)
@@ -103,7 +103,7 @@ def _in_pool(pool: Pool, num_hosts: int) -> _Rented:
     )
 
 
-def _as_asked(device: Device, count: int, *, prices: PriceList) -> _Rented | Unpriced:
+def _rented_on_request(device: Device, count: int, *, prices: PriceList) -> _Rented | Unpriced:
     count = 1 if device.kind == "cpu" else count
     holding = [instance for instance in device.instances if count % instance == 0]
     if not holding:

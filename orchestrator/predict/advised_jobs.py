@@ -96,7 +96,7 @@ def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: 
             precision=point.precision,
             batch_size=point.global_batch_size,
             steps=point.steps,
-            words=_words_of(point),
+            words=_overrides_of(point),
             refusal=setting.refusal,
             num_missing=num_missing,
         ),
@@ -144,7 +144,7 @@ def _setting_of(setting: KnownSetting, point: Point, *, trainer: str) -> Setting
     )
 
 
-def _words_of(point: Point) -> tuple[str, ...]:
+def _overrides_of(point: Point) -> tuple[str, ...]:
     return words_of(
         workload=point.workload,
         workload_options=point.workload_options,

@@ -15,7 +15,7 @@ def jobs_of(
     """
     jobs: dict[tuple[str, object], dict[Hashable, dict[Hashable, Point]]] = defaultdict(dict)
     for point in points:
-        trainers = jobs[job_in_words(point), point.timing.target].setdefault(setting_of(point), {})
+        trainers = jobs[describe_job(point), point.timing.target].setdefault(setting_of(point), {})
         trainer = (point.trainer, tuple(sorted(point.trainer_options.items())))
         if trainer not in trainers or point.steps < trainers[trainer].steps:
             trainers[trainer] = point
@@ -28,7 +28,7 @@ def jobs_of(
     }
 
 
-def job_in_words(point: Point) -> str:
+def describe_job(point: Point) -> str:
     """Name the workload with its options: `vgg16 image_size=64 data.source=real`."""
     options = sorted(point.workload_options.items())
     if point.data_source != "auto":

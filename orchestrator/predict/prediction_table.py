@@ -11,7 +11,7 @@ from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.sweep import Point
-from orchestrator.predict.jobs import job_in_words
+from orchestrator.predict.jobs import describe_job
 from orchestrator.predict.profile_transfer.transfer import Transfer
 from orchestrator.predict.step_time.roofline import Roofline
 
@@ -69,7 +69,7 @@ def prediction_table(predictions: Iterable[Prediction]) -> Table:
 def _row(prediction: Prediction) -> tuple[str, ...]:
     point, step, price = prediction.point, prediction.step, prediction.price
     return (
-        job_in_words(point),
+        describe_job(point),
         point.device.name,
         point.precision,
         count(point.global_batch_size),

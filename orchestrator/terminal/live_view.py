@@ -47,7 +47,7 @@ class PlainProgress:
     def ended(self, record: TrialRecord) -> None:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
-        text = cut(printable(_told(record)), rest=f"all of it: {self._ledger}")
+        text = cut(printable(_describe_end(record)), rest=f"all of it: {self._ledger}")
         print_line(
             self._console,
             f"{state_of(record):<9}  {self._name_of(record.spec)}  {text}  [{self._progress.line()}]",
@@ -102,7 +102,7 @@ class LiveProgress:
             table.add_column(no_wrap=is_whole)
         for record in self._ended[-room:]:
             took = f"{record.ended_at - record.started_at:.1f} s"
-            _add_row(table, state_of(record), self._name_of(record.spec), took, _told(record))
+            _add_row(table, state_of(record), self._name_of(record.spec), took, _describe_end(record))
         for attempt in running:
             stage, since = self._stages[attempt.placement.trial_id]
             again = f"attempt {attempt.number}" if attempt.number > 1 else ""
@@ -128,7 +128,7 @@ def watching(console: Console, placements: Sequence[Placement], *, ledger: str) 
         yield LiveProgress(live, placements)
 
 
-def _told(record: TrialRecord) -> str:
+def _describe_end(record: TrialRecord) -> str:
     """Describe an attempt's outcome: its rate, its cause of failure, or its substitutes."""
     if record.failure is not None:
         return f"{record.failure.kind}: {record.failure.message}"
@@ -136,10 +136,10 @@ def _told(record: TrialRecord) -> str:
         return ", ".join(record.placement.substitutions)
     metrics = metrics_of(record)
     accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
-    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}{_told_of_checkpoints(record)}"
+    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}{_describe_checkpoints(record)}"
 
 
-def _told_of_checkpoints(record: TrialRecord) -> str:
+def _describe_checkpoints(record: TrialRecord) -> str:
     """Describe the checkpoint that an attempt resumed from, and unusable ones."""
     result = record.result
     assert result is not None, "it was measured"

@@ -41,7 +41,7 @@ class Progress:
         told = ", ".join(
             f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
         )
-        left = left_in_words(self._left.values(), self._took)
+        left = describe_remaining(self._left.values(), self._took)
         return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{left}"
 
     def seconds_left(self) -> float | None:
@@ -49,7 +49,7 @@ class Progress:
         return seconds_left(self._left.values(), self._took)
 
 
-def left_in_words(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> str:
+def describe_remaining(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> str:
     """`; about 40 s left`, or nothing where that is not known."""
     seconds = seconds_left(left, took)
     return f"; about {_duration(seconds)} left" if seconds and seconds >= 1 else ""

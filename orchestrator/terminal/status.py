@@ -11,7 +11,7 @@ from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
 from orchestrator.terminal.printing import print_line, print_table, totals_of
-from orchestrator.terminal.progress import left_in_words
+from orchestrator.terminal.progress import describe_remaining
 
 
 def print_status(
@@ -38,7 +38,7 @@ def print_status(
         for record in records
         if record.reused_from is None
     ]
-    left = left_in_words(plan.placements, took) if holder else ""
+    left = describe_remaining(plan.placements, took) if holder else ""
     print_line(console, f"{totals_of(plan)}{left}")
     print_line(console, f"run by {holder}" if holder else "not being run here")
 

@@ -5,7 +5,7 @@ import time
 
 import psutil
 import pytest
-from cluster_runs import long_trial, run, told_of
+from cluster_runs import cluster_context, long_trial, run
 from noop_trials import Unwatched
 from process_tracking import Family, heeds_sigterm
 from static_cluster import node_id_of, raylet_above
@@ -48,7 +48,7 @@ class Drainer(Unwatched):
 
 def test_a_trial_leaves_a_checkpoint_in_time_and_goes_on_on_another_node(nodes, relatives, tmp_path):
     seldom = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
-    told = told_of(tmp_path, checkpointing=seldom, retry_limits={"preempted": 1})
+    told = cluster_context(tmp_path, checkpointing=seldom, retry_limits={"preempted": 1})
     drainer = Drainer(relatives, nodes.address)
     left, resumed = run(nodes, told, long_trial(), watcher=drainer)
     assert (left.failure.kind, left.provenance) == ("preempted", "measured")

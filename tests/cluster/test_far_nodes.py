@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cluster_runs import POOL, one_process, run, told_of, two_workers
+from cluster_runs import POOL, cluster_context, one_process, run, two_workers
 from namespaced_nodes import far_nodes, missing
 from noop_trials import Unwatched
 from process_tracking import family
@@ -50,7 +50,7 @@ def records(folder: Path) -> Mapping[str, TrialRecord]:
     if why := missing():
         pytest.skip(f"no machines can be made of namespaces: {why}")
     write(folder, {"mine/spec.py": SPEC})
-    told = told_of(
+    told = cluster_context(
         folder,
         pythons=dict.fromkeys(("torch_ddp", "tensorflow", "torch_xla", "noop"), OWN_PYTHON),
         origins={"mine": Origin(package="mine", folder=str(folder / "mine"))},

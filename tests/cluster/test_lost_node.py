@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster_runs import LONG, Striker, long_trial, run, told_of
+from cluster_runs import LONG, Striker, cluster_context, long_trial, run
 from process_tracking import Family
 from static_cluster import raylet_above
 
@@ -27,7 +27,7 @@ class NodeKiller(Striker):
 
 def test_a_trial_goes_on_from_its_checkpoint_on_another_node(nodes, relatives, tmp_path):
     often = Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
-    told = told_of(tmp_path, checkpointing=often)
+    told = cluster_context(tmp_path, checkpointing=often)
     killer = NodeKiller(relatives, tmp_path / "checkpoints")
     lost, resumed = run(nodes, told, long_trial(), watcher=killer)
     assert (lost.failure.kind, lost.placement.node) == ("worker_lost", "cpu")

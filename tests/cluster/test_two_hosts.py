@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from cluster_runs import LONG, Striker, run, told_of, two_workers
+from cluster_runs import LONG, Striker, cluster_context, run, two_workers
 from noop_trials import Unwatched
 from process_tracking import Family
 from static_cluster import node_id_of, raylet_above
@@ -57,7 +57,9 @@ def test_two_nodes_train_the_weights_that_one_trains(nodes, tmp_path):
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     trainers = ["torch_ddp", "tensorflow", *(["torch_xla"] if python_of("torch_xla").exists() else [])]
     asked = [two_workers(name, num_hosts=hosts) for name in trainers for hosts in (1, 2)]
-    records = {item.trial_id: item for item in run(nodes, told_of(tmp_path), *asked, watcher=Unwatched())}
+    records = {
+        item.trial_id: item for item in run(nodes, cluster_context(tmp_path), *asked, watcher=Unwatched())
+    }
     assert [record.failure for record in records.values()] == [None] * len(asked)
     for first, second in zip(asked[::2], asked[1::2], strict=True):
         one, two = records[first.trial_id], records[second.trial_id]
@@ -77,7 +79,7 @@ def test_where_a_further_node_is_lost_the_trial_goes_on_from_its_checkpoint_on_o
 ):
     pytest.importorskip("torch", reason="torch is not installed")
     killer = FarNodeKiller(relatives, tmp_path / "checkpoints")
-    told = told_of(
+    told = cluster_context(
         tmp_path, checkpointing=Checkpointing(every_seconds=0.1, grace_seconds=20.0, url=killer.url)
     )
     asked = two_workers("torch_ddp", num_hosts=2, steps=LONG, start_method="spawn")
@@ -93,7 +95,7 @@ def test_where_a_further_node_is_lost_the_trial_goes_on_from_its_checkpoint_on_o
 @pytest.mark.parametrize("nodes", [1], indirect=True)
 def test_a_trial_that_cannot_have_all_its_nodes_has_none_of_them(nodes, tmp_path):
     soon = Deadlines(resources_seconds=3.0, start_seconds=60.0, run_seconds=60.0)
-    told = told_of(tmp_path, deadlines=soon)
+    told = cluster_context(tmp_path, deadlines=soon)
     (record,) = run(nodes, told, two_workers("noop", num_hosts=2), watcher=Unwatched())
     assert record.failure.kind == "infeasible"
     assert "2 nodes at once with 8 CPU each not free in pool cpu after 3 s" in record.failure.message

@@ -2,7 +2,7 @@
 
 import pytest
 from cluster_builders import FAST, SLOW, inventory, pool
-from cluster_runs import run, told_of
+from cluster_runs import cluster_context, run
 from plan_builders import environment, planned, point, splitting
 from static_cluster import static_cluster
 from trainer_runs import python_of
@@ -55,7 +55,9 @@ def test_a_trial_is_shared_out_over_two_pools_and_the_record_tells_what_each_ran
         placed(*devices[item], trainer=item, workload_options=SMALL, global_batch_size=66)
         for item in TRAINERS
     ]
-    told = told_of(tmp_path, pythons=dict.fromkeys(TRAINERS, str(python_of("torch_ddp"))), checkpointing=None)
+    told = cluster_context(
+        tmp_path, pythons=dict.fromkeys(TRAINERS, str(python_of("torch_ddp"))), checkpointing=None
+    )
     split, uneven = run(nodes, told, *trials, watcher=Unwatched(), pools=POOLS)
     ranks = [("cpu_fast", "fast", 8), ("cpu_slow", "slow", 2), ("cpu_fast", "fast-too", 8)]
     for record, expected in ((split, ranks), (uneven, ranks[:2])):

@@ -3,7 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.comparison.compare import LEAST_REPEATS, Comparison, comparison_of, told_of
+from orchestrator.analysis.comparison.compare import (
+    LEAST_REPEATS,
+    Comparison,
+    comparison_of,
+    distinguishing_fields,
+)
 from orchestrator.analysis.comparison.factors import alike, factors_named, same_host
 from orchestrator.analysis.formatting import counted, marks, ratio
 from orchestrator.analysis.measurements.measured import Measurement
@@ -34,7 +39,7 @@ def against_baseline(measured: Sequence[Measurement], baseline: Baseline | None)
     if baseline is None or not factors:
         return AgainstBaseline()
     training = [measurement for measurement in measured if measurement.trains]
-    distinct, comparisons = told_of(training), []
+    distinct, comparisons = distinguishing_fields(training), []
     alone = {_name_of(measurement) for measurement in training if not is_base(measurement, baseline)}
     for group in alike(training, *factors):
         others = [member for member in group if not is_base(member, baseline)]

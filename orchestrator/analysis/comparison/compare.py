@@ -49,7 +49,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     The next fastest comes first. A trainer that trains nothing is in no comparison.
     """
     training = [measurement for measurement in measured if measurement.trains]
-    distinct = told_of(training)
+    distinct = distinguishing_fields(training)
     groups: dict[tuple[Comparison, ...], None] = {}  # trainers without options meet in several sets
     for factor in factors_of(training):
         for group in alike(training, factor):
@@ -65,7 +65,7 @@ def comparisons_of(measured: Sequence[Measurement]) -> tuple[tuple[Comparison, .
     return tuple(groups)
 
 
-def told_of(measured: Sequence[Measurement]) -> tuple[str, ...]:
+def distinguishing_fields(measured: Sequence[Measurement]) -> tuple[str, ...]:
     """Fields that are worth a word beside these measurements: the workload, and in what they differ."""
     settings = [measurement.setting for measurement in measured]
     varied = varying(settings, ("device", "trainer", "precision", *DETAILS))

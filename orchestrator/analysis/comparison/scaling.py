@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from orchestrator.analysis.comparison.compare import ratio_of, told_of
+from orchestrator.analysis.comparison.compare import distinguishing_fields, ratio_of
 from orchestrator.analysis.comparison.factors import BATCH, WORKERS, alike
 from orchestrator.analysis.formatting import Number, count, percent, ratio, spread
 from orchestrator.analysis.measurements.measured import Measurement
@@ -51,7 +51,7 @@ class Scaling:
 def scaling_of(measured: Sequence[Measurement]) -> tuple[Scaling, ...]:
     """Every set with more than one number of workers, strong ones first."""
     training = [measurement for measurement in measured if measurement.trains]
-    where = [name for name in told_of(training) if name not in _APART]
+    where = [name for name in distinguishing_fields(training) if name not in _APART]
     return (*_strong(training, where), *_weak(training, where))
 
 

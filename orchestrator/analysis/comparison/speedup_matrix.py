@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from orchestrator.analysis.comparison.baseline import is_base
-from orchestrator.analysis.comparison.compare import Comparison, comparison_of, told_of
+from orchestrator.analysis.comparison.compare import Comparison, comparison_of, distinguishing_fields
 from orchestrator.analysis.comparison.factors import DEVICE, PRECISION, alike, same_host
 from orchestrator.analysis.formatting import UNKNOWN, Number, ratio
 from orchestrator.analysis.measurements.measured import Measurement
@@ -40,7 +40,7 @@ def matrices_of(measured: Sequence[Measurement], baseline: Baseline | None) -> t
     device and precision in every matrix that has them: `_usual_reference`. Else it is the slowest of all.
     """
     training = [measurement for measurement in measured if measurement.trains]
-    distinct = told_of(training)
+    distinct = distinguishing_fields(training)
     groups = [group for group in alike(training, DEVICE, PRECISION) if len(group) > 1]
     usual = _usual_reference(groups)
     matrices = []

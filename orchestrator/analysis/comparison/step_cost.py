@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.analysis.comparison.compare import told_of
+from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.comparison.factors import BATCH, alike
 from orchestrator.analysis.formatting import UNKNOWN, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
@@ -71,7 +71,7 @@ class StepTimeFit:
 def step_costs_of(measured: Sequence[Measurement]) -> tuple[StepTimeFit, ...]:
     """Every set of more than one batch size that is alike in all else."""
     training = [measurement for measurement in measured if measurement.trains]
-    distinct = [name for name in told_of(training) if name != BATCH.field]
+    distinct = [name for name in distinguishing_fields(training) if name != BATCH.field]
     return tuple(
         _cost_of(sorted(group, key=lambda member: member.setting.global_batch_size), distinct=distinct)
         for group in alike(training, BATCH)

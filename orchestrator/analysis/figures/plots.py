@@ -51,7 +51,7 @@ def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
             title=f"Throughput of {workload}, {data_name(data)} data",
             caption=("Samples per second in the steady state; whiskers are the brackets of the table.")
             + left_out(len(group), _MOST_BARS, "settings, the fastest"),
-            alternative=_bars_in_words(group),
+            alternative=_describe_bars(group),
             height_pixels=110 + _BAR_PIXELS * min(len(group), _MOST_BARS),
             plot=_bar_plot(_fastest(group)),
         )
@@ -59,7 +59,7 @@ def throughput_figures(measured: Sequence[Measurement]) -> tuple[Figure, ...]:
     )
 
 
-def _bars_in_words(group: Sequence[Measurement]) -> str:
+def _describe_bars(group: Sequence[Measurement]) -> str:
     ranked = sorted(group, key=lambda member: -member.samples_per_second.median)
     names = ("device", "trainer", "precision")
     ends = dict(zip(("fastest", "slowest"), (ranked[0], ranked[-1]), strict=True))
@@ -137,7 +137,7 @@ def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
             title=f"Training loss of {workload}, {data_name(data)} data",
             caption="Loss of one step over its global batch, read outside the timed part."
             + left_out(len(group), _MOST_CURVES, "trials, the first"),
-            alternative=_curves_in_words(group),
+            alternative=_describe_curves(group),
             height_pixels=420,
             plot={"data": _curves(group[:_MOST_CURVES]), "layout": _loss_layout_of(group[:_MOST_CURVES])},
         )
@@ -145,7 +145,7 @@ def loss_figures(records: Iterable[TrialRecord]) -> tuple[Figure, ...]:
     )
 
 
-def _curves_in_words(group: Sequence[TrialRecord]) -> str:
+def _describe_curves(group: Sequence[TrialRecord]) -> str:
     last = [record.result.losses[-1][1] for record in group if record.result]
     ends = f"last loss from {number(min(last))} to {number(max(last))}"
     return f"Curves of {counted(len(group), 'trial')}: {ends}."

@@ -123,7 +123,9 @@ def _stretches_of(
     for phase, seconds in _seconds_of(record, end - now).items():
         part = min(seconds, end - now)
         if part > 0:
-            yield Stretch(row=row, phase=phase, start=now, seconds=part, label=_said_of(record, label))
+            yield Stretch(
+                row=row, phase=phase, start=now, seconds=part, label=_describe_attempt(record, label)
+            )
         now += part
 
 
@@ -136,7 +138,7 @@ def _seconds_of(record: TrialRecord, whole: float) -> dict[str, float]:
     return {phase: sum(parts[name] for name in names) for phase, names in PHASES.items()} | {REST: whole}
 
 
-def _said_of(record: TrialRecord, label: str) -> str:
+def _describe_attempt(record: TrialRecord, label: str) -> str:
     attempt = f", attempt {record.attempt}" if record.attempt > 1 else ""
     failure = f", {record.failure.kind}" if record.failure else ""
     return f"{label}{attempt}{failure}"

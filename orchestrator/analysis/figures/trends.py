@@ -30,7 +30,7 @@ def step_cost_figures(costs: Sequence[StepTimeFit]) -> tuple[Figure, ...]:
             title="Step time over the batch size",
             caption="Medians as marks; the lines are the fits of the table of step costs."
             + left_out(len(costs), _MOST_LINES, "sets of batches, the first"),
-            alternative=_steps_in_words(costs[:_MOST_LINES]),
+            alternative=_describe_steps(costs[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
                 "data": traces,
@@ -43,15 +43,15 @@ def step_cost_figures(costs: Sequence[StepTimeFit]) -> tuple[Figure, ...]:
     )
 
 
-def _steps_in_words(costs: Sequence[StepTimeFit]) -> str:
+def _describe_steps(costs: Sequence[StepTimeFit]) -> str:
     sentences = [
-        f"{cost.where} from {_step_in_words(cost.points[0])} to {_step_in_words(cost.points[-1])}"
+        f"{cost.where} from {_describe_step(cost.points[0])} to {_describe_step(cost.points[-1])}"
         for cost in costs
     ]
     return f"Lines of step times: {'; '.join(sentences)}."
 
 
-def _step_in_words(point: Measurement) -> str:
+def _describe_step(point: Measurement) -> str:
     milliseconds = number(point.step_seconds.median * 1000)
     return f"{milliseconds} ms at batch {point.setting.global_batch_size:,}"
 
@@ -97,7 +97,7 @@ def scaling_figures(scalings: Sequence[Scaling]) -> tuple[Figure, ...]:
             title="Efficiency over the number of workers",
             caption="1 is a speed-up in proportion to the workers; whiskers are 95% intervals over repeats."
             + left_out(len(scalings), _MOST_LINES, "sets of workers, the first"),
-            alternative=_efficiencies_in_words(scalings[:_MOST_LINES]),
+            alternative=_describe_efficiencies(scalings[:_MOST_LINES]),
             height_pixels=_HEIGHT_PIXELS,
             plot={
                 "data": [
@@ -112,7 +112,7 @@ def scaling_figures(scalings: Sequence[Scaling]) -> tuple[Figure, ...]:
     )
 
 
-def _efficiencies_in_words(scalings: Sequence[Scaling]) -> str:
+def _describe_efficiencies(scalings: Sequence[Scaling]) -> str:
     sentences = [
         f"{scaling.kind}, {scaling.where}, batch {scaling.batch}: "
         f"{percent(scaling.efficiency(scaling.points[-1]))} at "

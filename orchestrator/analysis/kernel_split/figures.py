@@ -236,7 +236,7 @@ def _figure(family: PlatformResults, view: _View) -> Figure:
     return Figure(
         title=f"Speed-up over {view.over} of {machine_words(family.machine)}, split",
         caption=f"{_READING}{view.told}" + left_out(len(drawn), _MOST_LINES, _WHICH),
-        alternative=_in_words(view.over, lines),
+        alternative=_describe_curves(view.over, lines),
         height_pixels=_HEIGHT_PIXELS,
         plot={
             "data": [
@@ -263,11 +263,11 @@ _ONE = {
 }
 
 
-def _in_words(over: str, lines: Iterable[_SpeedupCurve]) -> str:
-    return f"Lines over {over}: {'; '.join(map(_line_in_words, lines))}."
+def _describe_curves(over: str, lines: Iterable[_SpeedupCurve]) -> str:
+    return f"Lines over {over}: {'; '.join(map(_describe_curve, lines))}."
 
 
-def _line_in_words(line: _SpeedupCurve) -> str:
+def _describe_curve(line: _SpeedupCurve) -> str:
     measured = [f"measured {ratio(value)} at {place:.4g}" for place, value in line.marks]
     ends = [line.curve[0], line.curve[-1]] if line.curve else []
     return f"{line.name}: {', '.join([*measured, *(f'predicted {y:.2f}x at {x:.4g}' for x, y in ends)])}"

@@ -105,7 +105,9 @@ def measured_of(frame: pd.DataFrame) -> tuple[Measurement, ...]:
     alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
     for row in done.to_dict("records"):  # groups of pandas take milliseconds each
         alike[row["setting_id"], row["versions"], row["variables"]].append(row)
-    measurements = _told_apart([_one_of(rows, quality_columns(frame)) for rows in alike.values()])
+    measurements = _with_distinguishing_fields(
+        [_one_of(rows, quality_columns(frame)) for rows in alike.values()]
+    )
     return tuple(sorted(measurements, key=_order_of))
 
 
@@ -192,7 +194,7 @@ def _known(rows: Sequence[_Row], column: str) -> list[float]:
     return [row[column] for row in rows if not math.isnan(row[column])]
 
 
-def _told_apart(measured: Iterable[Measurement]) -> list[Measurement]:
+def _with_distinguishing_fields(measured: Iterable[Measurement]) -> list[Measurement]:
     """Say what trials ran with where that alone tells their rows apart."""
     alike: dict[Setting, list[Measurement]] = defaultdict(list)
     for measurement in measured:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from orchestrator.analysis.comparison.compare import told_of
+from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.formatting import counted, number, share, spread
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import label_of
@@ -49,7 +49,7 @@ def hindsights_of(
 ) -> tuple[BacktestRow, ...]:
     """Pair every measurement with the prediction that would have been made without it, if any."""
     training = [measurement for measurement in measured if measurement.trains]
-    distinct = told_of(training)
+    distinct = distinguishing_fields(training)
     own = dict.fromkeys(("workload", "device", "trainer", "precision", *distinct))
     return tuple(
         BacktestRow(
@@ -83,7 +83,7 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
         rows=tuple(
             (
                 hindsight.label,
-                _shown(hindsight.predicted),
+                _format_estimate(hindsight.predicted),
                 number(_MS * hindsight.measured),
                 number(hindsight.ratio),
                 "yes" if hindsight.is_inside else "no",
@@ -94,7 +94,7 @@ def hindsight_table(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> T
     )
 
 
-def hindsight_in_words(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Iterator[str]:
+def describe_hindsight(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -> Iterator[str]:
     """Tell both numbers of a single measurement, of several how often the intervals held; then of all sweeps.
 
     Measurements on a busy host tell nothing of predictions.
@@ -103,7 +103,7 @@ def hindsight_in_words(hindsights: Sequence[BacktestRow], so_far: TrackRecord) -
     if len(quiet) == 1:
         (only,) = quiet
         measured = f"measured {number(_MS * only.measured)}"
-        yield f"{only.label}: predicted {_shown(only.predicted)} ms a step, {measured}."
+        yield f"{only.label}: predicted {_format_estimate(only.predicted)} ms a step, {measured}."
     if quiet:
         yield from _calibration_of(quiet, so_far, num_here=len(hindsights))
 
@@ -128,6 +128,6 @@ def _held(inside: int, measured: int) -> str:
     )
 
 
-def _shown(predicted: Estimate) -> str:
+def _format_estimate(predicted: Estimate) -> str:
     step = Spread(median=predicted.likely, low=predicted.low, high=predicted.high)
     return spread(step, factor=_MS)

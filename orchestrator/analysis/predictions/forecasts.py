@@ -123,9 +123,9 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             forecast.trial.precision,
             ", ".join(forecast.trainers),
             count(forecast.num_trials),
-            _shown(forecast.step_seconds, factor=1000),
-            _shown(forecast.hours, is_limit=forecast.is_limit),
-            _shown(forecast.usd, is_limit=forecast.is_limit),
+            _format_spread(forecast.step_seconds, factor=1000),
+            _format_spread(forecast.hours, is_limit=forecast.is_limit),
+            _format_spread(forecast.usd, is_limit=forecast.is_limit),
             _origin_and_price(forecast),
         )
         for forecast in predicted
@@ -161,7 +161,7 @@ def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
     hours = _sum_of([(forecast.hours, forecast.num_trials) for forecast in forecasts])
     usd = _sum_of([(forecast.usd, forecast.num_trials) for forecast in forecasts])
     is_limit = any(forecast.is_limit for forecast in forecasts)
-    sums = (_shown(total, is_limit=is_limit) for total in (hours, usd))
+    sums = (_format_spread(total, is_limit=is_limit) for total in (hours, usd))
     return ("all with hours", "", "", "", count(trials), "", *sums, f"{counted(trials, 'trial')}, once each")
 
 
@@ -202,7 +202,7 @@ def _trainer_of(trial: TrialSpec) -> str:
     return label_of(setting_of(trial), ("trainer", "trainer_options"))
 
 
-def _shown(value: Spread | None, *, factor: float = 1.0, is_limit: bool = False) -> str:
+def _format_spread(value: Spread | None, *, factor: float = 1.0, is_limit: bool = False) -> str:
     """`0.12 [0.10, 0.15]`, `at most 0.12 [0.10, 0.15]`."""
     if value is None:
         return UNKNOWN

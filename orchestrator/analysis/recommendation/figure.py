@@ -77,7 +77,7 @@ def _panel(
             f"For {recommendation.basis}. Filled: measured, with the 95% interval of the mean. Hollow: "
             f"predicted, with the interval that is to hold 90 of 100 measurements.{more}"
         ),
-        alternative=_in_words(values, axis),
+        alternative=_describe_values(values, axis),
         height_pixels=130 + _ROW_PIXELS * len(values),
         plot={
             "data": [
@@ -92,7 +92,7 @@ def _panel(
     )
 
 
-def _in_words(values: Sequence[tuple[RankedSetting, Spread]], axis: str) -> str:
+def _describe_values(values: Sequence[tuple[RankedSetting, Spread]], axis: str) -> str:
     (first, spread), *_ = values
     return (
         f"Marks of {counted(len(values), 'setting')}, the likeliest first: {first.setting} with "

@@ -20,7 +20,7 @@ from orchestrator.analysis.recommendation.answer.trials import trials_of
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
 from orchestrator.analysis.recommendation.model.acquisition import assess
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE, Criteria, wish_in_words
+from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE, Criteria, describe_objective
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT, model_of
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
@@ -56,7 +56,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
     runs = [run for candidate in job.candidates for run in candidate.runs]
     return Recommendation(
         job=job.where,
-        asked=wish_in_words(criteria.objective, job.aim),
+        asked=describe_objective(criteria.objective, job.aim),
         aim=job.aim,
         basis=job.length,
         confidence=criteria.confidence,

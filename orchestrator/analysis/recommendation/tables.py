@@ -76,12 +76,12 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
                 ", ".join(_remarks(standing, one)),
             )
             for one in shown
-            for standing in _shown(one)
+            for standing in _listed_settings(one)
         ),
     )
 
 
-def _shown(recommendation: Recommendation) -> list[RankedSetting]:
+def _listed_settings(recommendation: Recommendation) -> list[RankedSetting]:
     measured = [one for one in recommendation.standings if one.provenance == "measured"]
     predicted = [one for one in recommendation.standings if one.provenance == "predicted"]
     kept = {one.setting for one in (*measured, *predicted[:_MOST_ROWS])}

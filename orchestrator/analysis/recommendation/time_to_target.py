@@ -133,7 +133,7 @@ def target_table(results: Sequence[TimeToTarget]) -> Table:
         ),
         rows=tuple(
             (
-                *(_shown(result.setting, name) for name in named),
+                *(_format_field(result.setting, name) for name in named),
                 *_cells(result),
                 *([_by_seed(result)] if by_seed else []),
                 _basis_of(result),
@@ -148,7 +148,7 @@ def _only_versions_tell(settings: Sequence[Setting]) -> bool:
     return len({replace(setting, ran_with="") for setting in settings}) < len(settings)
 
 
-def _shown(setting: Setting, name: str) -> str:
+def _format_field(setting: Setting, name: str) -> str:
     value = getattr(setting, name)
     return data_name(value) if name == "data" else str(value) or UNKNOWN
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import counted, number
 from orchestrator.analysis.metrics.cost import marks_in
-from orchestrator.analysis.predictions.backtest import hindsight_in_words
+from orchestrator.analysis.predictions.backtest import describe_hindsight
 from orchestrator.analysis.recommendation.answer.summary import noise_banner, sentence_of
 from orchestrator.analysis.tables.costs import total_of
 
@@ -21,7 +21,7 @@ def facts_of(findings: Findings) -> tuple[str, ...]:
     return (
         _counts_of(findings),
         *filter(None, [noise_banner(findings.recommendations)]),
-        *hindsight_in_words(findings.hindsights, findings.plan.track_record),
+        *describe_hindsight(findings.hindsights, findings.plan.track_record),
         *_billed(findings),
         *_caveats(findings),
     )

@@ -113,7 +113,7 @@ def _measured_row(
     quality: Iterable[str],
 ) -> tuple[str, ...]:
     return (
-        *(_shown(measurement.setting, name) for name in named),
+        *(_format_field(measurement.setting, name) for name in named),
         spread(measurement.samples_per_second),
         spread(measurement.step_seconds, factor=1000),
         number(measurement.first_step_seconds.median),
@@ -148,11 +148,11 @@ def _same_in_all(settings: Sequence[Setting], *, apart_from: Iterable[str]) -> s
     first = settings[0]
     untold = (*apart_from, *IMPLIED)
     names = [name for name in _IF_VARYING if name not in untold and getattr(first, name) != ""]
-    same = ", ".join(f"{_IF_VARYING[name]} {_shown(first, name)}" for name in names)
+    same = ", ".join(f"{_IF_VARYING[name]} {_format_field(first, name)}" for name in names)
     return f"Equal in all rows: {same}."
 
 
-def _shown(setting: Setting, name: str) -> str:
+def _format_field(setting: Setting, name: str) -> str:
     value = getattr(setting, name)
     if isinstance(value, int):
         return Number(str(value), value)

@@ -27,7 +27,14 @@ from orchestrator.deploy.checks.machine_types import (
     pod_of,
     selector_in,
 )
-from orchestrator.deploy.kuberay import API, RAY_VERSION, SPOT_KEY, TOPOLOGY_KEY, ZONE_KEY, asked_of
+from orchestrator.deploy.kuberay import (
+    API,
+    RAY_VERSION,
+    SPOT_KEY,
+    TOPOLOGY_KEY,
+    ZONE_KEY,
+    requested_resources,
+)
 from orchestrator.deploy.nodes import POOL_LABEL, labels_of
 
 # KubeRay 1.6.2, the published definition of RayCluster
@@ -59,7 +66,7 @@ def check_group(key: str, group: JsonObject, catalogue: Catalogue) -> FindingLin
         yield Finding(key=f"{key}.template.spec.{offer.key}", message=offer.message)
         return
     limits = f"{key}.template.spec.containers.0.resources.limits"
-    yield from expected(limits, limits_in(group), asked_of(offer.device, offer.count))
+    yield from expected(limits, limits_in(group), requested_resources(offer.device, offer.count))
     yield from _slices(key, group, offer)
     yield from _sold(key, group, offer, catalogue)
 

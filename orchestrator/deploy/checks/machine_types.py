@@ -83,14 +83,14 @@ def _with(accelerator: JsonObject, offers: list[Offer], *, machine: str) -> Offe
     ]
     if matching:
         return matching[0]
-    known = listed(_in_words(offer) for offer in offers)
+    known = listed(_describe_offer(offer) for offer in offers)
     accelerators = f"{count} x {kind}" if kind else "no accelerator"
     return Refused(
         key="guestAccelerators", message=f"{machine} is not sold with {accelerators}; possible: {known}"
     )
 
 
-def _in_words(offer: Offer) -> str:
+def _describe_offer(offer: Offer) -> str:
     attached = machine_of(offer.instance)[1]
     return f"{attached} x {offer.device.cloud_type}" if attached else "none, for what it has is built in"
 
@@ -171,22 +171,22 @@ def _machine_of_group(group: JsonObject, catalogue: Catalogue) -> Offer | Refuse
     selector = selector_in(group)
     wanted = (selector.get(MACHINE_KEY), selector.get(GPU_KEY), limits_in(group).get("nvidia.com/gpu"))
     requested = tuple(None if item is None else str(item) for item in wanted)
-    machines = {_asked_for(offer): offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"}
+    machines = {_requested_by(offer): offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"}
     if requested in machines:
         return machines[requested]
     return Refused(
         key=f"nodeSelector.{MACHINE_KEY}",
-        message=f"{_group_in_words(requested)} is not known; known: {listed(map(_group_in_words, machines))}",
+        message=f"{_describe_group(requested)} is not known; known: {listed(map(_describe_group, machines))}",
     )
 
 
-def _asked_for(offer: Offer) -> tuple[str | None, ...]:
+def _requested_by(offer: Offer) -> tuple[str | None, ...]:
     """Machine type, type of GPU and how many of it, as a group asks for them."""
     count = str(offer.count) if offer.device.kind == "gpu" else None
     return machine_of(offer.instance)[0], offer.device.cloud_type, count
 
 
-def _group_in_words(requested: tuple[str | None, ...]) -> str:
+def _describe_group(requested: tuple[str | None, ...]) -> str:
     machine, gpu, count = requested
     return f"{machine} with {count} x {gpu}" if gpu or count else str(machine)
 

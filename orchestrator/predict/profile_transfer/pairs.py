@@ -104,7 +104,9 @@ def pair_of(table: LatencyTable, *, anchor: str, target: str) -> Pair:
         target_seconds=both["step_seconds_there"].to_numpy(),
         models=both["model"].to_numpy(dtype=np.str_),
         families=both["family"].to_numpy(dtype=np.str_),
-        workloads=np.array([_in_words(*row) for row in both[list(WORKLOAD)].to_numpy()], dtype=np.str_),
+        workloads=np.array(
+            [_describe_workload(*row) for row in both[list(WORKLOAD)].to_numpy()], dtype=np.str_
+        ),
     )
 
 
@@ -112,7 +114,7 @@ def profiles_of(table: LatencyTable, *, device: str) -> tuple[tuple[str, ...], P
     """Return a device's profiled rows: [row] model and sizes as text, and the profiles."""
     profiled = table.rows.loc[table.op_seconds.index]
     here = profiled[profiled["device"] == device]
-    words = tuple(_in_words(*row) for row in here[list(WORKLOAD)].to_numpy())
+    words = tuple(_describe_workload(*row) for row in here[list(WORKLOAD)].to_numpy())
     profiles = Profiles(
         ops=tuple(table.op_seconds.columns),
         op_seconds=table.op_seconds.loc[here.index].to_numpy(),
@@ -167,6 +169,6 @@ def some_repeats(pair: Pair, *, most: int) -> Pair:
     return pair[np.sort(order[places < most])]
 
 
-def _in_words(model: str, batch_size: float, image_size: float) -> str:
+def _describe_workload(model: str, batch_size: float, image_size: float) -> str:
     size = "" if np.isnan(image_size) else f", {image_size:g} pixels"
     return f"{model}, batch {batch_size:g}{size}"

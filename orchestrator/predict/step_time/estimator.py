@@ -83,7 +83,7 @@ def _lesson_of(
         by_workload[peer.own.trial.workload].append(peer.log)
     logs = [fmean(posterior) for posterior in by_workload.values()]
     posterior = learned_from(logs, device=device, workload=workload, freedom=prior.freedom)
-    source = told_of([peer.own for peer in peers])
+    source = describe_sources([peer.own for peer in peers])
     return _Lesson(
         ratio=math.exp(posterior.mean),
         factor=math.exp(prior.quantile * posterior.deviation),
@@ -91,7 +91,7 @@ def _lesson_of(
     )
 
 
-def told_of(own: Sequence[StepMeasurement]) -> str:
+def describe_sources(own: Sequence[StepMeasurement]) -> str:
     """`3 of sweep zoo`, `4 of sweeps smoke, zoo`."""
     sweeps = sorted({measurement.sweep for measurement in own})
     return f"{len(own):,} of sweep{'s' if len(sweeps) > 1 else ''} {', '.join(sweeps)}"
@@ -177,5 +177,5 @@ def measured_step(own: Sequence[StepMeasurement], prior: ErrorPrior) -> Estimate
     return around(
         math.exp(posterior.mean),
         factor=math.exp(prior.quantile * posterior.deviation),
-        source=f"own records of this very step: {told_of(own)}",
+        source=f"own records of this very step: {describe_sources(own)}",
     )

@@ -61,7 +61,7 @@ def step_priors_of(
         return corrector_of(basis_of_trial, [one for one in records if one.trial.workload != name], prior)
 
     priors: dict[str, StepPrior] = {}
-    for trial in _asked(plan):
+    for trial in _requested_trials(plan):
         if trial.trainer not in training or trial.other_devices or _num_phases(trial) > 1:
             continue
         basis = basis_of_trial(trial)
@@ -76,7 +76,7 @@ def step_priors_of(
     return priors
 
 
-def _asked(plan: Plan) -> Sequence[TrialSpec]:
+def _requested_trials(plan: Plan) -> Sequence[TrialSpec]:
     """Every setting once, as its first repeat."""
     trials = (*(one.trial for one in plan.asked), *plan.absent)
     return list({trial_id(first): first for first in (replace(one, repeat=0) for one in trials)}.values())

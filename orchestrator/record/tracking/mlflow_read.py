@@ -44,7 +44,7 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
     database = database_of(where)
     if database and not database.exists():
         raise RecordError(f"no MLflow database exists at {str(database)!r}; set its path as tracking.uri")
-    with _told(where):
+    with _one_line_errors(where):
         client = client_of(where)
         children, parent = _runs_of(client, sweep, where=without_secrets(where))
         with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(_DOWNLOADS) as pool:
@@ -89,7 +89,7 @@ def _text_of(client: "MlflowClient", run: "Run", name: str, folder: Path) -> str
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _one_line_errors(where: str) -> Iterator[None]:
     """One line of whatever goes wrong in MLflow."""
     try:
         yield

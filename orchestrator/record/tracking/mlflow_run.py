@@ -106,11 +106,15 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
 def _price_of(record: TrialRecord) -> dict[str, str]:
     """Every field that is known of the price, of each kind of nodes, or the reason for having none."""
     if not isinstance(record.price, Price):
-        return {f"price.{name}": _shown(value) for name, value in (to_plain(record.price) or {}).items()}
+        return {
+            f"price.{name}": _format_value(value) for name, value in (to_plain(record.price) or {}).items()
+        }
     rented = [to_plain(row) for row in record.price.rented]
     values = {name: [row[name] for row in rented if row[name] is not None] for name in rented[0]}
     del values["beside"]
-    joined = {name: " + ".join(dict.fromkeys(map(_shown, texts))) for name, texts in values.items() if texts}
+    joined = {
+        name: " + ".join(dict.fromkeys(map(_format_value, texts))) for name, texts in values.items() if texts
+    }
     return {f"price.{name}": value for name, value in joined.items()}
 
 
@@ -132,7 +136,7 @@ def params_of(record: TrialRecord) -> dict[str, str]:
         **{f"trainer.{name}": value for name, value in spec.trainer_options.items()},
         **{f"measure.{name}": value for name, value in timing.items()},
     }
-    return {_key(name): _shown(value) for name, value in axes.items()}
+    return {_key(name): _format_value(value) for name, value in axes.items()}
 
 
 def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[MetricSample]:
@@ -164,7 +168,7 @@ def _key(name: str) -> str:
     return _NOT_IN_A_KEY.sub("_", name)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)

@@ -42,7 +42,7 @@ def _shared_facts(reports: Sequence[WorkerReport]) -> str | None:
     for what, fact in _SHARED.items():
         first, *others = map(fact, reports)
         if any(other != first for other in others):
-            return _said(what, [first, *others])
+            return _describe_disagreement(what, [first, *others])
     return None
 
 
@@ -50,7 +50,7 @@ def _losses(reports: Sequence[WorkerReport]) -> str | None:
     for (step, first), *others in zip(*(report.times.losses for report in reports), strict=True):
         losses = [first, *(loss for _, loss in others)]
         if not _are_close(losses, _LOSS_TOLERANCE):
-            return _said(f"the loss after step {step}", losses)
+            return _describe_disagreement(f"the loss after step {step}", losses)
     return None
 
 
@@ -61,7 +61,7 @@ def _pursuit(reports: Sequence[WorkerReport]) -> str | None:
     for ranks in zip(*map(_curve, reports), strict=True):
         values = [rank.quality for rank in ranks]
         if not _are_close(values, _QUALITY_TOLERANCE, scale=scale):
-            return _said(f"the quality after step {ranks[0].steps}", values)
+            return _describe_disagreement(f"the quality after step {ranks[0].steps}", values)
     return None
 
 
@@ -73,7 +73,7 @@ def _quality(reports: Sequence[WorkerReport]) -> str | None:
     for name in reports[0].quality:
         values = [report.quality[name] for report in reports]
         if not _are_close(values, _QUALITY_TOLERANCE):
-            return _said(f"the {name}", values)
+            return _describe_disagreement(f"the {name}", values)
     return None
 
 
@@ -84,6 +84,6 @@ def _are_close(values: Sequence[float], tolerance: float, *, scale: float = 0.0)
     return math.isclose(min(values), max(values), rel_tol=tolerance, abs_tol=tolerance * scale)
 
 
-def _said(what: str, values: Sequence[object]) -> str:
+def _describe_disagreement(what: str, values: Sequence[object]) -> str:
     said = ", ".join(f"{value} on rank {rank}" for rank, value in enumerate(values))
     return f"ranks disagree on {what}: {said}"

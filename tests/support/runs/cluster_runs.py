@@ -77,7 +77,7 @@ class Striker(Unwatched):
         raise NotImplementedError
 
 
-def told_of(folder: Path, **changes: Any) -> SweepContext:
+def cluster_context(folder: Path, **changes: Any) -> SweepContext:
     """Build a context with a checkpoint at every step and one retry of a lost worker."""
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False).path
     always = Checkpointing(every_seconds=1e-6, grace_seconds=20.0, url=str(folder / "checkpoints"))

@@ -81,7 +81,7 @@ def cards_of(recommendation: Recommendation) -> tuple[Card, ...]:
             ]
     if step:
         cards.append(
-            Card(title="Next", sentences=(next_in_words(step),), is_named=True, command=step.command)
+            Card(title="Next", sentences=(describe_next_step(step),), is_named=True, command=step.command)
         )
     return tuple(card for card in cards if card.sentences)
 
@@ -108,7 +108,7 @@ def _best_measured(recommendation: Recommendation) -> Card:
     best = recommendation.best_measured
     if best is not None:
         facts = (
-            f"{best.setting}, {outcome_in_words(best, recommendation)}, for {recommendation.basis}; its "
+            f"{best.setting}, {describe_outcome(best, recommendation)}, for {recommendation.basis}; its "
             f"chance is {chance(best.chance)}."
         )
         return Card(title="Best measured", sentences=(facts, *_rivals(recommendation)), is_named=True)
@@ -123,7 +123,7 @@ def _best_measured(recommendation: Recommendation) -> Card:
 def _facts(recommendation: Recommendation) -> str:
     winner = recommendation.winner
     assert winner is not None
-    return f"It takes {outcome_in_words(winner, recommendation)}, for {recommendation.basis}."
+    return f"It takes {describe_outcome(winner, recommendation)}, for {recommendation.basis}."
 
 
 def _ahead(recommendation: Recommendation) -> list[str]:
@@ -136,7 +136,7 @@ def _ahead(recommendation: Recommendation) -> list[str]:
     return [f"Against {recommendation.runner_up}: {ratio(ahead)}{verdict}."]
 
 
-def outcome_in_words(standing: RankedSetting, recommendation: Recommendation) -> str:
+def describe_outcome(standing: RankedSetting, recommendation: Recommendation) -> str:
     """Tell time, cost and quality of the job: `12.30 min [11.90, 12.70], $0.04000, accuracy 0.9700`."""
     parts = [duration(standing.seconds)]
     if standing.usd is not None:
@@ -194,7 +194,7 @@ def noise_banner(recommendations: Iterable[Recommendation]) -> str:
     return f"The host was busy: {noisy:,} of {trials} noisy. Noisy trials decide no recommendation."
 
 
-def next_in_words(step: NextStep) -> str:
+def describe_next_step(step: NextStep) -> str:
     """Tell what to measure, and its price."""
     price = []
     if step.usd is not None:

@@ -38,19 +38,19 @@ def job_length(
     Raises:
         ConfigError: epochs of a data set of unknown size, or too many samples.
     """
-    return _asked(training, objective) or _declared(training) or _longest(training, recorded_samples)
+    return _requested(training, objective) or _declared(training) or _longest(training, recorded_samples)
 
 
 def check_lengths(trainings: Mapping[str, FullTraining], objective: Objective) -> None:
     """Raises ConfigError, before anything is run, where `job_length` would for one of the workloads."""
     for workload, training in trainings.items():
         try:
-            _asked(training, objective) or _declared(training)
+            _requested(training, objective) or _declared(training)
         except ConfigError as error:
             raise ConfigError(f"workload {workload!r}: {error}") from error
 
 
-def _asked(training: FullTraining | None, objective: Objective) -> JobLength | None:
+def _requested(training: FullTraining | None, objective: Objective) -> JobLength | None:
     if objective.samples is not None:
         source = f"{counted(objective.samples, 'sample')}, as `report.samples` asks"
         return JobLength(samples=objective.samples, source=source)

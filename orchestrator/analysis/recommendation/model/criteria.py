@@ -57,7 +57,7 @@ class Criteria:
             raise ConfigError(f"{what} needs prices, and prices={prices.name} has none")
 
 
-def wish_in_words(objective: Objective, aim: Aim | None) -> str:
+def describe_objective(objective: Objective, aim: Aim | None) -> str:
     """Name the goal and its limits: `cheapest within 2 h and $5`, `fastest with accuracy 0.96`."""
     within = [f"{objective.deadline_hours:g} h"] if objective.deadline_hours is not None else []
     within += [f"${objective.budget_usd:g}"] if objective.budget_usd is not None else []

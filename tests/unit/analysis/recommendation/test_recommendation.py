@@ -11,7 +11,7 @@ from report_builders import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.recommendation.figure import recommendation_figures
-from orchestrator.analysis.recommendation.model.criteria import wish_in_words
+from orchestrator.analysis.recommendation.model.criteria import describe_objective
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import Objective
@@ -531,7 +531,7 @@ def test_nobody_on_the_front_is_beaten_and_everybody_else_is(several):
     ],
 )
 def test_a_wish_is_said_in_words(objective, words):
-    assert wish_in_words(Objective(**objective), Aim(metric="accuracy", higher_is_better=True)) == words
+    assert describe_objective(Objective(**objective), Aim(metric="accuracy", higher_is_better=True)) == words
 
 
 @pytest.mark.parametrize(
