@@ -190,7 +190,7 @@ def test_a_name_tells_a_family(model, family):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"device," * 2_000, "column 'device' is there 2000 times"),
+        (b"device," * 2_000, "column 'device' appears 2000 times"),
         (b"device,model\nt4,VGG11,3,4\n", "a row has more fields than the header"),
         (b"\xff\xfe" * 100, "cannot read "),
     ],

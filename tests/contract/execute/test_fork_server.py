@@ -261,4 +261,4 @@ def test_a_nursery_that_has_grown_threads_forks_no_more(fork_server):
     assert fork_server.worker()
     fork_server.process.send_signal(signal.SIGUSR1)
     refusal = fork_server.ask().receive()
-    assert refusal["message"] == "the nursery has 2 threads, 1 when it was new"
+    assert refusal["message"] == "the fork server has 2 threads; it had 1 at its start"
