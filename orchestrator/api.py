@@ -64,7 +64,7 @@ class Planned:
 
     Attributes:
         plan: placements, cached and skipped points, as values.
-        downloads: what a run would first try to download.
+        downloads: files that a run would first try to download.
     """
 
     def __init__(self, preview: verbs.PlanPreview) -> None:
@@ -100,7 +100,7 @@ class Report:
     Attributes:
         outcome: all of it, as values.
         page: the report for a browser.
-        is_complete: whether every trial of the plan has a result.
+        is_complete: True if every trial of the plan has a result.
     """
 
     def __init__(self, outcome: SweepReport) -> None:

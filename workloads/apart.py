@@ -35,18 +35,18 @@ def ask(
 
     Args:
         subject: whose code it is, for the error.
-        folder: of the code; None where that is not known.
-        progress: told how far a download is; the deadline begins anew each time.
+        folder: folder of the code; None if unknown.
+        progress: receives the progress of a download; the deadline restarts at each call.
 
     Raises:
         UnsuitableInputError: an input of a size that the network cannot take.
         ValueError: the code refuses, fails, or gives no answer.
     """
-    asked = _json_of({**question, "subject": subject, "folder": folder}, subject)
+    request = _json_of({**question, "subject": subject, "folder": folder}, subject)
     with _lock:
-        if asked not in _answers:
-            _answers[asked] = _answer(asked, progress)
-        answer = _answers[asked]
+        if request not in _answers:
+            _answers[request] = _answer(request, progress)
+        answer = _answers[request]
     if "refused" not in answer:
         return answer["given"]
     error = UnsuitableInputError if answer["is_unsuitable"] else ValueError
@@ -60,9 +60,9 @@ def close() -> None:
         _end_room()
 
 
-def _answer(asked: str, progress: Progress | None) -> Mapping[str, Any]:
+def _answer(request: str, progress: Progress | None) -> Mapping[str, Any]:
     seconds, gigabytes = _limit(SECONDS_VARIABLE), _limit(GIGABYTES_VARIABLE)
-    question = json.loads(asked)
+    question = json.loads(request)
     try:
         if not _rooms:
             _rooms.append(Room(gigabytes=gigabytes))
@@ -90,11 +90,11 @@ def _json_of(question: Mapping[str, Any], subject: str) -> str:
 def _limit(variable: str) -> float:
     """One of the two limits. Raises ValueError for a value that is none."""
     word, usual = _LIMITS[variable]
-    said = os.environ.get(variable) or str(usual)
+    setting = os.environ.get(variable) or str(usual)
     try:
-        limit = float(said)
+        limit = float(setting)
     except ValueError:
         limit = math.nan
     if not 0 < limit <= 1e6:
-        raise ValueError(f"{word}={shown(said)} must be a number above 0 and at most 1,000,000")
+        raise ValueError(f"{word}={shown(setting)} must be a number above 0 and at most 1,000,000")
     return limit

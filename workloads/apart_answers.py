@@ -71,13 +71,13 @@ def _answer_to(question: Question, tell: Progress) -> Mapping[str, Any]:
 def _refusal(error: BaseException, question: Question) -> str:
     """A ValueError is in our words, unless the code of the user raised it in the middle of something else."""
     folder = question["folder"] or "\0"
-    told = line_of(error, folder=folder)
-    is_ours = isinstance(error, ValueError) and (question["ask"] != "data" or not told.startswith(folder))
-    said = text_of(error) if is_ours else f"{question['subject']}: {told}"
+    line = line_of(error, folder=folder)
+    is_ours = isinstance(error, ValueError) and (question["ask"] != "data" or not line.startswith(folder))
+    text = text_of(error) if is_ours else f"{question['subject']}: {line}"
     if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
         limit = resource.getrlimit(resource.RLIMIT_DATA)[0] / 1e9
-        return f"{said}; it may take {limit:g} GB, and workload_gigabytes={2 * limit:g} gives it more"
-    return said
+        return f"{text}; it may take {limit:g} GB, and workload_gigabytes={2 * limit:g} gives it more"
+    return text
 
 
 def _options(question: Question, _tell: Progress) -> Any:
@@ -135,13 +135,13 @@ def _require_descriptions(data_set: DataSet, subject: str) -> None:
     """Look whether each of its forms says in a line of text what it is."""
     forms = (data_set.real,) if isinstance(data_set.real, UserFolder) else data_set.real
     for form in (*forms, data_set.standin, data_set.synthetic):
-        told = None if form is None else form.description
+        description = None if form is None else form.description
         kind = type(form).__name__
-        if form is not None and not isinstance(told, str):
-            raise ValueError(f"{subject}: the description of its {kind} is {told!r}, expected a text")
-        if told is not None and len(told) > _MOST_DESCRIBED:
+        if form is not None and not isinstance(description, str):
+            raise ValueError(f"{subject}: the description of its {kind} is {description!r}, expected a text")
+        if description is not None and len(description) > _MOST_DESCRIBED:
             raise ValueError(
-                f"{subject}: the description of its {kind} has {len(told):,} characters, "
+                f"{subject}: the description of its {kind} has {len(description):,} characters, "
                 f"at most {_MOST_DESCRIBED:,} are possible"
             )
 

@@ -19,7 +19,7 @@ def main(owner: int, channel: int, faults: int, gigabytes: float) -> None:
     Args:
         owner, channel: descriptors of sockets: of this process, and of the one that answers.
         faults: descriptor of a file for the place in the code where it stops.
-        gigabytes: of memory that it may take.
+        gigabytes: limit of its memory.
     """
     keep_orphans()
     pid = os.fork()

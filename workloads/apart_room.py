@@ -53,7 +53,7 @@ class Room:
     """A process that waits for questions, behind a guard that ends all that it starts.
 
     Args:
-        gigabytes: of memory that it may take.
+        gigabytes: limit of its memory.
     """
 
     def __init__(self, *, gigabytes: float) -> None:
@@ -91,9 +91,9 @@ class Room:
         if self._number == 0 and self._next(until=time.monotonic() + _START_SECONDS, folder=folder) is None:
             raise NoAnswerError(f"its process was not ready after {_START_SECONDS:g} s")
         self._number += 1
-        told = {**question, "number": self._number, "seconds": seconds}
+        request = {**question, "number": self._number, "seconds": seconds}
         with contextlib.suppress(OSError):  # it has ended, which is found out next
-            self._channel.sendall(f"{json.dumps(told)}\n".encode())
+            self._channel.sendall(f"{json.dumps(request)}\n".encode())
         while True:
             message = self._next(until=time.monotonic() + seconds + _GRACE_SECONDS, folder=folder)
             if message is None:
@@ -158,8 +158,8 @@ class Room:
             self._poll.unregister(self._output)
 
     def _how_it_ended(self) -> str:
-        told = self._guard.recv(100)
-        code = json.loads(told)["ended"] if told else -signal.SIGKILL
+        status = self._guard.recv(100)
+        code = json.loads(status)["ended"] if status else -signal.SIGKILL
         if code == CLOSED:
             return "it closed the connection to this command"
         how = f"died of {_name_of(-code)}" if code < 0 else f"ended with exit code {code}"
@@ -178,15 +178,15 @@ class Room:
 
 def _message_of(line: bytes | bytearray, *, number: int) -> Mapping[str, Any]:
     with contextlib.suppress(ValueError, RecursionError):
-        said: Any = json.loads(line)
-        if isinstance(said, dict) and said.get("number") == number and _is_message(said):
-            return said
+        message: Any = json.loads(line)
+        if isinstance(message, dict) and message.get("number") == number and _is_message(message):
+            return message
     raise NoAnswerError("it said something else than an answer to this command")
 
 
-def _is_message(said: Mapping[str, Any]) -> bool:
+def _is_message(message: Mapping[str, Any]) -> bool:
     return any(
-        said.keys() == kinds.keys() and all(type(said[key]) in kinds[key] for key in kinds)
+        message.keys() == kinds.keys() and all(type(message[key]) in kinds[key] for key in kinds)
         for kinds in _MESSAGES
     )
 

@@ -70,8 +70,8 @@ def _one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...
     except BaseException as error:
         if origin.folder is None and not isinstance(error, Exception):
             raise
-        told = line_of(error, folder=origin.folder or workloads.__path__[0])
-        raise ValueError(f"workload {name!r}: {told}") from error
+        line = line_of(error, folder=origin.folder or workloads.__path__[0])
+        raise ValueError(f"workload {name!r}: {line}") from error
 
 
 def _require_parts(module: ModuleType) -> None:
@@ -157,11 +157,11 @@ def _require_class(path: str, *, top: str) -> None:
     if not name or (find_spec(package) is None and package not in _FRAMEWORKS):
         raise _FaultError(f"there is no layer {path!r}; expected module:Class, as {top}.layers:Mine")
     if package == top:
-        found = find_spec(module)
-        if found is None or found.origin is None:
+        spec = find_spec(module)
+        if spec is None or spec.origin is None:
             raise _FaultError(f"there is no layer {path!r}, for there is no module {module!r}")
-        nodes = list(ast.walk(ast.parse(Path(found.origin).read_bytes(), filename=found.origin)))
+        nodes = list(ast.walk(ast.parse(Path(spec.origin).read_bytes(), filename=spec.origin)))
         classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
         imports = (name for node in nodes if isinstance(node, ast.ImportFrom) for name in node.names)
         if name not in classes | {alias.asname or alias.name for alias in imports}:
-            raise _FaultError(str(unknown_name(f"layer in {found.origin},", name, known=classes)))
+            raise _FaultError(str(unknown_name(f"layer in {spec.origin},", name, known=classes)))

@@ -35,8 +35,8 @@ def end_descendants() -> None:
 
 def descendants(pid: int) -> list[int]:
     """Process ids of all children of a process, and of theirs."""
-    found = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in _read(task)]
-    return [*found, *(descendant for child in found for descendant in descendants(child))]
+    children = [child for task in Path(f"/proc/{pid}/task").glob("*/children") for child in _read(task)]
+    return [*children, *(descendant for child in children for descendant in descendants(child))]
 
 
 def _read(children: Path) -> list[int]:

@@ -67,7 +67,7 @@ class BatchNorm:
 
     Attributes:
         momentum: share of the old moving statistics that a step keeps; evaluation uses the moving ones.
-        scale: whether there is a gamma beside the beta.
+        scale: True if there is a gamma beside the beta.
     """
 
     momentum: float = 0.9
@@ -164,7 +164,7 @@ class Recurrent:
     Attributes:
         cell: `lstm` (Hochreiter and Schmidhuber 1997, forget gate's bias 1 at first) or `gru` (Cho et al.
             2014, with the reset gate behind the recurrent product, as cuDNN has it).
-        units: of each direction.
+        units: units of each direction.
         sequences: give every step instead of the last one of each direction.
     """
 

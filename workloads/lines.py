@@ -34,8 +34,8 @@ def message_of(error: BaseException) -> str:
 def text_of(error: BaseException) -> str:
     """Return an error's message, cut to a few lines."""
     try:
-        said = str(error)
-        return str.__getitem__(said, slice(0, 10 * MOST_CHARACTERS))  # a text of a class of the user's own
+        text = str(error)
+        return str.__getitem__(text, slice(0, 10 * MOST_CHARACTERS))  # a text of a class of the user's own
     except BaseException as broken:  # noqa: BLE001  a user's `__str__` raises anything
         return f"its __str__ raised {type(broken).__name__}"
 

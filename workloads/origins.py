@@ -27,7 +27,7 @@ class Origin:
 
     Attributes:
         package: dotted name; its module `spec` tells the workload.
-        folder: of the top-level package, absolute; None for `workloads`, which every interpreter has.
+        folder: folder of the top-level package, absolute; None for `workloads`, which every interpreter has.
     """
 
     package: str
@@ -86,14 +86,14 @@ def forget_origins() -> None:
 
 @cache
 def _origins(folders: tuple[Path, ...]) -> Mapping[str, Origin]:
-    found: dict[str, Origin] = {}
+    origins_by_name: dict[str, Origin] = {}
     in_folders = (origin for folder in folders for origin in _in_folder(folder))
     for name, origin in (*_ours(), *_installed(), *in_folders):
-        known = found.setdefault(name, origin)
-        if known != origin:
-            ways = " and ".join(place.folder or f"package {place.package}" for place in (known, origin))
+        first = origins_by_name.setdefault(name, origin)
+        if first != origin:
+            ways = " and ".join(place.folder or f"package {place.package}" for place in (first, origin))
             raise ValueError(f"there are two workloads {name!r}, in {ways}; rename one of them")
-    return found
+    return origins_by_name
 
 
 def _ours() -> Iterator[tuple[str, Origin]]:
@@ -105,8 +105,8 @@ def _ours() -> Iterator[tuple[str, Origin]]:
 def _installed() -> Iterator[tuple[str, Origin]]:
     for point in metadata.entry_points(group=ENTRY_POINTS):
         top, *inner = point.module.split(".")
-        found = find_spec(top)
-        folder, *_ = (found and found.submodule_search_locations) or ("",)
+        spec = find_spec(top)
+        folder, *_ = (spec and spec.submodule_search_locations) or ("",)
         if not folder or not Path(folder, *inner, "spec.py").is_file():
             raise ValueError(
                 f"entry point {point.name!r} of group {ENTRY_POINTS!r} names {point.value!r}, "
@@ -136,12 +136,12 @@ def make_importable(origin: Origin) -> None:
     _refuse_another(name, folder)
     if find_spec(name) is not None:
         return
-    found = PathFinder.find_spec(name, [str(folder.parent)])
-    assert found is not None
-    sys.modules[name] = module_from_spec(found)
+    spec = PathFinder.find_spec(name, [str(folder.parent)])
+    assert spec is not None
+    sys.modules[name] = module_from_spec(spec)
     try:
-        if found.loader is not None:  # a folder without __init__.py has none
-            found.loader.exec_module(sys.modules[name])
+        if spec.loader is not None:  # a folder without __init__.py has none
+            spec.loader.exec_module(sys.modules[name])
     except BaseException:
         del sys.modules[name]
         raise
@@ -149,10 +149,10 @@ def make_importable(origin: Origin) -> None:
 
 def _refuse_another(name: str, folder: Path) -> None:
     """Raises ValueError if the import of `name` would find anything else than `folder`."""
-    found = find_spec(name)
-    if found is None:
+    spec = find_spec(name)
+    if spec is None:
         return
-    places = [Path(location).resolve() for location in found.submodule_search_locations or ()]
+    places = [Path(location).resolve() for location in spec.submodule_search_locations or ()]
     if folder.resolve() not in places:
-        there = places[0] if places else found.origin
+        there = places[0] if places else spec.origin
         raise ValueError(f"{folder} has the name of another module, {there}; rename the folder")

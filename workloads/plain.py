@@ -21,7 +21,7 @@ class Knob:
     """A field of a workload's `Options`.
 
     Attributes:
-        kind: its type, or of a tuple that of the values in it.
+        kind: its type; for a tuple, the type of its values.
         default: None where it has none.
     """
 
@@ -58,8 +58,13 @@ def to_plain(value: object, *, path: str) -> Any:
     if isinstance(value, (tuple, list)):
         return [to_plain(item, path=f"{path}[{index}]") for index, item in enumerate(value)]
     for name in (base.__name__ for base in type(value).__mro__ if _KINDS.get(base.__name__) is base):
-        told = {field_.name: getattr(value, field_.name) for field_ in dataclasses.fields(_KINDS[name])}
-        return {"is": name, **{key: to_plain(item, path=f"{path}.{key}") for key, item in told.items()}}
+        fields_of_value = {
+            field_.name: getattr(value, field_.name) for field_ in dataclasses.fields(_KINDS[name])
+        }
+        return {
+            "is": name,
+            **{key: to_plain(item, path=f"{path}.{key}") for key, item in fields_of_value.items()},
+        }
     return _scalar(value, path=path)
 
 
@@ -118,10 +123,10 @@ def _part(kinds: tuple[Any, ...], plain: Any, *, path: str) -> Any:
     kind = _KINDS.get(str(plain.get("is"))) if isinstance(plain, dict) else None
     _checked(kind in kinds, plain, names, path=path)
     hints = _hints(kind)
-    told = {name: item for name, item in plain.items() if name != "is"}
-    _checked(told.keys() == hints.keys(), sorted(told), f"the fields of {names}", path=path)
+    values = {name: item for name, item in plain.items() if name != "is"}
+    _checked(values.keys() == hints.keys(), sorted(values), f"the fields of {names}", path=path)
     assert kind is not None
-    return kind(**{name: _made(hints[name], item, path=f"{path}.{name}") for name, item in told.items()})
+    return kind(**{name: _made(hints[name], item, path=f"{path}.{name}") for name, item in values.items()})
 
 
 @cache

@@ -30,7 +30,7 @@ def ready(
     top = re.split("[.:]", data_set)[0]
     if top == _OURS:
         return resolve(data_set, source, cache=cache, download=download, folder=folder, progress=progress)
-    known = [origin for origin in origins().values() if origin.folder and origin.top == top]
+    siblings = [origin for origin in origins().values() if origin.folder and origin.top == top]
     question = {
         "ask": "data",
         "data_set": data_set,
@@ -38,15 +38,15 @@ def ready(
         "cache": str(cache.absolute()),
         "download": download,
         "data_folder": None if folder is None else str(folder.absolute()),
-        "origins": [{"package": origin.package, "folder": origin.folder} for origin in known],
+        "origins": [{"package": origin.package, "folder": origin.folder} for origin in siblings],
     }
     subject = f"data set {data_set!r}"
-    given = ask(question, subject=subject, folder=known[0].folder if known else None, progress=progress)
-    told = of_plain(Ready, given, path=subject)
+    given = ask(question, subject=subject, folder=siblings[0].folder if siblings else None, progress=progress)
+    description = of_plain(Ready, given, path=subject)
     return DataRef(
-        id=told.id,
-        path=Path(told.path),
-        description=shown(told.description),
-        to_download=told.to_download and shown(told.to_download),
-        train_samples=told.train_samples,
+        id=description.id,
+        path=Path(description.path),
+        description=shown(description.description),
+        to_download=description.to_download and shown(description.to_download),
+        train_samples=description.train_samples,
     )

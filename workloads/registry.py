@@ -25,10 +25,10 @@ def workload_names() -> tuple[str, ...]:
 
 def origin_of(name: str) -> Origin:
     """Return the import location of a workload. Raises ValueError for one that does not exist."""
-    known = origins()
-    if name not in known:
-        raise unknown_name("workload", name, known=known)
-    return known[name]
+    all_origins = origins()
+    if name not in all_origins:
+        raise unknown_name("workload", name, known=all_origins)
+    return all_origins[name]
 
 
 def options_class(name: str) -> type[Any]:
@@ -56,11 +56,11 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
         ValueError: unknown workload or option, an option of the wrong type, a value that gives no network,
             or a workload that is broken.
     """
-    found = origin or origin_of(name)
-    if origin is not None or found.folder is None:
-        spec = spec_here(name, options, found)
+    source = origin or origin_of(name)
+    if origin is not None or source.folder is None:
+        spec = spec_here(name, options, source)
     else:
-        given = _asked("spec", name, found, options=dict(options))
+        given = _asked("spec", name, source, options=dict(options))
         spec = of_plain(WorkloadSpec, given, path=f"workload {name!r}: WorkloadSpec")
     _require_shapes(spec)
     return spec

@@ -68,8 +68,8 @@ class Phase:
     """A part of a training in which one thing is learned.
 
     Attributes:
-        optimizers: of each network that is trained.
-        share: of all steps, rounded down; the last phase takes what is left, and is the one that is timed.
+        optimizers: optimizers of each network that is trained.
+        share: share of all steps, rounded down; the last phase takes the rest and is the timed one.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Quality:
     Attributes:
         measure: `module:function` in framework-free Python, (outputs, held-out batch) -> metric -> value.
         metric: the one that counts, by the name that `measure` gives it.
-        target: what a finished training is expected to reach.
+        target: value that a finished training is expected to reach.
         network, reads: the network that is evaluated, and the array of a held-out batch that it is given.
     """
 

@@ -24,7 +24,7 @@ def train_step_bytes(spec: WorkloadSpec, global_batch_size: int, *, value_bytes:
     """Bytes read and written by one step of the phase that is timed, all replicas together.
 
     Args:
-        value_bytes: of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
+        value_bytes: bytes of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
     phase = spec.phases[-1]
     values = sum(passes * _values_moved(network) for network, passes in _networks_of(spec, phase))

@@ -48,23 +48,23 @@ class Findings:
     """Results that the records give for a plan.
 
     Attributes:
-        objective: what is to be recommended.
+        objective: goal of the recommendation.
         records: the record that stands of each trial of the plan that has one.
         frame: one row for each of these, `frame.COLUMNS`.
         measured: results of the devices that were asked for, seeds and repeats together.
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
-        scaling: over numbers of workers.
+        scaling: speed-ups over numbers of workers.
         splits: trials whose convolutions were split, and what the model of their time says.
-        step_costs: over batch sizes.
+        step_costs: fits of step time over batch sizes.
         recommendations: the answer for every workload and data that something was measured or predicted of.
-        compared: of each set of measurements that differ in one factor, the fastest with each of the others.
+        compared: in every set of measurements that differ in one factor, the fastest against the others.
         predicted: predictions for devices that are not available, and refusals.
         hindsights: measurements with what would have been predicted without them.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
-        attempts: those that are billed, of all trials of the plan.
-        costs: what they cost, by setting.
+        attempts: billed attempts of all trials of the plan.
+        costs: costs of these attempts, by setting.
         num_measured: trials that the measured results come from.
         num_missing: trials of the plan without a record.
         num_others: trials that have a record and are not in the plan.

@@ -19,8 +19,8 @@ class Flag:
     """Flag of a command.
 
     Attributes:
-        name: with its dashes; it means the same in every command.
-        summary: what it does, for the help text.
+        name: name with dashes; it means the same in every command.
+        summary: its effect, for the help text.
         value: placeholder of the value after it; in brackets: may be absent; empty: takes none.
     """
 
@@ -77,7 +77,7 @@ def parse(
         ConfigError: an unknown command or flag, two commands, or a flag without its value.
     """
     names = {command.name: command for command in commands}
-    known = {flag.name: flag for command in commands for flag in command.flags}
+    flags_by_name = {flag.name: flag for command in commands for flag in command.flags}
     given: dict[str, tuple[str, ...]] = {}
     plain: list[str] = []
     overrides: list[str] = []
@@ -85,7 +85,7 @@ def parse(
     while rest:
         word = rest.pop()
         if word.startswith("-"):
-            flag, value = _flag_of(word, known)
+            flag, value = _flag_of(word, flags_by_name)
             if flag is not None and flag.value and value is None:
                 value = _value_after(flag, rest, names)
             name = word if flag is None else flag.name

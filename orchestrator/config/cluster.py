@@ -20,11 +20,11 @@ def price_list_of(plain: Mapping[str, Any], *, option: str) -> PriceList:
     """Convert it.
 
     Args:
-        plain: as `PricesConf` has it; a row without day or source has those of the list.
-        option: the list's file, which names it.
+        plain: fields of `PricesConf`; a row without day or source takes those of the list.
+        option: file of the list, for error messages.
 
     Raises:
-        ConfigError: values that no price list can have.
+        ConfigError: a price list cannot have these values.
     """
     return PriceList(
         name=option,
@@ -90,8 +90,8 @@ def cluster_of(plain: dict[str, Any], devices: Mapping[str, Device], *, option: 
 
 def _checked(word: ParsedOverride) -> ParsedOverride:
     if word.removes or (word.key not in _USUAL and not word.key.startswith("pools.")):
-        known = (*_USUAL, "pools.KEY")
-        raise UnknownNameError("key of 'cluster':", word.key, known=known)
+        options = (*_USUAL, "pools.KEY")
+        raise UnknownNameError("key of 'cluster':", word.key, known=options)
     return word
 
 

@@ -149,8 +149,8 @@ def _missing_file(error: MissingConfigException) -> ConfigError:
         )
     if not error.options:
         return ConfigError(f"{file} builds on {error.missing_cfg_file!r}, which does not exist")
-    known = [option for option in error.options if not option.endswith("schema")]
-    return UnknownNameError(f"{group} in {file}:", name, known=known)
+    options = [option for option in error.options if not option.endswith("schema")]
+    return UnknownNameError(f"{group} in {file}:", name, known=options)
 
 
 def _file_of(error: Exception) -> str | None:

@@ -165,9 +165,9 @@ def _baseline(entry: Any) -> dict[str, Any]:
 
 def _no_baseline(baseline: Combination, combinations: Iterable[Combination]) -> str:
     for key, value in baseline.items():
-        known = dict.fromkeys(combination[key] for combination in combinations if key in combination)
-        if value not in known:
-            values = ", ".join(map(shown, known)) or "none"
+        present = dict.fromkeys(combination[key] for combination in combinations if key in combination)
+        if value not in present:
+            values = ", ".join(map(shown, present)) or "none"
             return (
                 f"sweep.baseline: {key}={shown(value)} is not a point of this sweep; possible: {values}; "
                 "choose one of them, or sweep.baseline=null"

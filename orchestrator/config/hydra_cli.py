@@ -63,7 +63,7 @@ def hydra_main(argv: Sequence[str], *, working_directory: Path) -> int:
 
 @contextmanager
 def _hydras_end() -> Iterator[None]:
-    """Hydra ends the process where there is no such package, with a line on standard error."""
+    """Turn Hydra's exit for a missing package into a ConfigError with its line."""
     stderr = io.StringIO()
     try:
         with redirect_stderr(stderr):

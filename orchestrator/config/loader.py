@@ -65,8 +65,8 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
 def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:
     """The configuration of the whole command, each key of a point with its value in it, options by group."""
     if request.sweep is None:
-        known = ", ".join(composer.options("sweep"))
-        raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {known}")
+        sweeps = ", ".join(composer.options("sweep"))
+        raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {sweeps}")
     single = {key: values[0] for key, values in request.choices.items() if len(values) == 1}
     picks = {group: option for group, option in single.items() if group in POINT_GROUPS}
     if request.picks.get("cluster") == "fake":

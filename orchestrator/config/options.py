@@ -58,7 +58,7 @@ def reject_interpolations(
     """Raises ConfigError for an interpolation that would have to be another one in every point, or worker."""
     why = dict.fromkeys(differing, "differs between the points of this sweep")
     if any(DEVICES in combination for combination in combinations):
-        why |= dict.fromkeys(FOLLOWING_DEVICES, f"is no key of points that have {DEVICES}")
+        why |= dict.fromkeys(FOLLOWING_DEVICES, f"cannot be set together with {DEVICES}")
     for config in (base, *options.values()):
         for reference in references(config):
             for key, reason in why.items():

@@ -50,10 +50,10 @@ def read(overrides: Sequence[str], *, options: OptionsOf) -> tuple[ParsedOverrid
     """Read the words of a command line.
 
     Args:
-        options: what `glob(…)` picks from.
+        options: names from which `glob(…)` selects.
 
     Raises:
-        ConfigError: a word that is no override.
+        ConfigError: a word is not an override.
     """
     return tuple(_read(override, options) for override in overrides)
 

@@ -102,10 +102,10 @@ class PointMaker:
 
     def _named(self, group: str, option: str, combination: Combination) -> Any:
         values = tuple((key, combination[key]) for key in self._knobs[group, option] if key in combination)
-        asked = (group, option, values)
-        if asked not in self._parts:
-            self._parts[asked] = self._convert(group, option, values)
-        return self._parts[asked]
+        chosen = (group, option, values)
+        if chosen not in self._parts:
+            self._parts[chosen] = self._convert(group, option, values)
+        return self._parts[chosen]
 
     def _convert(self, group: str, option: str, values: Iterable[tuple[str, Any]]) -> Any:
         self._base[group] = self._options[group, option]
@@ -171,7 +171,7 @@ def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> Named:
 
 
 def _settings_of(plain: Mapping[str, Any]) -> TrainerSettings:
-    """Return how a trainer's workers are started; this is no part of a trial."""
+    """Return the settings that start a trainer's workers. They are not part of a trial's identity."""
     return TrainerSettings(**{key: plain[key] for key in _START})
 
 

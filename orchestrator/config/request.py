@@ -55,12 +55,12 @@ def classify_overrides(words: Iterable[ParsedOverride]) -> Request:
 
 
 def check_axis(key: str, value: Any, *, where: str) -> None:
-    """Raises ConfigError unless points have such a key and it may have such a value."""
+    """Raise ConfigError unless points have this key and accept this value."""
     if any(isinstance(item, dict) for item in (value if isinstance(value, (list, tuple)) else [value])):
         raise ConfigError(f"{where}: {key}={value!r} must be a value or a list of values")
     if not _is_of_a_point(key):
-        known = (*POINT_GROUPS, *POINT_KEYS, DEVICES, *(f"{group}.KEY" for group in KNOB_GROUPS))
-        raise UnknownNameError(f"axis in {where}", key, known=known)
+        axes = (*POINT_GROUPS, *POINT_KEYS, DEVICES, *(f"{group}.KEY" for group in KNOB_GROUPS))
+        raise UnknownNameError(f"axis in {where}", key, known=axes)
 
 
 def check_option(key: str, value: Any) -> None:
@@ -113,8 +113,8 @@ def _take_sweep(word: ParsedOverride, request: Request) -> None:
 
 def _single(word: ParsedOverride) -> Any:
     if len(word.values) != 1:
-        known = ", ".join((*POINT_GROUPS, *POINT_KEYS, DEVICES))
-        raise ConfigError(f"{word.text!r}: {word.key} holds for the whole command; axes may be: {known}")
+        axes = ", ".join((*POINT_GROUPS, *POINT_KEYS, DEVICES))
+        raise ConfigError(f"{word.text!r}: {word.key} holds for the whole command; axes may be: {axes}")
     return word.value()
 
 
@@ -134,6 +134,6 @@ def _check_settable(key: str) -> None:
             f"{key!r} is a fact with a source; write it into another file in conf/prices/ and choose it: "
             f"prices=NAME"
         )
-    known = [*(field_.name for field_ in fields(RootConf)), *WORKLOAD_WORDS]
-    if top not in known:
-        raise UnknownNameError("key", key, known=known)
+    settable = [*(field_.name for field_ in fields(RootConf)), *WORKLOAD_WORDS]
+    if top not in settable:
+        raise UnknownNameError("key", key, known=settable)

@@ -27,10 +27,10 @@ POINT_GROUPS = ("workload", "device", "precision", "trainer", "measure", "data")
 """Groups that make up a point: each may be an axis of a sweep."""
 
 KNOB_GROUPS = ("workload", "trainer", "measure", "data")
-"""Those of them whose keys may be set and swept; the others are facts."""
+"""Config groups with keys that may be set and swept. The keys of other groups are facts."""
 
 POINT_KEYS = ("num_workers", "num_hosts", "global_batch_size", "steps", "seed")
-"""Top-level keys that make up a point."""
+"""Top-level keys that are part of a point."""
 
 DEVICES = "devices"
 """A key of a point that has one device for each worker, in the place of the keys that follow from it."""
@@ -103,7 +103,7 @@ class RootConf:
 
 @dataclass
 class NamedConf:
-    """An option that is no more than its name, and what others with a name build on."""
+    """A config with a name only, and the base class of all configs with a name."""
 
     name: str = MISSING
 
@@ -175,10 +175,10 @@ class RecordConf:
 
 @dataclass
 class RetryConf:
-    """More attempts after a failure of each kind; only a lost machine is no fault of the trial's own.
+    """Number of further attempts per kind of failure. By default only losses of a machine get some.
 
-    What the budget has stopped gets none. Before the first one a trial rests for `backoff_seconds`, before
-    the next of that kind twice as long, ten minutes at most.
+    A trial that the budget stopped is not repeated. The first retry waits `backoff_seconds`, the next one
+    of that kind twice as long, at most ten minutes.
     """
 
     oom: int = 0
@@ -298,7 +298,7 @@ def register(folders: Sequence[Path]) -> None:
     """Put every schema where a config file's defaults list finds it; twice does no harm.
 
     Args:
-        folders: of config files. A workload that has none of its name in them is an option by its schema.
+        folders: folders of config files. A workload without a file there is an option by its schema.
 
     Raises:
         ConfigError: a workload whose code is broken.

@@ -17,7 +17,7 @@ MOST = 2**63 - 1
 _REFERENCE = re.compile(r"\$\{\s*\.*([\w.]+)\s*\}")
 
 _SWITCH = {"False": "off", "True": "on"}
-"""What YAML makes of `off` and `on` without quotes, as text -> what is meant where these are the choices."""
+"""The text of YAML's value for an unquoted `off` or `on` -> the word that the user typed."""
 
 
 def knows(config: DictConfig, key: str) -> bool:
@@ -73,7 +73,7 @@ def plain_of(config: DictConfig, *, group: str, file: str | None = None) -> dict
     """A group's option, resolved, with tuples for lists.
 
     Args:
-        file: where the option is written, for messages.
+        file: file of the option, for messages.
 
     Raises:
         ConfigError: a missing value, an interpolation that leads nowhere, a value that is no choice, or a

@@ -8,7 +8,7 @@ from orchestrator.core.price import Price
 
 _SECONDS_PER_HOUR = 3600
 _ROUNDING = 1e-9
-"""Of a cap: sums of floats that are equal to it do not pass it."""
+"""Relative tolerance of a cap, so that a sum of floats that equals the cap does not exceed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Budget:
 
     Attributes:
         usd: cap of the whole sweep, including earlier commands and idle nodes.
-        hours: likewise of node-hours.
+        hours: cap on the node-hours of the whole sweep.
         usd_per_trial: cap of all attempts at one trial.
         confirm_usd: a plan that likely costs more needs consent before it runs.
     """
@@ -74,8 +74,8 @@ class Budget:
 
         Args:
             more: cost of one attempt.
-            spent: other cost, of all trials.
-            of_trial: likewise of its own trial.
+            spent: cost of all trials so far.
+            of_trial: cost of this trial so far.
         """
         sums = {
             "usd": (more.usd, spent.usd),

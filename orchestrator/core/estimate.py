@@ -50,7 +50,7 @@ class Forecast:
         num_phases: phases of its training; only steps of the last one are timed and predicted.
         num_trials: number of equal trials.
         step: time of one step.
-        price: of the requested hardware of one trial.
+        price: price of the hardware that one trial requests.
     """
 
     trial: TrialSpec
@@ -113,8 +113,8 @@ class TrackRecord:
     workload.
 
     Attributes:
-        num_measured: steps in all ledgers, on a sweep's devices, of which something would have been
-            predicted.
+        num_measured: number of recorded steps on a sweep's devices for which a prediction would have
+            existed.
     """
 
     num_inside: int = 0

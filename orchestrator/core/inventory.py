@@ -14,7 +14,7 @@ class NodeGroup:
     Attributes:
         node: one of them; a pool's has the pool's name, and no identity of its own.
         max_nodes: maximum number at once; for slices of several hosts, all their hosts.
-        pool: their pool in a cluster; None: this host.
+        pool: pool of the nodes in a cluster; None: this host.
         is_fake: they are processes of this host, which rehearse what the pool's nodes would do.
     """
 
@@ -35,7 +35,7 @@ class Inventory:
 
     Attributes:
         host: the driver's.
-        node_groups: by name; a trial is placed in the first one that can hold it.
+        node_groups: groups by name; a trial is placed in the first one that can hold it.
         max_nodes: maximum number of nodes of all groups at once.
     """
 

@@ -10,7 +10,7 @@ Goal = Literal["fastest", "cheapest", "best", "balanced"]
 
 
 MOST_SAMPLES = 10**15
-"""Of one job: at a million samples a second they take thirty years."""
+"""Limit of one job: at a million samples a second it takes thirty years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,20 +63,20 @@ def peaks_of(device: Device, precision: str, *, count: int) -> Peaks | None:
 
 def peaks_together(parts: Sequence[Peaks | None]) -> Peaks | None:
     """Add the peaks of heterogeneous devices; return None where one of them has none."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
+    given = [part for part in parts if part is not None]
+    if len(given) < len(parts):
         return None
     return Peaks(
-        flops_per_second=_sum_of([part.flops_per_second for part in known]),
-        memory_bytes_per_second=_sum_of([part.memory_bytes_per_second for part in known]),
-        tdp_watts=_sum_of([part.tdp_watts for part in known]),
-        source="; ".join(dict.fromkeys(part.source for part in known)),
+        flops_per_second=_sum_of([part.flops_per_second for part in given]),
+        memory_bytes_per_second=_sum_of([part.memory_bytes_per_second for part in given]),
+        tdp_watts=_sum_of([part.tdp_watts for part in given]),
+        source="; ".join(dict.fromkeys(part.source for part in given)),
     )
 
 
 def _sum_of(figures: Sequence[float | None]) -> float | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if len(known) == len(figures) else None
+    given = [figure for figure in figures if figure is not None]
+    return sum(given) if len(given) == len(figures) else None
 
 
 def _times(count: int, figure: float | None) -> float | None:

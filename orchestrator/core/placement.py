@@ -39,12 +39,12 @@ class RankGroup:
 class Placement:
     """One trial and the hardware it gets.
 
-    Where its devices are not alike, what is told of each machine or process is that of the first part.
+    If its devices differ, the figures of a machine or process are those of the first part.
 
     Attributes:
-        provenance: `rehearsed` when another device runs the code path of the one asked for.
-        kind: the kind of device that really runs it.
-        precision: precision that is set; differs from the trial's only in a rehearsal.
+        provenance: `rehearsed` if another device runs the code path of the requested one.
+        kind: kind of the device that runs it.
+        precision: precision that the trainer sets; it differs from the trial's in a rehearsal only.
         replicas: data-parallel replicas that really run.
         num_processes: worker processes that hold those replicas, on all machines together.
         threads: intra-op threads of each process.
@@ -56,7 +56,7 @@ class Placement:
         cpus: cores of each machine that the trial holds.
         devices: accelerators of each machine that the trial holds.
         chips: resource units of those accelerators in a cluster.
-        start_method: how its worker processes start: forked from a fork server or in a new interpreter.
+        start_method: start of its worker processes: forked from a fork server or in a new interpreter.
         unequal: resources of every rank, in rank order; empty if all ranks have the same.
         trains: False for a trainer that computes nothing; its times are in no comparison.
         substitutions: replacements made by a rehearsal, for its record.
@@ -143,8 +143,8 @@ class Skipped:
     """A point that cannot run here. The reason is one sentence that a user understands.
 
     Attributes:
-        trial: None where the point is not a trial at all, for it was excluded by its own values.
-        lacks_device: it would run where its device is.
+        trial: None if the values of the point exclude it, so that it is not a trial.
+        lacks_device: True if only its device is missing.
     """
 
     point: str

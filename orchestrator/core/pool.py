@@ -14,9 +14,9 @@ Provider = Literal["local", "fake", "gcp", "gke"]
 Environment = Literal["core", "tensorflow", "tensorflow_tpu", "torch", "torch_tpu", "xla", "any"]
 
 NAME_RULE = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
-"""Of clusters and pools. They become parts of names of machines and pods, at most 63 characters."""
+"""Names of clusters and pools. They become parts of machine and pod names of at most 63 characters."""
 PROJECT_RULE = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
-"""Of a Google Cloud project's id."""
+"""Ids of Google Cloud projects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Pool:
         min_nodes, max_nodes: minimum and maximum number of nodes; of slices if these have several hosts.
         zone: zone of its nodes, `us-central1-a`.
         environment: trainers' environment in its image; `any` has all, but no image of that name exists.
-        topology: of a slice of several hosts, `4x4`; None: a slice is one node.
+        topology: topology of a slice of several hosts, `4x4`; None: a slice is one node.
 
     Raises:
         ConfigError: a name, number or shape that cannot be.
@@ -68,9 +68,9 @@ class Pool:
 
     def _check_machine(self, where: str) -> None:
         if self.count not in self.device.instances:
-            known = ", ".join(map(str, self.device.instances))
+            instances = ", ".join(map(str, self.device.instances))
             raise ConfigError(
-                f"{where}: count={self.count} of {self.device.name} is not sold; possible: {known}"
+                f"{where}: count={self.count} of {self.device.name} is not sold; possible: {instances}"
             )
         if self.count not in self.device.cpus:
             raise ConfigError(

@@ -12,7 +12,10 @@ Provisioning = Literal["on_demand", "spot"]
 Currency = Literal["USD"]
 
 MOST_SPOT_FRACTION = 0.75
-"""Of the price on demand. Catalogues that take a discounted price for that on demand show up above it."""
+"""Highest plausible spot price, as a fraction of the on-demand price.
+
+A higher fraction shows that a catalogue lists a discounted price as the on-demand price.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Text of unknown origin -> text that a terminal shows, and obeys nowhere. Pure."""
 
 MOST_CHARACTERS = 2000
-"""Of one line: what is longer is cut in its middle."""
+"""Limit of one line. A longer line loses its middle."""
 
 
 MOST_OF_AN_ERROR = 300

@@ -21,7 +21,7 @@ DRIVER_FACTS = (
     "git_commit",
     "git_dirty",
 )
-"""What a record's environment says of its driver; the rest is what its workers ran with."""
+"""Keys of a record's environment that describe the driver. All other keys describe the workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ class TrainResult:
     Times are seconds of `time.perf_counter`, each from idle device to idle device.
 
     Attributes:
-        launch_seconds: from the request for workers until the last of them is set up; contains their set-up.
-        setup_seconds: from a worker's first line to its first step: framework, rendezvous, data, model.
+        launch_seconds: time from the request for workers until the last one is set up; contains set-up.
+        setup_seconds: time from a worker's first line to its first step: framework, rendezvous, data, model.
         first_step_seconds: the first step, which traces and compiles; slowest rank.
         warmup_seconds: all warm-up steps together; slowest rank.
         block_seconds: [rank][block], each block of `steps_per_block` steps.
@@ -72,17 +72,17 @@ class TrainResult:
         compile_counts: compilations before and after the timed blocks; None where the framework cannot say.
         steps: optimizer steps taken, the timed ones included.
         samples: samples that the trainers counted in those steps, all replicas together.
-        training_seconds: from the first step of this attempt to the last, loss readings included, evaluations
+        training_seconds: time from the first to the last step of this attempt with loss readings; evaluations
             on the way and checkpoints left out; slowest rank.
-        phase_seconds: of this attempt's steps of each phase of the training by its name; slowest rank.
+        phase_seconds: time of this attempt's steps of each phase of the training by its name; slowest rank.
         losses: (step, loss) pairs, read outside the timed part; of several networks their sum.
         network_losses: the same for each network.
         quality: metric -> value on held-out data, after the last step.
-        held_out_samples: that it was computed over; None in records of before this was kept, in rehearsals,
-            and where nothing is evaluated.
-        evaluation_seconds: time of that evaluation, the last one.
+        held_out_samples: number of samples evaluated; None in records older than the field, in rehearsals,
+            and if nothing is evaluated.
+        evaluation_seconds: time of the last evaluation.
         flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
-        bytes_per_step: likewise, memory traffic without fusion (`workloads/traffic.py`).
+        bytes_per_step: analytic memory traffic of that phase without fusion (`workloads/traffic.py`).
         data_wait_seconds: time that steps waited for the input pipeline; slowest rank.
         pipeline_samples_per_second: input rate of all ranks together; None with data in memory.
         cpu_seconds: [rank] process CPU seconds during the timed blocks.
@@ -99,11 +99,11 @@ class TrainResult:
             `accelerator` is all of the trial's accelerators, `host` the processors and memory of its hosts.
         train_samples: samples of the training set, one epoch; None in records from before this was stored.
         calibration: measured peak rate of the host's CPU in the trial's precision; None: not requested.
-        pursuit: evaluations on the way to a target; None where none was asked for.
-        resumed_from_step: of the checkpoint that this attempt went on from; 0: its timing is whole. Steps,
-            samples, losses and pursuit are those of the whole training, all other times of this attempt.
-        resumed_seconds: training that earlier attempts did up to that checkpoint; rank 0's.
-        checkpoint_seconds: making checkpoints and putting one back, in no other time; slowest rank.
+        pursuit: evaluations on the way to a target; None without a target.
+        resumed_from_step: step of the checkpoint from which this attempt resumed; 0 if it did not. Steps,
+            samples, losses and pursuit cover the whole training; other times cover this attempt only.
+        resumed_seconds: training time of earlier attempts up to that checkpoint; rank 0's.
+        checkpoint_seconds: time to save and restore checkpoints; no other time includes it; slowest rank.
         checkpoint_notes: checkpoints that were refused or could not be stored, with reasons.
     """
 
@@ -177,8 +177,8 @@ class TrialRecord:
         environment: versions, our code's hash, the commit of the user's folder, host, and the variables of
             the workers that change their speed.
         log_path: the workers' output, relative to the sweep's folder; None if none was written.
-        reused_from: the sweep whose ledger this record was taken from, None if it was made here.
-        price: of the hardware of a measurement, or the reason for none; None where none was looked up.
+        reused_from: the sweep whose ledger holds the original of this record; None for an original.
+        price: price of the measured hardware, or the reason why it has none; None if it was not looked up.
         host_use: usage samples of the workers' host, every few seconds from their start to their end.
     """
 

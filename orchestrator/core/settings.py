@@ -25,8 +25,8 @@ class Deadlines:
 
     Attributes:
         resources_seconds: until its hardware is free.
-        start_seconds: from then until every worker is set up.
-        run_seconds: from then to the end of the trial.
+        start_seconds: time from then until every worker is set up.
+        run_seconds: time from then to the end of the trial.
     """
 
     resources_seconds: float
@@ -89,7 +89,7 @@ class Settings:
     """A whole command, checked.
 
     Attributes:
-        cluster_address: of a Ray cluster; `local` is one of our own on this machine, `fake` another with the
+        cluster_address: address of a Ray cluster; `local` starts one on this machine, `fake` one with the
             pools of `cluster`.
         cluster: its declared pools; None: only this host is used.
         missing_device: treatment of a point whose device is not available.

@@ -10,10 +10,10 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.trial_spec import Option, TimingSpec, require_positive
 
 Order = Literal["shuffled", "cheapest_first", "longest_first"]
-"""In which a sweep's trials are started."""
+"""Order in which the trials of a sweep start."""
 
 MOST_TRIALS = 100_000
-"""Trials of one sweep: that many take 10 s of CPU and 0.2 GB to plan, and six days at five seconds each."""
+"""Limit of one sweep. Planning it takes 10 s of CPU and 0.2 GB; at 5 s a trial it runs for six days."""
 
 MOST_UNEQUAL = 64
 """Devices of one trial that are told one by one: each has a process, and on a cluster a node, of its own."""
@@ -34,8 +34,8 @@ class Point:
         num_hosts: machines over which they are spread evenly; None: as few as can be.
         global_batch_size: samples per optimizer step, all replicas together.
         label: axis -> value of the axes in which the points of this sweep differ.
-        is_baseline: True if others are compared with it.
-        deals_batches: as for its trainer; if False, a batch divides evenly over the replicas.
+        is_baseline: True if other trials are compared with this one.
+        deals_batches: True if the trainer deals batches; if not, a batch divides evenly over the replicas.
     """
 
     workload: str

@@ -22,7 +22,7 @@ class Evaluation:
 
     Attributes:
         steps: optimizer steps taken so far.
-        training_seconds: from the start of the first step, all evaluations left out; slowest rank.
+        training_seconds: time from the start of the first step, all evaluations left out; slowest rank.
         quality: value of the target's metric on all held-out data, computed by rank 0.
     """
 

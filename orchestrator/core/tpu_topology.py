@@ -57,7 +57,7 @@ def hosts_of(topology: str, device: Device) -> int:
     generation = generation_of(device.slice_type or "")
     topologies = topologies_of(generation)
     if topology not in topologies:
-        listed = ", ".join(topologies[:10]) or "none: it is no TPU"
+        listed = ", ".join(topologies[:10]) or "none, because it is not a TPU"
         raise ConfigError(f"topology {topology!r} does not exist for {device.name}; possible: {listed}")
     hosts, rest = divmod(chips_of(topology), device.chips)
     if rest or not hosts:

@@ -49,10 +49,10 @@ class TrainingRequest:
     """Request to train on one kind of device, which a trainer may refuse.
 
     Attributes:
-        generation: of a TPU, as slices are named: `v4`; None for other devices.
-        replicas: of the whole trial.
-        options: of the trainer.
-        has_layer: takes layer types; True if a network of the workload has a layer of one of them.
+        generation: generation of a TPU as in names of slices, `v4`; None for other devices.
+        replicas: number of replicas of the whole trial.
+        options: options of the trainer.
+        has_layer: function of layer types; True if a network of the workload has a layer of one of them.
     """
 
     workload: str

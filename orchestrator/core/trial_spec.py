@@ -120,12 +120,12 @@ class TrialSpec:
     """Everything that decides what is computed and on what kind of hardware; a sweep's name does not.
 
     Attributes:
-        workload_version: raised when the workload's code changes what it computes.
-        trainer_version: likewise of the trainer.
+        workload_version: version of the workload; a change of its results raises it.
+        trainer_version: version of the trainer; a change of its results raises it.
         device: name of a file in `conf/device/`; the requested device, not the observed one.
-        other_devices: of ranks 1, 2, … where the devices are not all alike: `device` is the master's then.
+        other_devices: devices of ranks 1, 2, … if the devices differ; `device` is then the device of rank 0.
         precision: label, as in `plan/compatibility.py`.
-        data: id of the very data set, resolved when planning: `workloads.data.sources.DataRef.id`.
+        data: id of the data set, resolved when planning: `workloads.data.sources.DataRef.id`.
         global_batch_size: samples per optimizer step, all replicas together.
         steps: optimizer steps, the timed ones included; with `timing.target` the most that are taken.
         num_workers: devices of the trial; a TPU slice is one device with several replicas.
@@ -209,7 +209,7 @@ def setting_id(trial: TrialSpec) -> str:
 
 
 def _differing(value: object) -> dict[str, object]:
-    """The fields of a dataclass that have no default or differ from it, nested ones likewise."""
+    """Return the fields of a dataclass that differ from their defaults or have none, nested ones too."""
     assert dataclasses.is_dataclass(value)
     differing: dict[str, object] = {}
     for field_ in dataclasses.fields(value):

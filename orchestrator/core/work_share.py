@@ -12,7 +12,7 @@ class KernelShare:
         kernels: number of kernels of the rank.
         of_kernels: number of all kernels of the convolution.
         probe_flops: floating-point operations of the probe of this layer's shape, forward and backward.
-        probe_seconds: time of one probe, on all ranks at once.
+        probe_seconds: time of one probe, while all ranks run it.
     """
 
     layer: str
@@ -55,9 +55,9 @@ class BatchShare:
 
     Attributes:
         samples: samples of the rank in every global batch.
-        of_samples: samples of a global batch.
-        probe_samples: of the probe, forward and backward through the trial's networks.
-        probe_seconds: time of one probe, on all ranks at once.
+        of_samples: number of samples of a global batch.
+        probe_samples: samples of the probe, a forward and backward pass of the trial's networks.
+        probe_seconds: time of one probe, while all ranks run it.
     """
 
     samples: int

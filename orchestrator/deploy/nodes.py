@@ -12,7 +12,7 @@ Plain = dict[str, Any]
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _DEVICE_LABEL = "orchestrator/device"
 POOL_LABEL = "orchestrator/pool"
-"""By what a trial chooses its node."""
+"""Node label with the name of the pool. Trials select nodes by it."""
 _BOOT_DISK_GB = 200  # images of a framework with CUDA or libtpu take about 20 GB unpacked
 _MARKET: Mapping[Provisioning, str] = {"on_demand": "on-demand", "spot": "spot"}
 

@@ -16,10 +16,10 @@ from workloads.flops import train_step_flops
 from workloads.registry import workload
 
 _UNPUBLISHED_FLOPS_PER_SECOND = 1e11
-"""Of a host's few cores, to the power of ten: it only puts trials in order."""
+"""Order of magnitude for a host with a few cores. It serves to sort trials only."""
 
 TrialWeight = Callable[[Placement], float]
-"""What trials are put in order by, the smallest first."""
+"""Sort key of a trial. Trials with the smallest weight start first."""
 
 
 def running_order(

@@ -15,10 +15,10 @@ from orchestrator.plan.rank_groups import parts_of
 from orchestrator.plan.slots import Slot, why_no_slot
 
 _REHEARSED_PRECISION = {"fp16": "bf16", "tf32": "fp32", "tpu_default": "fp32"}
-"""What a CPU sets for a precision that it has not: the same code path, other numbers."""
+"""Precision that a CPU uses in the rehearsal of a precision that it lacks: same code path, other numbers."""
 
 _LEFT_OUT = {"fp16": " without loss scaling"}
-"""What of the code path of a precision that other one has not."""
+"""Part of a precision's code path that its rehearsal omits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,8 @@ def place(
 ) -> Placement | Skipped:
     """Place the trial: measured where its device is available, otherwise as `missing_device` says.
 
-    On a fake node it is rehearsed. The driver of a cluster rehearses nothing on its own host, and nobody a
-    trainer that knows no CPU.
+    A fake node rehearses it. A cluster's driver rehearses nothing on its own host. A trainer without CPU
+    support is never rehearsed.
 
     Raises:
         PlacementError: the device is not there and `missing_device` is `fail`.

@@ -65,10 +65,10 @@ def plan(
     Args:
         environments: probed environment of every trainer in the sweep.
         start_methods: requested start method of every trainer in the sweep.
-        data_ids, train_samples: have every key that `data_needed(sweep)` names.
+        data_ids, train_samples: values for every key of `data_needed(sweep)`.
         records: records of all sweeps.
         code_sha256: hash of the current code, ours and the user's.
-        rerun: trials that run whatever their records are.
+        rerun: trials to run although records of them exist.
 
     Raises:
         ConfigError: a point with values that no trial can have, an unknown trainer, or a trial to be run

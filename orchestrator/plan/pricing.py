@@ -200,7 +200,7 @@ class PriceBook:
 
 
 def prices_in(plan: Plan, price_book: PriceBook) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
-    """Every trial that a plan would run, with what its devices cost, also where they are not here."""
+    """Return the price of every trial that a plan would run, also of trials for absent devices."""
     return tuple((placement.trial, price_book.price_of(placement)) for placement in plan.placements)
 
 

@@ -38,7 +38,7 @@ class SplitProspect:
         least_bytes_per_second: bandwidth at which it is as fast as one worker; None: never.
         pays_from: changes that would make it faster, each on its own; empty if it is faster.
         source: the trials that it stands on.
-        stretched: how far it extrapolates beyond the calibration; empty if it does not.
+        stretched: distance of the extrapolation beyond the calibration, in words; empty without it.
     """
 
     speed_up: Spread

@@ -37,7 +37,7 @@ class BucketStore:
         url: the sweep's folder in a bucket (`gs://…`, `s3://…`), without user and password.
 
     Raises:
-        ConfigError: nothing here can write such a place.
+        ConfigError: no installed package can write to this kind of URL.
     """
 
     def __init__(self, url: str) -> None:
@@ -66,17 +66,17 @@ class BucketStore:
     def only_here(self, records: Iterable[TrialRecord]) -> tuple[TrialRecord, ...]:
         """Return the bucket's records that are not among the given ones, in the order of their ends.
 
-        An object that is no record is left out and told.
+        An object that is not a record is skipped with a warning.
 
         Raises:
             RecordError: it cannot be read, or a later version wrote to it.
         """
-        known = {name_of(record) for record in records}
-        names = sorted(self._asked(self._names) - known)
+        uploaded = {name_of(record) for record in records}
+        names = sorted(self._asked(self._names) - uploaded)
         batches = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
-        found = [record for batch in batches for record in self._read(batch)]
+        stored = [record for batch in batches for record in self._read(batch)]
         return tuple(
-            sorted((batch for batch in found if name_of(batch) not in known), key=attrgetter("ended_at"))
+            sorted((batch for batch in stored if name_of(batch) not in uploaded), key=attrgetter("ended_at"))
         )
 
     @contextmanager

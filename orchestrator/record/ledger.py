@@ -130,7 +130,7 @@ class Ledger:
         self._is_ready = True
 
     def _mend(self, lines: Lines) -> None:
-        """Move what is no record to a file beside; the records stay as they are, byte for byte."""
+        """Move lines that are not records to a file beside the ledger. Keep all records byte for byte."""
         aside = self.path.with_suffix(".corrupt.jsonl")
         for bad in lines.bad:
             logger.warning("%s: line %d is moved to %s: %s", self.path, bad.number, aside.name, bad.cause)

@@ -11,7 +11,7 @@ from orchestrator.core.trial_spec import SCHEMA_VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadLine:
-    """A line that is no record. `number` counts from 1; the cause is one line."""
+    """A line that is not a record. `number` counts from 1; `cause` is one line."""
 
     number: int
     text: bytes
@@ -41,7 +41,7 @@ def bytes_of(record: TrialRecord) -> bytes:
 
 
 def lines_of(content: bytes) -> Lines:
-    """Read a ledger. Raises RecordError for a record of a later version: that is no bad line."""
+    """Read a ledger. Raise RecordError for a record of a later version, which is not a bad line."""
     good: list[bytes] = []
     records: list[TrialRecord] = []
     bad: list[BadLine] = []

@@ -38,11 +38,11 @@ class Progress:
     def line(self) -> str:
         """`7 of 20 done: 6 measured, 1 failed; about 40 s left`."""
         counts = Counter(self._ended.values())
-        told = ", ".join(
+        parts = ", ".join(
             f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
         )
         left = describe_remaining(self._left.values(), self._took)
-        return f"{len(self._ended)} of {self._total} done{': ' if told else ''}{told}{left}"
+        return f"{len(self._ended)} of {self._total} done{': ' if parts else ''}{parts}{left}"
 
     def seconds_left(self) -> float | None:
         """Remaining seconds, from the function of that name."""

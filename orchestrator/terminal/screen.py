@@ -13,7 +13,7 @@ class Screen:
     """Screen of a command.
 
     Attributes:
-        console: of standard output.
+        console: console of standard output.
     """
 
     def __init__(self, console: Console) -> None:

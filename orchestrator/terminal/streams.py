@@ -17,7 +17,7 @@ class _Lasting(io.FileIO):
     """A descriptor that takes everything. From the first failure on it is the null device, for children too.
 
     Attributes:
-        error: that failure.
+        error: the failure.
     """
 
     error: OSError | None = None

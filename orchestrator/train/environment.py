@@ -16,8 +16,8 @@ _TPU_GENERATIONS: Mapping[str, str] = {"v5litepod": "v5e"}
 
 def framework_versions(packages: Iterable[str]) -> dict[str, str]:
     """Versions of packages and of Python (`python`); what is not installed is left out. Imports nothing."""
-    found = {package: _version_of(package) for package in packages}
-    installed = {package: version for package, version in found.items() if version is not None}
+    versions = {package: _version_of(package) for package in packages}
+    installed = {package: version for package, version in versions.items() if version is not None}
     return {"python": platform.python_version(), **installed}
 
 

@@ -17,11 +17,11 @@ def kind_of(error: BaseException) -> FailureKind:
         return error.kind
     if isinstance(error, ImportError):
         return "environment"
-    said = f"{type(error).__name__}: {text_of(error)}".lower()
+    text = f"{type(error).__name__}: {text_of(error)}".lower()
     if (
         isinstance(error, MemoryError)
         or isinstance(error.__cause__, MemoryError)
-        or any(words in said for words in _OUT_OF_MEMORY)
+        or any(words in text for words in _OUT_OF_MEMORY)
     ):
         return "oom"
     return "error"

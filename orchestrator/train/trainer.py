@@ -13,7 +13,7 @@ from workloads.origins import Origin
 from workloads.spec import Phase, WorkloadSpec
 
 EnergyCounter = Literal["host", "accelerator"]
-"""Of the processors of a host and their memory, or of all accelerators that a process sees."""
+"""Source of an energy figure: the host's processors and memory, or all accelerators of the process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ class _ReadyWorker:
     Attributes:
         resumed: checkpoint that training continues from.
         initial: digests of the initial weights.
-        setup_seconds: from the start of the set-up to the end of the trainer's.
+        setup_seconds: time from the start of the set-up to the end of the trainer's.
     """
 
     job: WorkerJob

@@ -125,8 +125,8 @@ def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
 
 def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
     """The counts of the rank that compiled most while it was timed."""
-    known = [count for count in counts if count is not None]
-    return max(known, key=lambda span: span[1] - span[0]) if known else None
+    given = [count for count in counts if count is not None]
+    return max(given, key=lambda span: span[1] - span[0]) if given else None
 
 
 def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -135,21 +135,21 @@ def _slowest(seconds: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def _slowest_pursuit(pursuits: Sequence[TargetRun | None]) -> TargetRun | None:
     """Rank 0's qualities, which decided, with the times of the slowest rank."""
-    known = [pursuit for pursuit in pursuits if pursuit is not None]
-    if not known:
+    given = [pursuit for pursuit in pursuits if pursuit is not None]
+    if not given:
         return None
     return replace(
-        known[0],
+        given[0],
         curve=tuple(
             replace(ranks[0], training_seconds=max(rank.training_seconds for rank in ranks))
             for ranks in zip(
-                *(pursuit.curve for pursuit in known), strict=False
+                *(pursuit.curve for pursuit in given), strict=False
             )  # `agreement` compares lengths
         ),
-        evaluation_seconds=max(pursuit.evaluation_seconds for pursuit in known),
+        evaluation_seconds=max(pursuit.evaluation_seconds for pursuit in given),
     )
 
 
 def _sum_of(rates: Sequence[float | None]) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if known else None
+    given = [rate for rate in rates if rate is not None]
+    return sum(given) if given else None

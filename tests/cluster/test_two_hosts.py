@@ -70,7 +70,9 @@ def test_two_nodes_train_the_weights_that_one_trains(nodes, tmp_path):
         assert step_of_one == step_of_two
         trained = {name: array for name, array in weights_of_one.items() if not name.startswith("draws.")}
         for name, array in trained.items():
-            np.testing.assert_allclose(weights_of_two[name], array, atol=TOLERANCE)
+            np.testing.assert_allclose(
+                weights_of_two[name], array, atol=TOLERANCE, err_msg=f"{two.spec.trainer}: {name}"
+            )
 
 
 @pytest.mark.parametrize("nodes", [3], indirect=True)

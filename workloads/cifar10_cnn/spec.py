@@ -29,8 +29,8 @@ class Options:
         kernels: filters of each convolution.
         kernel_size: side of each kernel, odd.
         pool_size: side of the squares of which max-pooling behind each convolution keeps one value.
-        dense_units: of the hidden dense layer.
-        learning_rate, momentum: of stochastic gradient descent.
+        dense_units: units of the hidden dense layer.
+        learning_rate, momentum: parameters of stochastic gradient descent.
     """
 
     kernels: tuple[int, ...] = (500, 1500)

@@ -22,10 +22,10 @@ class Batches:
     """A data set and the seeded order in which it is trained on: the same for every framework and world size.
 
     Attributes:
-        order: in which training samples are taken; when staged no more of them than STAGED_BYTES hold.
+        order: order of the training samples; when staged, no more of them than STAGED_BYTES hold.
         global_batch_size: samples per step, all replicas together.
         noise: random inputs of each training sample.
-        seed: of `order` and `noise`.
+        seed: seed of `order` and `noise`.
         staged: True: small enough for the device, which holds all batches of a pass before the first step.
             False: samples come through the input pipeline while training goes on.
     """

@@ -22,12 +22,12 @@ class PublishedFile:
     """A file that is recognised by its hash wherever it lies.
 
     Attributes:
-        name: under which a download is kept.
-        digest: `sha256:<hex>`; or `md5:<hex>` where its publisher gives nothing better.
-        places: () -> where it may already lie.
-        url: where to download it, or how to find that out; None where it cannot be downloaded.
-        packed: the file may be gzip-compressed, and the digest is that of what it holds: files that were
-            packed by different programs differ.
+        name: file name of a stored download.
+        digest: `sha256:<hex>`, or `md5:<hex>` if the publisher gives no better one.
+        places: function that lists paths where the file may already exist.
+        url: download address, or a function that finds it; None if it cannot be downloaded.
+        packed: True if the file may be gzip-compressed. The digest is that of the unpacked content, because
+            files packed by different programs differ.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Published:
     """Files that together hold a data set.
 
     Attributes:
-        description: what they hold, in one line for the screen.
-        cure: how a user gets them.
+        description: content of the files, in one line for the screen.
+        cure: way for a user to get the files.
         read: paths in the order of `files` -> the data set.
     """
 
@@ -65,8 +65,8 @@ class UserFolder:
     """Folder that the user gives, because its content must not be published.
 
     Attributes:
-        description: what it holds, for the screen.
-        cure: what to do where no folder is given.
+        description: content of the folder, for the screen.
+        cure: advice for a user who gave no folder.
         identify: folder -> hash of its content.
         read: folder -> the data set; ValueError where the folder is not in the layout that is expected.
     """
@@ -96,11 +96,11 @@ class DataSet:
     """One data set and its declared substitutes.
 
     Attributes:
-        name: of prepared files in the cache.
+        name: name of prepared files in the cache.
         version: raised when the same files are read or split in another way; part of a prepared file's name.
         real: the forms in which it is published, the preferred one first, or the folder that a user gives.
         standin: fewer but real data for machines without internet; None where there are none.
-        train_samples: of the full training set, whatever stands for it; None where nobody knows. A folder
+        train_samples: size of the full training set, also for a stand-in; None if unknown. A folder
             that a user gives is counted.
     """
 

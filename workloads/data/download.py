@@ -44,7 +44,7 @@ def download(
     """Put the file at `url` to `path`; a broken download of it, kept as `.<name>.part`, is continued.
 
     Args:
-        trouble_with: what is wrong with a file that is complete; None if nothing is.
+        trouble_with: function from a complete file to its fault, or None.
 
     Raises:
         DownloadError: no answer, too slow, too large, or not the expected file. In the last two cases nothing
@@ -139,12 +139,12 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: urllib.request.Request, *args: Any) -> urllib.request.Request | None:
         """Next request."""
-        found = super().redirect_request(req, *args)
-        if found is not None:
-            _check_scheme(found.type)
-            if _server_of(found) != _server_of(req):
-                found.remove_header("Authorization")
-        return found
+        redirected = super().redirect_request(req, *args)
+        if redirected is not None:
+            _check_scheme(redirected.type)
+            if _server_of(redirected) != _server_of(req):
+                redirected.remove_header("Authorization")
+        return redirected
 
 
 def _server_of(request: urllib.request.Request) -> tuple[str, str]:

@@ -19,7 +19,7 @@ class Font:
         glyphs: rows of dots one after another, `1` where there is ink.
         dots_across: dots in a row.
         pixels_per_dot: side of a dot.
-        seed: of places, greys and noise.
+        seed: seed of places, greys and noise.
     """
 
     glyphs: tuple[str, ...]

@@ -22,9 +22,9 @@ class _Layout:
 
     Attributes:
         table: file with a line for each photograph.
-        name, grade: its columns.
+        name, grade: names of its columns.
         images: folder.
-        suffix: of images.
+        suffix: suffix of images.
     """
 
     table: str
@@ -63,14 +63,14 @@ def read(folder: Path) -> Arrays:
         "train": [row for row in drawn if row[0][0] % _TEST_IN],
         "test": [row for row in drawn if not row[0][0] % _TEST_IN],
     }
-    found: Arrays = {"folder": np.array(os.fsencode(folder))}
+    arrays: Arrays = {"folder": np.array(os.fsencode(folder))}
     for part, rows in parts.items():
-        found = {
-            **found,
+        arrays = {
+            **arrays,
             f"x_{part}": np.array([os.fsencode(name) for _, name, _ in rows], dtype=np.bytes_),
             f"y_{part}": np.array([grade for *_, grade in rows], dtype=np.uint8),
         }
-    return found
+    return arrays
 
 
 def _layout_of(folder: Path) -> _Layout:

@@ -24,8 +24,8 @@ def idx_files(
 
     Args:
         digests: name without `.gz` -> sha256 of the unpacked content.
-        kept_as: what names of downloads begin with.
-        url: of the folder that holds the compressed files.
+        kept_as: prefix of the names of downloaded files.
+        url: URL of the folder that holds the compressed files.
         places: name without `.gz` -> where it may lie, compressed or not.
     """
     return tuple(

@@ -53,8 +53,8 @@ def _ids_by_number(numbers: Ids) -> npt.NDArray[np.uint16]:
 
 
 def _looked_up(numbers: Ids, ids: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
-    known = numbers < len(ids)
-    return np.where(known, ids[np.where(known, numbers, 0)], UNKNOWN).astype(np.uint16)
+    is_known = numbers < len(ids)
+    return np.where(is_known, ids[np.where(is_known, numbers, 0)], UNKNOWN).astype(np.uint16)
 
 
 IMDB = DataSet(

@@ -11,9 +11,9 @@ class DataNeed:
     Attributes:
         data_set: `module:attribute` of a `DataSet`, so that a user's workload brings its own.
         image_size: square side in pixels to which images are resized; None leaves them as they are.
-        vocabulary: of texts: token ids from here on become "unknown".
-        sequence_length: of texts, in tokens.
-        binary: of graded photographs: referable (grade 2 and above) or not, instead of the five grades.
+        vocabulary: number of token ids of texts; larger ids become "unknown".
+        sequence_length: length of texts, in tokens.
+        binary: True for two classes of graded photographs (referable: grade 2 and above) instead of five.
     """
 
     data_set: str

@@ -52,7 +52,7 @@ def _pips_default() -> str | None:
 
 def _pip_settings() -> dict[str, str]:
     """Read pip's configuration files and then its environment variables, as pip does."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for path in _pip_files():
         parser = RawConfigParser()
         try:
@@ -61,10 +61,10 @@ def _pip_settings() -> dict[str, str]:
             reason = " ".join(str(error).split())
             raise DownloadError(f"pip's configuration cannot be read: {reason}") from error
         for section in ("global", "download"):
-            found |= dict(parser.items(section)) if parser.has_section(section) else {}
+            settings |= dict(parser.items(section)) if parser.has_section(section) else {}
     names = ("index-url", "extra-index-url", "no-index")
     variables = {name: os.environ.get(f"PIP_{name.replace('-', '_').upper()}") for name in names}
-    return found | {name: value for name, value in variables.items() if value is not None}
+    return settings | {name: value for name, value in variables.items() if value is not None}
 
 
 def _pip_files() -> tuple[Path, ...]:

@@ -30,7 +30,7 @@ class _Lesion:
     Attributes:
         colour: red, green, blue in 0..255.
         radius: smallest and largest, in pixels.
-        counts: of each grade from 0 to 4, smallest and largest.
+        counts: counts of each grade from 0 to 4, smallest and largest.
     """
 
     colour: tuple[int, int, int]

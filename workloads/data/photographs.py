@@ -19,7 +19,7 @@ class PhotographSplit:
         files: [sample] paths.
         labels: [sample] int32.
         image_size: side of a square in pixels.
-        augmentation_seed: of flips and colours, with epoch and sample; None leaves photographs alone.
+        augmentation_seed: seed of flips and colours, with epoch and sample; None for no augmentation.
     """
 
     files: tuple[Path, ...]

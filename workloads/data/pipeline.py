@@ -27,9 +27,9 @@ class Order:
     """Part of a batch that is to be made.
 
     Attributes:
-        index: of the batch.
-        start: where in the batch the part begins.
-        samples: of the split, in the order of the batch.
+        index: index of the batch.
+        start: index in the batch at which the part begins.
+        samples: samples of the split, in the order of the batch.
     """
 
     index: int

@@ -16,9 +16,9 @@ class Means:
 
     Attributes:
         cache: folder for downloaded and prepared files; several processes may share it.
-        download: whether the internet may be tried.
-        folder: that the user gives for data sets that are not published.
-        progress: told of downloads as they go on.
+        download: True if downloads are allowed.
+        folder: folder that the user gives for data sets that are not published.
+        progress: receives the progress of downloads.
     """
 
     cache: Path
@@ -31,11 +31,11 @@ class MissingDataError(ValueError):
     """Data that cannot be had.
 
     Attributes:
-        description: of the data.
-        tried: where it was looked for, and what is wrong there.
-        wrong: of those the files that are there and are not what they should be.
-        cure: what a user can do.
-        untried: what a download could give that was not allowed; None if nothing.
+        description: description of the data.
+        tried: places that were searched, and the fault of each.
+        wrong: files among these that exist with wrong content.
+        cure: advice for the user.
+        untried: files that a download would give, had it been allowed; None if there are none.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ def _trouble_with(path: Path, file: PublishedFile) -> str | None:
     """Return the reason why the content of `path` is not that file, or None if it is."""
     algorithm, _, expected = file.digest.partition(":")
     try:
-        found = digest_of(path, algorithm, packed=file.packed)
+        actual = digest_of(path, algorithm, packed=file.packed)
     except (gzip.BadGzipFile, zlib.error, EOFError):
         return f"{path} is not a whole gzip file"
     except OSError as error:
         return f"{path} cannot be read ({error.strerror})"
-    return None if found == expected else f"{path} has {algorithm} {found[:12]}…, expected {expected[:12]}…"
+    return None if actual == expected else f"{path} has {algorithm} {actual[:12]}…, expected {expected[:12]}…"

@@ -22,9 +22,9 @@ class DataRef:
         id: `<kind>:<data set>-v<version>:<content>`: the content is the hash of the source, or the version of
             the program that draws. Two refs of one id hold the same samples.
         path: `.npz` that `batches.load` reads; where that must be downloaded, it is not there yet.
-        description: what it is, and what it is not, in one line for the screen.
-        to_download: what would be tried first if the internet might be; None if nothing.
-        train_samples: of the full training set, whatever stands for it here; None where nobody knows.
+        description: what the data set is and is not, in one line for the screen.
+        to_download: first download to try if downloads are allowed; None if there is none.
+        train_samples: size of the full training set, also for a stand-in; None if unknown.
     """
 
     id: str
@@ -59,8 +59,8 @@ def resolve(
             real data, else the synthetic one.
         cache: folder for downloaded and prepared files; several processes may share it.
         download: try the internet where a file is not on this machine.
-        folder: of a data set that its user brings.
-        progress: told of downloads as they go on.
+        folder: folder of a data set that its user brings.
+        progress: receives the progress of downloads.
 
     Raises:
         ValueError: unknown data set or source, or files that are missing or wrong; says what is possible.
@@ -88,12 +88,12 @@ def prepare(data_set: DataSet, source: str, means: Means) -> DataRef:
 def data_set_at(path: str) -> DataSet:
     """Return the data set at `module:attribute`. Raises ValueError if it does not exist."""
     try:
-        found = resolve_name(path)
+        source = resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"data set {path!r} cannot be loaded: {error}; expected module:attribute") from error
-    if not isinstance(found, DataSet):
-        raise ValueError(f"data set {path!r} is a {type(found).__name__}, expected a DataSet")
-    return found
+    if not isinstance(source, DataSet):
+        raise ValueError(f"data set {path!r} is a {type(source).__name__}, expected a DataSet")
+    return source
 
 
 def _auto(data_set: DataSet, means: Means) -> DataRef:
@@ -190,8 +190,8 @@ def _read(published: Published, paths: tuple[Path, ...]) -> Arrays:
     try:
         return published.read(paths)
     except Exception as error:  # a broken file raises almost anything
-        told = str(error).partition("\n")[0]
-        raise ValueError(f"{published.description}: {paths[0]} cannot be read: {told}") from error
+        line = str(error).partition("\n")[0]
+        raise ValueError(f"{published.description}: {paths[0]} cannot be read: {line}") from error
 
 
 def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef:

@@ -25,7 +25,7 @@ def read_splits(path: Path, data: DataNeed, *, seed: int) -> tuple[Split, Split,
     """The halves, and whether they lie in memory, so that batches can be staged.
 
     Args:
-        seed: of the augmentation of photographs to train on.
+        seed: seed of the augmentation of photographs to train on.
 
     Raises:
         ValueError: `data` lacks what this kind of data needs.

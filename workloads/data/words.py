@@ -37,14 +37,14 @@ def tokenized(train: Sequence[tuple[str, int]], test: Sequence[tuple[str, int]])
     """A data set of (text, label) pairs; the vocabulary is that of the training half alone."""
     texts = {"train": [words_of(text) for text, _ in train], "test": [words_of(text) for text, _ in test]}
     ids = vocabulary_of(texts["train"])
-    found: dict[str, npt.NDArray[np.uint16 | np.int32 | np.uint8]] = {}
+    tokens: dict[str, npt.NDArray[np.uint16 | np.int32 | np.uint8]] = {}
     for part, pairs in (("train", train), ("test", test)):
-        found |= {
+        tokens |= {
             f"x_{part}": _ids_of(texts[part], ids),
             f"lengths_{part}": np.array([len(text) for text in texts[part]], dtype=np.int32),
             f"y_{part}": np.array([label for _, label in pairs], dtype=np.uint8),
         }
-    return found
+    return tokens
 
 
 def _ids_of(texts: Iterable[Text], ids: Mapping[str, int]) -> npt.NDArray[np.uint16]:

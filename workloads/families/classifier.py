@@ -23,7 +23,7 @@ class ImageOptions:
         image_size: side in pixels to which the images are resized.
         num_classes: number of logits. CIFAR-10 has 10 classes; more logits cost what they would with more.
         width: multiplies the filters and hidden units of every layer.
-        learning_rate, momentum: of stochastic gradient descent.
+        learning_rate, momentum: parameters of stochastic gradient descent.
     """
 
     image_size: int = 32
@@ -54,8 +54,8 @@ def image_classifier(
 
     Args:
         smallest: image size in pixels that the architecture takes.
-        epochs: of a full training. PROFET trains two of random images, which is enough to time steps and to
-            learn nothing, so they are those of the architecture's own paper where it tells them.
+        epochs: epochs of a full training. PROFET trains two on random images, enough to time steps and to
+            learn nothing, so the value is that of the architecture's own paper if it states one.
         target: accuracy.
 
     Raises:

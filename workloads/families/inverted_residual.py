@@ -17,7 +17,7 @@ class Stage:
     """Blocks of one size.
 
     Attributes:
-        stride: of the first block; the others have 1.
+        stride: stride of the first block; the others have 1.
     """
 
     expansion: int

@@ -32,7 +32,7 @@ def resnet(
     """Images -> logits.
 
     Args:
-        blocks: of each of the four stages.
+        blocks: blocks of each of the four stages.
         bottleneck: blocks of 1x1, 3x3 and 1x1 convolutions instead of two 3x3.
     """
     draft = Draft(input_shape=(image_size, image_size, CHANNELS))
@@ -70,7 +70,7 @@ def _residual(draft: Draft, start: int, branch: Convolutions, *, channels: int, 
     """Append a block: the index of its sum.
 
     Args:
-        channels: of the feature maps that `start` gives.
+        channels: channels of the feature maps that `start` gives.
         is_first: it follows a layer that is normalised and activated, and does not repeat that.
     """
     layers = [layer for convolution in branch for layer in (NORM, RELU, convolution)]

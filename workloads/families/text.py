@@ -32,11 +32,11 @@ class TextOptions:
     Attributes:
         vocabulary: token ids, those of padding and of unknown words among them.
         sequence_length: words of a review that are read, its last ones.
-        embedding_units: of a word.
-        units: of each direction of each recurrent layer.
+        embedding_units: size of a word's embedding.
+        units: units of each direction of each recurrent layer.
         layers: recurrent layers.
         dropout: share of the last recurrent layer's outputs that a training step leaves out.
-        learning_rate: of Adam.
+        learning_rate: learning rate of Adam.
     """
 
     vocabulary: int = 20_000

@@ -25,7 +25,7 @@ def vgg(options: ImageOptions, *, convolutions: tuple[int, ...]) -> Network:
     """Images -> logits.
 
     Args:
-        convolutions: of each of the five blocks.
+        convolutions: convolutions of each of the five blocks.
     """
     layers: list[Layer] = []
     for filters, repeats in zip(_FILTERS, convolutions, strict=True):

@@ -25,9 +25,9 @@ class Options:
     """Knobs of the network and its optimizer.
 
     Attributes:
-        filters: of each 3x3 convolution; each is followed by ReLU and 2x2 max-pooling.
-        dense_units: of the hidden dense layer.
-        learning_rate, momentum: of stochastic gradient descent.
+        filters: filters of each 3x3 convolution; each is followed by ReLU and 2x2 max-pooling.
+        dense_units: units of the hidden dense layer.
+        learning_rate, momentum: parameters of stochastic gradient descent.
     """
 
     filters: tuple[int, ...] = (16, 32)

@@ -25,11 +25,11 @@ class Options:
     """Knobs of the network and of both ways to train it.
 
     Attributes:
-        hidden_units: of each machine, from the images up.
+        hidden_units: units of each machine, from the images up.
         gibbs_steps: k of contrastive divergence.
-        pretraining_share: of all steps, in equal parts for the machines; the rest learns classes.
-        pretraining_learning_rate: of the machines' gradient descent, whose momentum is 0.5.
-        learning_rate: of Adam, for the classes.
+        pretraining_share: share of all steps, in equal parts for the machines; the rest learns classes.
+        pretraining_learning_rate: learning rate of the machines' gradient descent with momentum 0.5.
+        learning_rate: learning rate of Adam, for the classes.
     """
 
     hidden_units: tuple[int, ...] = (256, 256)

@@ -27,7 +27,7 @@ class Options:
         width: filters of the discriminator's first convolution; 64 is the tutorial's, 16 draws in seconds.
         latent: length of the noise that a digit is drawn from.
         dropout: rate behind the discriminator's convolutions.
-        learning_rate, beta_1: of Adam, for both networks.
+        learning_rate, beta_1: parameters of Adam, for both networks.
     """
 
     width: int = 16

@@ -40,7 +40,7 @@ class Options:
         image_size: side in pixels to which the photographs are resized.
         binary: tell the referable (grade 2 and above) from the others, instead of the five grades.
         width: multiplies the filters of every layer.
-        learning_rate: of Adam.
+        learning_rate: learning rate of Adam.
     """
 
     network: str = "inception_v3"

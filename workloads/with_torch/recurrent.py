@@ -38,13 +38,13 @@ class BidirectionalCell(nn.Module):
         """Return parameters by canonical name, without an LSTM's second bias, which stays zero."""
         is_gru = self._layer.cell == "gru"
         gates = _GRU_GATES if is_gru else None
-        found: dict[str, Weight] = {}
+        weights_by_name: dict[str, Weight] = {}
         for name, direction in self._directions():
             for kernel, own in (("kernel", "weight_ih"), ("recurrent_kernel", "weight_hh")):
-                found[f"{name}_{kernel}"] = Weight(tensor=direction[own], axes=(1, 0), gates=gates)
+                weights_by_name[f"{name}_{kernel}"] = Weight(tensor=direction[own], axes=(1, 0), gates=gates)
             below = direction["bias_hh"] if is_gru else None
-            found[f"{name}_bias"] = Weight(tensor=direction["bias_ih"], below=below, gates=gates)
-        return found
+            weights_by_name[f"{name}_bias"] = Weight(tensor=direction["bias_ih"], below=below, gates=gates)
+        return weights_by_name
 
     def forward(self, sequence: Tensor) -> Tensor:
         """The last step of each direction, or all steps."""

@@ -61,8 +61,8 @@ class _Scan(torch.autograd.Function):
         before = [_shifted(state) for state in states]
         start = _zeros_like(derivative[0], context.cell.num_states)
         steps = tuple(tensor.flip(0) for tensor in (derivative, kept, before[-1]))
-        _, found = scan(context.cell.back, (*start, kernels.mT), steps, is_fn_pure=True)
-        gates, products = found[0].flip(0), found[-1].flip(0)
+        _, gradients = scan(context.cell.back, (*start, kernels.mT), steps, is_fn_pure=True)
+        gates, products = gradients[0].flip(0), gradients[-1].flip(0)
         by_kernels = torch.einsum("tdbu,tdbg->dug", before[0], products)
         return None, gates, by_kernels, products.sum((0, 2))[:, None]
 

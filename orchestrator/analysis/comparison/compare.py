@@ -23,11 +23,11 @@ class Comparison:
     """Two measurements that differ in one factor.
 
     Attributes:
-        where: what they have in common, as far as other measurements of the sweep differ in it.
+        where: settings that they have in common, if other measurements of the sweep differ in them.
         first, second: the sides in words.
         ratio: throughput of the first over that of the second with its 95% interval, `ratio_of`; where a
             side has one repeat, without an interval.
-        verdict: of the first.
+        verdict: verdict of the first.
         is_noisy: something else disturbed a repeat of either side.
         is_resumed: a repeat of either side went on from a checkpoint.
     """
@@ -81,7 +81,7 @@ def comparison_of(
     """The first of a pair over the second.
 
     Args:
-        factors: that they may differ in.
+        factors: factors that they may differ in.
         told: fields of a setting that are worth a word.
     """
     first, second = pair

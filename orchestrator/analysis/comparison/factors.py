@@ -16,9 +16,9 @@ class Factor:
     """One thing that a user changes.
 
     Attributes:
-        name: as it is called in a table.
-        field: what differs in the sides; of a setting, or an option of its trainer: `trainer.compile`.
-        follows: what may differ with it, for it is a consequence.
+        name: its name in a table.
+        field: field of a setting that differs, or an option of its trainer: `trainer.compile`.
+        follows: fields that may differ as a consequence.
         labels: fields of a setting that name a side.
     """
 

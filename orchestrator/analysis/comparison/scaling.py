@@ -27,7 +27,7 @@ class Scaling:
 
     Attributes:
         kind: `strong` with the same global batch, `weak` with the same batch for each worker.
-        where: what they have in common.
+        where: settings that they have in common.
         batch: the batch that stays the same, in words.
         points: the fewest workers first.
     """
@@ -66,9 +66,9 @@ def _weak(training: Sequence[Measurement], where: Sequence[str]) -> Iterator[Sca
         by_share: dict[Fraction, list[Measurement]] = defaultdict(list)
         for member in group:
             by_share[Fraction(member.setting.global_batch_size, member.setting.num_workers)].append(member)
-        for share, found in by_share.items():
+        for share, rates in by_share.items():
             batch = f"{float(share):,.6g} each"
-            yield from _found("weak", found, where, batch=batch)
+            yield from _found("weak", rates, where, batch=batch)
 
 
 def _found(

@@ -24,7 +24,7 @@ class Matrix:
     """One grid of devices by precisions.
 
     Attributes:
-        where: what all its cells have in common.
+        where: settings that all its cells have in common.
         cells: (device, precision) -> speed-up over the reference; None is the reference itself. What was not
             measured, or on the CPU of another host than the reference, is not there.
     """
@@ -120,8 +120,8 @@ def matrix_table(matrices: Sequence[Matrix]) -> Table:
 def _cell(matrix: Matrix, device: str, precision: str) -> str:
     if (device, precision) not in matrix.cells:
         return UNKNOWN
-    found = matrix.cells[device, precision]
-    if found is None:
+    cell = matrix.cells[device, precision]
+    if cell is None:
         return Number(_REFERENCE, 1)
-    shown = ratio(found.ratio)
-    return Number(f"{shown}*", shown.value) if found.verdict == "too few repeats" else shown
+    shown = ratio(cell.ratio)
+    return Number(f"{shown}*", shown.value) if cell.verdict == "too few repeats" else shown

@@ -22,8 +22,8 @@ class CostLine:
     """seconds of a step = fixed_seconds + seconds_per_sample x batch.
 
     Attributes:
-        fixed_seconds, seconds_per_sample: with their 95% intervals.
-        largest_residual: of a measured step, over that step.
+        fixed_seconds, seconds_per_sample: estimates with 95% intervals.
+        largest_residual: largest residual relative to the measured step.
     """
 
     fixed_seconds: Spread
@@ -45,7 +45,7 @@ class StepTimeFit:
     """Measurements that differ in their batch, and the line through them; None of fewer than three batches.
 
     Attributes:
-        where: what they have in common.
+        where: settings that they have in common.
         points: the smallest batch first.
     """
 

@@ -28,7 +28,7 @@ class Figure:
     """A figure with its title and a sentence on how to read it; `plot` is what Plotly draws.
 
     Attributes:
-        alternative: what the figure shows, for who cannot see it.
+        alternative: text alternative of the figure, for screen readers.
     """
 
     title: str

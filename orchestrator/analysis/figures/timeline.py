@@ -31,7 +31,7 @@ class Stretch:
     """A part of an attempt, or time in which a node had none.
 
     Attributes:
-        row: of the figure: one per node, more where attempts ran beside each other.
+        row: row of the figure: one per node, more where attempts ran beside each other.
         start: seconds since the first attempt began, pauses left out.
     """
 
@@ -48,7 +48,7 @@ class Timeline:
 
     Attributes:
         rows: node of each row.
-        stretches: in the order of the attempts; idle ones last.
+        stretches: stretches in the order of the attempts; idle ones last.
         pauses: (start, seconds) of each that is left out.
     """
 

@@ -59,13 +59,13 @@ class SplitTrial:
 
     Attributes:
         setting_id: equal in all its seeds and repeats.
-        threads: of each worker.
+        threads: threads of each worker.
         is_noisy: something else ran beside it.
         workers: ranks.
-        speeds: of each rank in each convolution; empty where the model of time does not know all of these.
-        rest_seconds: of the master; None: not measured.
-        map_bytes: of the feature maps that all convolutions make.
-        links: that were measured.
+        speeds: speed of each rank in each convolution; empty if the model of time lacks one of them.
+        rest_seconds: time of the master; None: not measured.
+        map_bytes: bytes of the feature maps that all convolutions make.
+        links: links that were measured.
         held: kernels of each rank in the convolution with the most work.
     """
 
@@ -85,11 +85,11 @@ class PlatformCalibration:
     """Calibration from all trials with one number of workers on a platform.
 
     Attributes:
-        threads: of each worker.
+        threads: threads of each worker.
         speeds: (geometry of a convolution, rank) -> FLOP/s over channels.
         rest: seconds of the master's rest for a byte of feature maps of all convolutions, over these bytes;
             empty: not measured.
-        link: of all trials and ranks; None: not measured.
+        link: link of all trials and ranks; None: not measured.
     """
 
     workers: int
@@ -169,10 +169,10 @@ def split_layers(
 def trial_of(record: TrialRecord) -> SplitTrial:
     """Extract the calibration data of a measurement."""
     spec, devices = record.spec, record.result.devices if record.result else ()
-    found = split_layers(
+    shares = split_layers(
         spec.workload, spec.workload_options, batch=spec.global_batch_size, precision=spec.precision
     )
-    layers = () if isinstance(found, Refusal) else found
+    layers = () if isinstance(shares, Refusal) else shares
     largest = max(layers, key=lambda layer: layer.flops, default=None)
     return SplitTrial(
         setting_id=setting_id(spec),

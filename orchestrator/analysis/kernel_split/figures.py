@@ -60,9 +60,9 @@ class _View:
     """Content of a figure.
 
     Attributes:
-        over: what its lines are over.
-        told: what follows in its caption on how to read it.
-        axis: of the layout.
+        over: quantity on its x axis.
+        told: part of the caption that explains how to read it.
+        axis: axis settings of the layout.
         more: traces beside the lines.
     """
 

@@ -36,10 +36,10 @@ class SplitModel:
 
     Attributes:
         shares, speeds: kernels and FLOP/s, [layer][rank].
-        rest_seconds: of the master.
-        alone_seconds, alone_rest_seconds: of one worker that has all to itself, and its rest.
+        rest_seconds: time of the master.
+        alone_seconds, alone_rest_seconds: step of a single worker, and the rest of that step.
         source: the trials that it stands on.
-        stretched: how far they are, in words; empty: no further than they reach.
+        stretched: distance of the extrapolation, in words; empty without extrapolation.
     """
 
     layers: tuple[SplitLayer, ...]
@@ -103,7 +103,7 @@ def modelled(query: SplitQuery, calibrations: Mapping[int, PlatformCalibration])
     """Predict a step by the calibrations of the nearest number of workers.
 
     Args:
-        calibrations: of its machine, by their number of workers.
+        calibrations: calibrations of its machine, by their number of workers.
     """
     alone = _known(query.layers, 1, calibrations)
     if isinstance(alone, Refusal):

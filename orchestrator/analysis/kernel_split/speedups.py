@@ -39,7 +39,7 @@ class Margin:
     """Error of the model's predictions.
 
     Attributes:
-        factor: to both sides.
+        factor: factor to both sides.
         num_points: measured settings, each predicted without its own trials.
     """
 
@@ -57,7 +57,7 @@ class SplitConfig:
     """Trained network and number of workers.
 
     Attributes:
-        options: of the workload, those that differ from their defaults.
+        options: options of the workload, those that differ from their defaults.
     """
 
     options: Mapping[str, Option]

@@ -22,11 +22,11 @@ class SplitLayer:
     """A convolution in a step of so many samples.
 
     Attributes:
-        node: of its network.
+        node: node of its network.
         geometry: all of its shape but channels and kernels, in words; a device's speed depends on both.
         flops: forward and backward.
-        input_bytes, output_bytes: of all its feature maps, as they travel.
-        needs_input_gradient: whether anything below it learns.
+        input_bytes, output_bytes: size of all its feature maps on the wire.
+        needs_input_gradient: True if a layer below it is trained.
     """
 
     node: int

@@ -30,7 +30,7 @@ def work_words(workload: str, work: SplitConfig, *, without: str = "") -> str:
     """`kernels 50:150, batch 64, 2 workers`.
 
     Args:
-        without: what is not told: `kernels`, `batch` or `workers`.
+        without: parts to leave out: `kernels`, `batch` or `workers`.
     """
     return ", ".join(words for name, words in _parts(workload, work).items() if words and name != without)
 
@@ -77,9 +77,9 @@ def calibrated_words(families: Iterable[PlatformResults]) -> str:
     """List the calibrated layers of every platform."""
     of_machines = {machine_words(family.machine): family.calibrations.values() for family in families}
     calibrated = [
-        f"{machine}: {' and '.join(item.words for item in found)}"
-        for machine, found in of_machines.items()
-        if found
+        f"{machine}: {' and '.join(item.words for item in calibrations)}"
+        for machine, calibrations in of_machines.items()
+        if calibrations
     ]
     return f"Calibrated: {'; '.join(calibrated)}." if calibrated else "Nothing is calibrated."
 

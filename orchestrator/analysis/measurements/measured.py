@@ -42,21 +42,21 @@ class Measurement:
 
     Attributes:
         setting_id: equal in all its repeats: `core.spec.setting_id`.
-        seeds: of its repeats, each once, the smallest first.
-        points: of each seed, the trial_id of its first repeat, whether that one was measured or not.
+        seeds: distinct seeds of its repeats, the smallest first.
+        points: for each seed, the trial_id of its first repeat, measured or not.
         trains: False for the trainer that computes nothing; its times are in no comparison.
-        versions, variables: of the workers, the same in all repeats.
+        versions, variables: those of the workers, equal in all repeats.
         num_blocks: timed blocks of one trial; the least of them where they differ.
         num_resumed: repeats that went on from a checkpoint: `RESUMED`.
         rates: samples per second of each repeat.
-        quiet: of each repeat, whether nothing else disturbed it, as its record tells.
-        samples_per_second, step_seconds: of one trial, the interval over its blocks instead.
-        job_seconds: from the request for workers to the end of the evaluation; `all_job_seconds` of each
+        quiet: for each repeat, True if its record shows no disturbance.
+        samples_per_second, step_seconds: for one trial, the interval is over its blocks instead.
+        job_seconds: time from the request for workers to the end of the evaluation; `all_job_seconds` of each
             repeat.
-        price: what all repeats are priced as; empty where they have no price, or several.
-        price_marks: what keeps costs at that price apart from others.
+        price: price of all repeats; empty if they have none, or several.
+        price_marks: marks that distinguish costs at this price from others.
         usd_per_million_samples: at that price; NaN without one.
-        job_usd: of the attempt that gave the result, at that price, of repeats that were not resumed; NaN
+        job_usd: dollars of the attempt that gave the result, for repeats that were not resumed; NaN
             without one. `all_job_usd` of each of them; empty without a price.
         where_known: each of WHERE_KNOWN that a repeat has.
         quality: metric -> value on held-out data, with the interval of `quality_interval` over seeds.

@@ -48,9 +48,9 @@ class Setting:
 
     Attributes:
         device: names of all workers' where they are not alike: `t4+cpu`.
-        num_hosts: of all workers together, where it is more than one.
-        replicas: of all workers together, where a worker is more than one.
-        workload_options, trainer_options, timing: what differs from the defaults, as a command line says it.
+        num_hosts: hosts of all workers together, if more than one.
+        replicas: replicas of all workers together, if a worker has more than one.
+        workload_options, trainer_options, timing: values that differ from the defaults, in command-line form.
         host: model and core count, where the device is a host's CPU.
         ran_with: versions and variables of its workers, where trials of one spec differ in them.
     """

@@ -17,12 +17,12 @@ class Bill:
     """Node-seconds of one attempt or of several, each second in exactly one part, and their price.
 
     Attributes:
-        launch_seconds: from the start of the attempt until all workers are set up.
+        launch_seconds: time from the start of the attempt until all workers are set up.
         training_seconds: all of the training after first step and warm-up, loss readings included.
         other_seconds: the rest: starting the trainer's fork server if it was not running, checkpoints,
             reports, the end of the workers, and rounding up to what is billed.
         failed_seconds: whole attempts without a result.
-        usd: what they cost.
+        usd: their cost.
     """
 
     launch_seconds: float = 0.0

@@ -18,8 +18,8 @@ class Metric(Generic[Of]):
         unit: SI, or USD; `1` is a number without one.
         meaning: what it is, and of a time: from what to what. All times but `launch_seconds` are of
             `time.perf_counter` in a worker, from idle device to idle device.
-        of: what it is worked out from -> value; None where it is not known.
-        header: what tables call it, with the unit that they show; empty where they do not show it.
+        of: source of the metric -> value; None if unknown.
+        header: column header in tables, with the unit; empty if tables do not show it.
     """
 
     key: str

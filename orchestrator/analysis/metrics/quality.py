@@ -40,7 +40,7 @@ def quality_interval(
     "Accounting for variance in machine learning benchmarks", for its two parts.
 
     Args:
-        values: of each seed, at least one.
+        values: values of each seed, at least one.
         held_out_samples: number of samples behind every value; None if it was not counted.
     """
     mean = fmean(values)

@@ -43,10 +43,10 @@ class Predicted:
 
     Attributes:
         trial: one of them.
-        trainers: with their options, in words.
-        num_trials: how many they are.
-        num_phases: of their training.
-        step: of each, in seconds; of the last phase.
+        trainers: trainers with their options, in words.
+        num_trials: number of trials.
+        num_phases: number of phases of their training.
+        step: step time of each, in seconds, in the last phase.
     """
 
     trial: TrialSpec

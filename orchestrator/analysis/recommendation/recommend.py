@@ -147,7 +147,7 @@ def recommendations_of(
     """Answer the question of every job of a sweep.
 
     Args:
-        records: that stand, of trials of the plan.
+        records: records that stand, of trials of the plan.
     """
     criteria = Criteria(objective=objective, confidence=confidence)
     errors = plan.error_model or INDEPENDENT

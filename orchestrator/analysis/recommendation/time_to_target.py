@@ -31,9 +31,9 @@ class TimeToTarget:
     """The trainings of one setting to one target.
 
     Attributes:
-        setting: what they share.
-        pursuits: of each training.
-        seeds: of each training.
+        setting: settings that they share.
+        pursuits: pursuits of each training.
+        seeds: seeds of each training.
         num_noisy: trainings that something else disturbed, as their records tell.
         num_resumed: trainings that went on from a checkpoint.
     """

@@ -51,9 +51,9 @@ class Cost:
     """Cost of the trials of one setting: all seeds, repeats and failed attempts together.
 
     Attributes:
-        trial: what the trials have in common, as `representative`.
+        trial: fields that the trials have in common, as by `representative`.
         num_trials, num_failed: trials that are billed, and attempts at them without a result.
-        prices: what all these attempts are priced as.
+        prices: prices of these attempts.
     """
 
     trial: TrialSpec
@@ -67,7 +67,7 @@ def costs_by_setting(attempts: Iterable[Sequence[TrialRecord]]) -> tuple[Cost, .
     """One cost per setting, in order of appearance. A trial with an attempt that has no price is in none.
 
     Args:
-        attempts: those that are billed for each trial.
+        attempts: billed attempts of each trial.
     """
     settings: dict[str, list[Sequence[TrialRecord]]] = defaultdict(list)
     for of_trial in attempts:

@@ -64,8 +64,8 @@ def _machine(node: JsonObject, catalogue: Catalogue) -> Offer | Refused:
     machines = [offer for offer in offers_in(catalogue) if offer.device.kind != "tpu"]
     offers = [machine for machine in machines if machine_of(machine.instance)[0] == machine_type]
     if not offers:
-        known = listed({machine_of(machine.instance)[0] for machine in machines})
-        return Refused(key="machineType", message=f"unknown machine type {machine_type!r}; known: {known}")
+        names = listed({machine_of(machine.instance)[0] for machine in machines})
+        return Refused(key="machineType", message=f"unknown machine type {machine_type!r}; known: {names}")
     attached = sequence(node.get("guestAccelerators"))
     if len(attached) > 1:
         return Refused(key="guestAccelerators", message="has several kinds; a machine has one")
@@ -83,10 +83,10 @@ def _with(accelerator: JsonObject, offers: list[Offer], *, machine: str) -> Offe
     ]
     if matching:
         return matching[0]
-    known = listed(_describe_offer(offer) for offer in offers)
+    offered = listed(_describe_offer(offer) for offer in offers)
     accelerators = f"{count} x {kind}" if kind else "no accelerator"
     return Refused(
-        key="guestAccelerators", message=f"{machine} is not sold with {accelerators}; possible: {known}"
+        key="guestAccelerators", message=f"{machine} is not sold with {accelerators}; possible: {offered}"
     )
 
 
@@ -105,12 +105,12 @@ def _slice(slice_type: str, node: JsonObject, catalogue: Catalogue) -> Offer | R
 
 
 def _not_one_host(slice_type: str, catalogue: Catalogue) -> str:
-    known = [offer.device.slice_type or "" for offer in offers_in(catalogue) if offer.device.slice_type]
+    slice_types = [offer.device.slice_type or "" for offer in offers_in(catalogue) if offer.device.slice_type]
     generation = generation_of(slice_type)
-    alike = [machine for machine in known if generation_of(machine) == generation]
+    alike = [machine for machine in slice_types if generation_of(machine) == generation]
     if alike and slice_type.rpartition("-")[2].isdecimal():
         return f"{slice_type} has several hosts, which pools=gke can have; here: {listed(alike)}"
-    return f"unknown type of slice {slice_type!r}; known: {listed(known)}"
+    return f"unknown type of slice {slice_type!r}; known: {listed(slice_types)}"
 
 
 def _shape(shape: JsonObject, node: JsonObject, catalogue: Catalogue) -> Offer | Refused:

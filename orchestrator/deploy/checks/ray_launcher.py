@@ -123,8 +123,8 @@ def _provider(config: JsonObject, catalogue: Catalogue) -> FindingLines:
             message=f"{provider['project_id']!r} is not a project id: 6 to 30 of a-z, 0-9 and hyphens",
         )
     if region not in catalogue.prices.rows:
-        known = listed(catalogue.prices.rows)
-        yield Finding(key="provider.region", message=f"{region!r} has no prices; known: {known}")
+        providers = listed(catalogue.prices.rows)
+        yield Finding(key="provider.region", message=f"{region!r} has no prices; known: {providers}")
     if region_of(zone) != region:
         yield Finding(key="provider.availability_zone", message=f"{zone!r} is not in the region {region!r}")
 

@@ -113,7 +113,7 @@ def recognised(
     """Match the accelerators with the known devices. Pure.
 
     Args:
-        slice_type: of the TPU slice of this host; None without a TPU.
+        slice_type: type of the TPU slice of this host; None without a TPU.
     """
     return {
         device.name: Accelerators(kind=device.kind, chips=device.chips, ids=ids)

@@ -40,9 +40,9 @@ class RayHostAgent:
         """
         if _this_node() != self._node_id:
             return this_process_agent().fork_server(info, python=python, start_seconds=start_seconds)
-        asked = self._actor.fork_server.remote(info.name, python=python, start_seconds=start_seconds)
+        reply = self._actor.fork_server.remote(info.name, python=python, start_seconds=start_seconds)
         try:
-            answer: ForkServerAddress | Failure = ray.get(asked, timeout=start_seconds + _ANSWER_SECONDS)
+            answer: ForkServerAddress | Failure = ray.get(reply, timeout=start_seconds + _ANSWER_SECONDS)
         except ray.exceptions.GetTimeoutError as error:
             ray.kill(self._actor, no_restart=False)
             message = f"the host's agent gave no fork server (executor.start_seconds={start_seconds:g})"

@@ -56,7 +56,7 @@ class RayTuneExecutor:
 
     Args:
         address: as for `cluster.connected`.
-        cluster: with the pools of the inventory; None without pools.
+        cluster: cluster with the pools of the inventory; None without pools.
     """
 
     def __init__(self, inventory: Inventory, *, address: str, cluster: Cluster | None = None) -> None:

@@ -32,7 +32,7 @@ class SocketForwarder:
     """This end: leaving the context closes what is open.
 
     Args:
-        path: of the socket to create, in a private folder.
+        path: path of the socket to create, in a private folder.
     """
 
     def __init__(self, path: Path, far: PeerTransport) -> None:
@@ -146,10 +146,10 @@ class ForwarderPeer:
         self._wake.send(b"\n")
 
     def _read(self, number: int) -> bytes:
-        said = _read(self._connections[number])
-        if not said:
+        chunk = _read(self._connections[number])
+        if not chunk:
             self._selector.unregister(self._connections[number])
-        return said
+        return chunk
 
     def _end(self) -> None:
         self._selector.close()

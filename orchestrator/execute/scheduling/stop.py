@@ -44,7 +44,7 @@ class StopSignals:
     terminal.
 
     Args:
-        folder: of the sweep, where other terminals write their requests.
+        folder: folder of the sweep, where other terminals write their requests.
         say: prints one line when a request arrives.
     """
 

@@ -205,14 +205,14 @@ def shelf_of(placement: Placement, checkpointing: Checkpointing | None) -> Itera
         return
     checkpoints = CheckpointStore(checkpointing.url)
     with temporary_folder("orchestrator-") as folder:
-        new, found = folder / "new", folder / "found"
+        new, downloaded = folder / "new", folder / "found"
         new.mkdir()
-        found.mkdir()
+        downloaded.mkdir()
         checkpoint_options = CheckpointOptions(
             folder=str(new),
             every_seconds=checkpointing.every_seconds,
             grace_seconds=checkpointing.grace_seconds,
-            found=_fetched(checkpoints, placement.trial_id, into=found),
+            found=_fetched(checkpoints, placement.trial_id, into=downloaded),
         )
         yield TrialCheckpoints(checkpoint_options, checkpoints)
 

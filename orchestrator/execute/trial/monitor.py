@@ -137,6 +137,6 @@ class TrialMonitor:
 
 def _failure_in(message: Message) -> TrialError:
     """Return the error that a worker reports at its end; a user's code may have written the message."""
-    kind, told = message.get("kind"), message.get("message")
-    known: FailureKind = kind if kind in FAILURE_KINDS else "error"
-    return TrialError(known, str(told))
+    kind, text = message.get("kind"), message.get("message")
+    failure_kind: FailureKind = kind if kind in FAILURE_KINDS else "error"
+    return TrialError(failure_kind, str(text))

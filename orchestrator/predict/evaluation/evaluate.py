@@ -36,7 +36,7 @@ class MethodScore:
         is_member: True for a member of an ensemble.
         pairs: (anchor, target) -> mean error of the rows of that pair.
         families: family -> share of its measurements inside their intervals.
-        fastest, cheapest: how often it names the right device; None without a ranking.
+        fastest, cheapest: fraction of cases with the right device; None without a ranking.
     """
 
     method: str
@@ -131,10 +131,10 @@ def _models_of(table: LatencyTable) -> Mapping[str, tuple[str, ...]]:
 
 
 def _scalers_of(table: LatencyTable) -> Mapping[tuple[str, str], tuple[float, int]]:
-    found = {}
+    scalers = {}
     for axis in AXES:
         for device in table.devices:
             errors = held_out_errors(list(curves_of(table, device=device, axis=axis)))
             if len(errors):
-                found[axis, device] = (float(np.mean(errors)), len(errors))
-    return found
+                scalers[axis, device] = (float(np.mean(errors)), len(errors))
+    return scalers

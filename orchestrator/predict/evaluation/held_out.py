@@ -65,17 +65,17 @@ def held_out_predictions(pair: Pair, fit: Fit) -> list[HeldOut]:
     fitted: Mapping[frozenset[str], Predictor] = dict(
         zip(sets, fit([pair.without(held_out) for held_out in sets]), strict=True)
     )
-    found = []
+    predictions = []
     for split, of_split in folds.items():
         parts = []
         for fold in of_split:
             rows = np.flatnonzero(np.isin(pair.models, list(fold.tested)))
             parts.append((rows, fitted[fold.held_out].predict(pair.profiles[rows])))
-        found += [
+        predictions += [
             HeldOut(method=name, split=split, pair=pair, predicted=_joined([(r, p[name]) for r, p in parts]))
             for name in (parts[0][1] if parts else ())
         ]
-    return found
+    return predictions
 
 
 def _joined(parts: Sequence[tuple[Rows, PredictedSteps]]) -> PredictedSteps:

@@ -27,8 +27,8 @@ def read_documented(table: pd.DataFrame, *, file: str) -> tuple[pd.DataFrame, pd
     """
     step, unit = _step_column(list(table.columns), file=file)
     ops = {name: parts for name in table.columns if (parts := _op_parts(name, file=file))}
-    known = {*_REQUIRED, *_OPTIONAL, step, *ops}
-    unknown = [name for name in table.columns if name not in known]
+    documented = {*_REQUIRED, *_OPTIONAL, step, *ops}
+    unknown = [name for name in table.columns if name not in documented]
     if unknown:
         raise ConfigError(
             f"{file}: unknown column {unknown[0]!r}; known: {', '.join((*_REQUIRED, *_OPTIONAL))}, "

@@ -77,8 +77,8 @@ class PublishedEstimate:
     """Estimate of a step before own measurements.
 
     Attributes:
-        step: its time, or the reason for the refusal.
-        seconds: its sum of parts, which own measurements correct; None: unknown.
+        step: time of a step, or the reason for the refusal.
+        seconds: sum of the parts of a step, corrected by own measurements; None if unknown.
         peers: key that is equal for steps whose measurements correct each other.
         device, workload: deviations of logarithms from those sums, as in `Prior`.
         source: whose coefficients the sum has.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SQLITE = "sqlite:///"
 POSSIBLE = f"possible: {_SQLITE}<file>, http://…, https://…, or none: tracking=none"
-"""What `tracking.uri` may be, for errors."""
+"""Possible values of `tracking.uri`, for error messages."""
 
 _LOUD = {  # the store tells their failures, in one line
     "mlflow": logging.ERROR,

@@ -90,7 +90,7 @@ def _text_of(client: "MlflowClient", run: "Run", name: str, folder: Path) -> str
 
 @contextmanager
 def _one_line_errors(where: str) -> Iterator[None]:
-    """One line of whatever goes wrong in MLflow."""
+    """Reduce every error of MLflow to one line."""
     try:
         yield
     except OrchestratorError:

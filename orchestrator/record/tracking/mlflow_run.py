@@ -45,7 +45,7 @@ _LONGEST_TAG = 5000  # MLflow's own limit is 8000
 _NOT_IN_A_KEY = re.compile(r"[^\w./:\- ]")  # MLflow refuses a run for one such character
 
 RunKey = tuple[str, str, int]
-"""What makes two runs the same attempt: trial_id, attempt, start in milliseconds since the epoch."""
+"""Identity of an attempt: trial_id, number of the attempt, start in milliseconds since the epoch."""
 
 
 def key_of(record: TrialRecord) -> RunKey:

@@ -65,7 +65,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One that was read and holds what its name says."""
+    """A checkpoint that was read and matches its name."""
 
     progress: TrainingProgress
     arrays: Mapping[str, npt.NDArray[Any]]
@@ -108,9 +108,9 @@ def meta_of(folder: Path) -> Meta:
     try:
         meta = (folder / META).read_bytes()
         whole = hashlib.sha256(meta).hexdigest() == folder.name.rpartition("-")[2]
-        found = codec.from_json(Meta, meta) if whole else None
-        if found is not None and _sha256_of(folder / ARRAYS) == found.arrays_sha256:
-            return found
+        decoded = codec.from_json(Meta, meta) if whole else None
+        if decoded is not None and _sha256_of(folder / ARRAYS) == decoded.arrays_sha256:
+            return decoded
     except OSError as error:
         raise RecordError(f"{_called(folder)} cannot be read: {error.strerror}") from error
     raise RecordError(f"{_called(folder)} is damaged: its hash is another")
@@ -124,11 +124,11 @@ def read(folder: Path, *, trial_id: str, packages: Mapping[str, str]) -> Checkpo
             holds something else than arrays.
     """
     meta = meta_of(folder)
-    asked = {"trial": trial_id, "checkpoints' version": VERSION, "packages": dict(packages)}
-    found = {"trial": meta.trial_id, "checkpoints' version": meta.version, "packages": dict(meta.packages)}
-    for what, value in asked.items():
-        if found[what] != value:
-            raise RecordError(f"{_called(folder)} is of {what} {found[what]}; this is {value}")
+    expected = {"trial": trial_id, "checkpoints' version": VERSION, "packages": dict(packages)}
+    actual = {"trial": meta.trial_id, "checkpoints' version": meta.version, "packages": dict(meta.packages)}
+    for what, value in expected.items():
+        if actual[what] != value:
+            raise RecordError(f"{_called(folder)} is of {what} {actual[what]}; this is {value}")
     try:
         with (folder / ARRAYS).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return Checkpoint(progress=meta.progress, arrays=dict(arrays))

@@ -42,7 +42,7 @@ class CheckpointScheduler:
         self._since = clock()
 
     def look(self, step: int, progress_of: Callable[[], TrainingProgress]) -> None:
-        """Make a checkpoint if one is due. Raises TrialError, `preempted`, if a rank is told to leave."""
+        """Make a checkpoint if one is due. Raise TrialError, `preempted`, if a rank has to stop."""
         start = self._clock()
         leaves = self._is_told_to_leave()
         if not self._meet(not (leaves or self._is_due(step))):

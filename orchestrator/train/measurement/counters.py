@@ -133,11 +133,11 @@ def _number_in(file: Path) -> int:
 
 
 Joules = Mapping[str, float]
-"""`accelerator`: of all accelerators of the trial. `host`: of all processors of the host and of their memory,
-whoever used them."""
+"""Joules by counter. `accelerator`: all accelerators of the trial. `host`: processors and memory of the host,
+including the use by other processes."""
 
 Meter = Callable[[], Joules]
-"""What each counter shows now; only a difference means anything."""
+"""Function that reads all counters. Only the difference of two readings is meaningful."""
 
 
 def no_meter() -> Joules:
@@ -154,14 +154,14 @@ def meter_of(
 ) -> Meter:
     """A meter of this host and of the accelerators that CUDA_VISIBLE_DEVICES names."""
     gpus = [word.strip() for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word.strip()]
-    found: dict[str, Callable[[], float]] = {}
+    readers: dict[str, Callable[[], float]] = {}
     if "host" in counters:
         with suppress(OSError):
-            found["host"] = HostEnergy(root).joules
+            readers["host"] = HostEnergy(root).joules
     if "accelerator" in counters and kind == "gpu" and gpus:
         with suppress(OSError):
-            found["accelerator"] = GpuEnergy(gpus, library=library).joules
-    return partial(_read, found)
+            readers["accelerator"] = GpuEnergy(gpus, library=library).joules
+    return partial(_read, readers)
 
 
 def used_between(before: Joules, after: Joules) -> Joules:
@@ -170,8 +170,8 @@ def used_between(before: Joules, after: Joules) -> Joules:
 
 
 def _read(counters: Mapping[str, Callable[[], float]]) -> Joules:
-    found: dict[str, float] = {}
+    readings: dict[str, float] = {}
     for name, counter in counters.items():
         with suppress(OSError):
-            found[name] = counter()
-    return found
+            readings[name] = counter()
+    return readings

@@ -14,7 +14,7 @@ from workloads.spec import Quality
 Outputs = npt.NDArray[np.float32]
 
 Predict = Callable[[npt.NDArray[Any]], Outputs]
-"""What the evaluated network makes of an array of `chunk` samples, in float32."""
+"""Function from an array of `chunk` samples to the evaluated network's float32 outputs."""
 
 
 def quality_of(

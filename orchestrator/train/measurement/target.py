@@ -53,11 +53,11 @@ class TargetEvaluator:
     def look(self, steps: int, *, training_seconds: float) -> None:
         """Evaluate. Raises TrialError for a workload that does not measure the metric."""
         start = self._clock()
-        found = self._evaluate()
-        if self._target.metric not in found:
-            known = ", ".join(found) or "nothing"
-            raise TrialError("error", f"evaluating gives no {self._target.metric!r}; it gives {known}")
-        quality = found[self._target.metric]
+        metrics = self._evaluate()
+        if self._target.metric not in metrics:
+            names = ", ".join(metrics) or "nothing"
+            raise TrialError("error", f"evaluating gives no {self._target.metric!r}; it gives {names}")
+        quality = metrics[self._target.metric]
         self._curve.append(Evaluation(steps=steps, training_seconds=training_seconds, quality=quality))
         reached = self._meet(not self._decides or self._target.is_reached_by(quality))
         self.is_over = self.is_over or reached

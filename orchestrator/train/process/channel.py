@@ -8,7 +8,7 @@ from typing import Any
 Message = dict[str, Any]
 
 MOST_BYTES = 2**28
-"""Of one object: a report of a long training has some millions."""
+"""Limit of one object. The report of a long training takes some millions of bytes."""
 
 
 class ChannelClosedError(ConnectionError):
@@ -43,7 +43,7 @@ class Channel:
         return message
 
     def take(self) -> Message | None:
-        """The next object that is here already, or None. What is no whole object is passed over."""
+        """Return the next object that has arrived, or None. Skip lines that do not hold a whole object."""
         while b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
             with contextlib.suppress(ValueError, RecursionError):

@@ -42,13 +42,13 @@ def _cpus(count: int) -> list[str]:
 
 def _gpus(job: WorkerJob, count: int) -> list[str]:
     """Let this process see its GPUs only; it finds them as the first ones."""
-    found = tf.config.list_physical_devices("GPU")
-    if len(found) < count:
+    gpus = tf.config.list_physical_devices("GPU")
+    if len(gpus) < count:
         raise TrialError(
-            "device_mismatch", f"trial asks for {count} GPUs; TensorFlow {tf.__version__} sees {len(found)}"
+            "device_mismatch", f"trial asks for {count} GPUs; TensorFlow {tf.__version__} sees {len(gpus)}"
         )
-    first = int(job.variables["LOCAL_RANK"]) * count % len(found)
-    tf.config.set_visible_devices(found[first : first + count], "GPU")
+    first = int(job.variables["LOCAL_RANK"]) * count % len(gpus)
+    tf.config.set_visible_devices(gpus[first : first + count], "GPU")
     return [f"GPU:{index}" for index in range(count)]
 
 

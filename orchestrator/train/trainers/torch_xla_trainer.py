@@ -234,13 +234,13 @@ def _mesh(job: WorkerJob) -> Any:
 
     Those of all hosts of a TPU slice, or of this CPU host. Raises TrialError if there are not as many.
     """
-    asked = job.replicas // job.world_size if job.kind == "cpu" else job.replicas
-    if asked == 1:
+    devices_wanted = job.replicas // job.world_size if job.kind == "cpu" else job.replicas
+    if devices_wanted == 1:
         return None
     runtime.use_spmd()  # before any tensor
     count = runtime.global_runtime_device_count()
-    if count != asked:
-        raise TrialError("device_mismatch", f"trial asks for {asked} XLA devices; PJRT has {count}")
+    if count != devices_wanted:
+        raise TrialError("device_mismatch", f"trial asks for {devices_wanted} XLA devices; PJRT has {count}")
     return spmd.Mesh(np.arange(count), (count,), ("data",))
 
 

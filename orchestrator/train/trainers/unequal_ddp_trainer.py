@@ -60,8 +60,8 @@ def probe_of(
         def take() -> None:
             losses.zero_grad()
             with autocast:
-                found = losses(batch)
-            torch.autograd.backward([*found.values()])
+                result = losses(batch)
+            torch.autograd.backward([*result.values()])
 
         meet()
         return BatchProbe(samples=len(batch["x"]), seconds=mean_seconds(take, synchronize))
@@ -151,8 +151,8 @@ class UnequalDdpTrainer(TorchDdpTrainer):
     def _of_all_ranks(self, number: float) -> list[float]:
         """[rank]."""
         own = torch.tensor([number], dtype=torch.float64, device=self._device)
-        found = [own] * self._job.world_size
+        gathered = [own] * self._job.world_size
         if self._job.world_size > 1:
-            found = [torch.empty_like(own) for _ in found]
-            dist.all_gather(found, own)
-        return torch.cat(found).tolist()
+            gathered = [torch.empty_like(own) for _ in gathered]
+            dist.all_gather(gathered, own)
+        return torch.cat(gathered).tolist()

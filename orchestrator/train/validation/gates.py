@@ -26,7 +26,7 @@ _MANY_STALLED = 8
 blocks, and in three, or in so many blocks of however many. Of twelve equal readings the three longest are all
 first ones in one case of eleven, and the eight longest of many in one case of 256 or fewer."""
 _BUSY_FRACTION = 0.02
-"""Of the timed seconds: less is no error that anybody would see."""
+"""Fraction of the timed seconds below which remaining device work is negligible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +67,19 @@ def failure_of(
 
 def _kind(case: _Case) -> str | None:
     for part, devices in _devices_of(case):
-        if found := {device.kind for device in devices} - {part.kind}:
-            return f"{_asker(case, part)} asks for a {part.kind}; it ran on a {', '.join(sorted(found))}"
+        if wrong := {device.kind for device in devices} - {part.kind}:
+            return f"{_asker(case, part)} asks for a {part.kind}; it ran on a {', '.join(sorted(wrong))}"
     return None
 
 
 def _name(case: _Case) -> str | None:
     for part, devices in _devices_of(case):
         names = _names_of(case, part)
-        found = {device.name for device in devices} - set(names)
-        if names and found:
+        unexpected = {device.name for device in devices} - set(names)
+        if names and unexpected:
             return (
                 f"{_asker(case, part)} asks for {part.device}, which its driver calls "
-                f"{' or '.join(map(repr, names))}; it ran on {', '.join(map(repr, sorted(found)))}"
+                f"{' or '.join(map(repr, names))}; it ran on {', '.join(map(repr, sorted(unexpected)))}"
             )
     return None
 
@@ -97,12 +97,12 @@ def _names_of(case: _Case, part: RankGroup) -> tuple[str, ...]:
 
 def _devices_of(case: _Case) -> Iterator[tuple[RankGroup, Sequence[DeviceFacts]]]:
     """Each part of the trial, and what its ranks ran on."""
-    found = list(case.result.devices)
+    devices = list(case.result.devices)
     *parts, last = case.placement.parts
     for part in parts:
-        yield part, found[: part.num_processes]
-        del found[: part.num_processes]
-    yield last, found
+        yield part, devices[: part.num_processes]
+        del devices[: part.num_processes]
+    yield last, devices
 
 
 def _asker(case: _Case, part: RankGroup) -> str:
@@ -110,9 +110,11 @@ def _asker(case: _Case, part: RankGroup) -> str:
 
 
 def _precision(case: _Case) -> str | None:
-    asked = case.placement.precision
-    found = {device.precision for device in case.result.devices} - {asked}
-    return f"trial asks for {asked}; its arithmetic was {', '.join(sorted(found))}" if found else None
+    wanted = case.placement.precision
+    unexpected = {device.precision for device in case.result.devices} - {wanted}
+    return (
+        f"trial asks for {wanted}; its arithmetic was {', '.join(sorted(unexpected))}" if unexpected else None
+    )
 
 
 def _finite_losses(case: _Case) -> str | None:
@@ -130,8 +132,12 @@ def _finite_quality(case: _Case) -> str | None:
 
 
 def _replicas(case: _Case) -> str | None:
-    asked, found = case.placement.replicas, sum(device.count for device in case.result.devices)
-    return None if found == asked else f"trial asks for {asked} replicas; its workers drove {found} devices"
+    wanted, counted = case.placement.replicas, sum(device.count for device in case.result.devices)
+    return (
+        None
+        if counted == wanted
+        else f"trial asks for {wanted} replicas; its workers drove {counted} devices"
+    )
 
 
 def _samples(case: _Case) -> str | None:
@@ -142,18 +148,18 @@ def _samples(case: _Case) -> str | None:
 
 
 def _steps(case: _Case) -> str | None:
-    asked, taken = case.placement.trial.steps, case.result.steps
-    if taken >= asked or (case.result.pursuit and case.result.pursuit.reached):
+    wanted, taken = case.placement.trial.steps, case.result.steps
+    if taken >= wanted or (case.result.pursuit and case.result.pursuit.reached):
         return None
-    return f"trial asks for {asked} steps; {taken} were taken"
+    return f"trial asks for {wanted} steps; {taken} were taken"
 
 
 def _target(case: _Case) -> str | None:
     """A training ends at the very target that was asked for, and its way there lies within it."""
-    asked, pursuit, result = case.placement.trial.timing.target, case.result.pursuit, case.result
-    found = pursuit.target.value if pursuit else None
-    if asked != found:
-        return f"trial asks for the target {asked}; its training pursued {found}"
+    target, pursuit, result = case.placement.trial.timing.target, case.result.pursuit, case.result
+    reached = pursuit.target.value if pursuit else None
+    if target != reached:
+        return f"trial asks for the target {target}; its training pursued {reached}"
     whole = result.resumed_seconds + result.training_seconds
     for evaluation in pursuit.curve if pursuit else ():
         if evaluation.steps > result.steps or evaluation.training_seconds > whole * (1 + _ROUNDING):

@@ -85,5 +85,5 @@ def _are_close(values: Sequence[float], tolerance: float, *, scale: float = 0.0)
 
 
 def _describe_disagreement(what: str, values: Sequence[object]) -> str:
-    said = ", ".join(f"{value} on rank {rank}" for rank, value in enumerate(values))
-    return f"ranks disagree on {what}: {said}"
+    parts = ", ".join(f"{value} on rank {rank}" for rank, value in enumerate(values))
+    return f"ranks disagree on {what}: {parts}"

@@ -142,12 +142,12 @@ def test_interpolations_see_what_all_points_share():
         ),
         (
             ("+sweep=single", "devices=[t4,cpu]", "outputs=on_${device.name}"),
-            "a value is given as ${device.name}, and device is no key of points that have devices; "
+            "a value is given as ${device.name}, and device cannot be set together with devices; "
             "give the value itself",
         ),
         (
             ("+sweep=single", "devices=[t4,cpu]", "outputs=of_${num_workers}"),
-            "a value is given as ${num_workers}, and num_workers is no key of points that have devices; "
+            "a value is given as ${num_workers}, and num_workers cannot be set together with devices; "
             "give the value itself",
         ),
         (

@@ -60,7 +60,10 @@ def test_a_launchers_cluster_has_the_pools_of_its_zone_and_an_image_of_each_envi
             {"environment": "jax"},
             "unknown pool t4: environment 'jax'; known: any, core, tensorflow,",
         ),
-        ({"topology": "2x2"}, "topology '2x2' does not exist for t4; possible: none: it is no TPU"),
+        (
+            {"topology": "2x2"},
+            "topology '2x2' does not exist for t4; possible: none, because it is not a TPU",
+        ),
     ],
 )
 def test_a_pool_that_cannot_be_is_refused(changes, message):

@@ -39,7 +39,7 @@ def test_hosts_are_the_chips_of_a_slice_over_those_of_one(topology, found, hosts
         ("3x3", V5E_4, "topology '3x3' does not exist for tpu_v5e_4; possible: 1x1, 2x2, 2x4, 4x4"),
         ("4x4", V5P, "topology '4x4' does not exist for tpu_v5p_8; possible: 2x2x1, 2x2x2"),
         ("1x1", V5E_4, "topology '1x1' has 1 chips, and a host of tpu_v5e_4 4"),
-        ("2x2", T4, "topology '2x2' does not exist for t4; possible: none: it is no TPU"),
+        ("2x2", T4, "topology '2x2' does not exist for t4; possible: none, because it is not a TPU"),
     ],
 )
 def test_a_slice_that_cannot_be_had_is_refused(topology, found, message):

@@ -23,10 +23,10 @@ class RankedSetting:
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
         usd_per_million_samples: steps alone; None: no price is known.
         price_marks: `hypothetical, old`.
-        chance: to keep to the limits and lie within 5% of the best.
+        chance: probability that it keeps to the limits and lies within 5% of the best.
         seconds, usd: of the job, set-up included: of measured settings with the 95% interval of the mean, of
             predicted ones with their 90% interval; None: no price is known.
-        quality: with its 95% interval; None: not measured. `quality_samples` were trained until then.
+        quality: quality with its 95% interval, after `quality_samples`; None: not measured.
         on_front: no other measured setting is shown better in one criterion and no worse in the others.
     """
 
@@ -53,11 +53,11 @@ class NextTrial:
     """A trial to measure.
 
     Attributes:
-        hours, usd: its likely length and cost; None: no price is known, with `price_marks` of that price.
-        chance: of its setting to be good.
+        hours, usd: expected length and cost, with `price_marks`; None without a price.
+        chance: probability that its setting is good.
         gain: expected rise of the leader's chance after it, or after it and the setting it is compared with.
-        chance_then: of the leader, if this trial and those before it come out as predicted.
-        command: that runs it.
+        chance_then: probability of the leader, if this trial and those before it come out as predicted.
+        command: command that runs it.
     """
 
     setting: str
@@ -75,8 +75,8 @@ class ExcludedSetting:
     """A setting that is not judged.
 
     Attributes:
-        to_measure: what would change that; empty: no measurement, but a price.
-        may_be_best: whether the answer cannot be settled without it.
+        to_measure: measurement that would include it; empty if only a price is missing.
+        may_be_best: True if the answer cannot be settled without it.
     """
 
     setting: str
@@ -90,8 +90,8 @@ class NextStep:
     """Measurement or command that would settle the answer.
 
     Attributes:
-        why: in words.
-        command: that does it; empty: no command does.
+        why: reason, in words.
+        command: command that does it; empty if none does.
         usd, hours: likely cost and time; None: not known, with `price_marks` of that price.
         is_without_setup: these are of the steps alone, as no record tells what a trial takes beside them.
     """
@@ -112,22 +112,22 @@ class Recommendation:
         job: workload and data in words.
         asked: goal and limits in words.
         aim: the quality that counts; None: unknown.
-        basis: what the settings are compared on: length of the job, and where it comes from.
+        basis: basis of the comparison: the length of the job and its source.
         standings: judged settings, the leader first, then by chance.
         chosen: the measured setting to take, also as long as a setting that was not measured may be better;
             None: no measured setting is good.
         tied: measured settings that share their lead; empty: no tie.
-        chosen_by: what decides among tied settings.
+        chosen_by: criterion that decides among tied settings.
         runner_up: the next best measured setting; empty without one.
         ahead: its seconds, or where `is_by_cost` its dollars, over those of the chosen one, with the 95%
             interval.
         reasons: why the answer is not settled.
-        caveats: what the comparison leaves out.
+        caveats: effects that the comparison ignores.
         errands: trials in the order to measure them.
         left_out: settings that are not judged.
         budget_usd: the most that all further measurements may cost; None: no cap.
         is_limit: a target may end trials before all of their steps, so hours and dollars are upper bounds.
-        besides_seconds: of set-up and all else beside the steps of a trial; None: unknown.
+        besides_seconds: set-up and other time of a trial besides its steps; None: unknown.
         num_trials, num_noisy: measured trainings of the job, and those that something else disturbed.
     """
 

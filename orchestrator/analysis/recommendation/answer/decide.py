@@ -34,7 +34,7 @@ class Decision:
     Attributes:
         chosen: the measured setting to take; None: none can be recommended.
         tied: settings that share the lead with it, itself included; empty: none.
-        chosen_by: what decides among these.
+        chosen_by: criterion that decides among these.
     """
 
     state: AnswerState

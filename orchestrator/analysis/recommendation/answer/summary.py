@@ -44,7 +44,7 @@ class Card:
 
     Attributes:
         is_named: the title belongs to the first sentence where the cards are one paragraph.
-        command: that does what the sentences ask for; empty: none.
+        command: command that does what the sentences ask for; empty if there is none.
     """
 
     title: str

@@ -53,7 +53,7 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
     """Collect the settings of every job of a sweep that was measured or predicted, in the order of the plan.
 
     Args:
-        records: that stand, of trials of the plan.
+        records: records that stand, of trials of the plan.
     """
     jobs: dict[JobKey, _Found] = defaultdict(_Found)
     recorded = {record.trial_id for record in records}

@@ -17,8 +17,8 @@ class JobLength:
     """The length of a job.
 
     Attributes:
-        samples: that it trains on, all epochs together.
-        source: what makes it so long, in words.
+        samples: samples that it trains on, all epochs together.
+        source: reason for this length, in words.
     """
 
     samples: int
@@ -32,8 +32,8 @@ def job_length(
     recorded training.
 
     Args:
-        training: of the job's workload; None where its plan tells of none.
-        recorded_samples: that each recorded setting of the job trained on, one at least.
+        training: training of the job's workload; None where its plan tells of none.
+        recorded_samples: samples that each recorded setting of the job trained on, at least one.
 
     Raises:
         ConfigError: epochs of a data set of unknown size, or too many samples.

@@ -115,8 +115,8 @@ class Proposal:
     """A measurement that is worth its cost.
 
     Attributes:
-        chance: of its setting to be good, before the measurement.
-        gain: of the probe that it belongs to.
+        chance: probability that its setting is good, before the measurement.
+        gain: gain of the probe that it belongs to.
     """
 
     setting: int
@@ -216,7 +216,7 @@ def measurement_plan(
     """List what to measure one after the other, if every result is as predicted, until the leader is clear.
 
     Args:
-        assessment: of that posterior, before any of these measurements.
+        assessment: assessment of that posterior, before any of these measurements.
 
     Returns:
         Proposals, each with the leader's chance after it.

@@ -22,13 +22,13 @@ class Run:
     Attributes:
         fixed_seconds: launch, and the part of the first step that exceeds a steady one: tracing, compiling.
         step_seconds: a steady step; of a training in phases, the mean over all of its steps.
-        samples: that it trained on.
+        samples: samples that it trained on.
         missed_target: it ended before the target was reached.
         seconds_to_target, samples_to_target: launch, training and evaluations until the target was found
             reached, and the samples trained until then; None: not reached, not known of a resumed run, or the
             job has no target.
         quality: on held-out data at its end, of the metric that counts; None: not measured.
-        trial_seconds: of the whole attempt.
+        trial_seconds: time of the whole attempt.
         is_noisy: something else disturbed it, as its record tells.
         is_resumed: it went on from a checkpoint.
     """
@@ -54,7 +54,7 @@ class CandidateSetting:
     Attributes:
         batch_size: samples of a step, all replicas together.
         steps: optimizer steps of one trial in the sweep.
-        words: of a command line that asks for this setting: `device=t4`.
+        words: words of a command line that asks for this setting: `device=t4`.
         runs: measured trainings; empty: none.
         prior: step time as predicted before the workload was measured; None: not predicted.
         refusal: why nothing can be said of a setting without runs.
@@ -120,7 +120,7 @@ class Job:
         aim: the quality that counts; None: unknown.
         target: the training ends there; None: after `samples`.
         samples: length of the training, equal for all settings.
-        length: where that number comes from, in words.
+        length: source of that number, in words.
     """
 
     where: str

@@ -46,7 +46,7 @@ class Level:
     """A normal logarithm.
 
     Attributes:
-        mean, deviation: of the mean itself.
+        mean, deviation: estimate of the mean and its standard deviation.
     """
 
     mean: float
@@ -65,7 +65,7 @@ def level_of(seconds: Sequence[float], *, repeat: float) -> Level:
     """Take the mean logarithm of runs, with the deviation that gives Student's 95% interval.
 
     Args:
-        seconds: of every run, at least one.
+        seconds: seconds of every run, at least one.
         repeat: least deviation of one run: few runs may agree by chance.
     """
     logs = [math.log(one) for one in seconds]

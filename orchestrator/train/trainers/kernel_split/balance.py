@@ -48,10 +48,10 @@ class RebalanceState:
 
     Attributes:
         probed: calibrated speed of every rank.
-        paces: of each rank, its speed over that in the last look when it held any kernel. None before a look.
+        paces: speed of each rank, relative to the last look at which it held a kernel; None before one.
         speeds: speeds at the last look; None before one.
         before: the last look at the division that stands; None before one.
-        steps_to_look: which the next look is made of, at least.
+        steps_to_look: least number of steps before the next look.
     """
 
     probed: Speeds
@@ -79,7 +79,7 @@ class RebalanceState:
             for held, seconds, probed in zip(parts, look.convolving_seconds, self.probed, strict=True)
         ]
         steps = math.ceil(_LEAST_SECONDS / look.step_seconds)
-        found = replace(
+        updated = replace(
             self,
             paces=paces,
             speeds=speeds,
@@ -87,13 +87,13 @@ class RebalanceState:
             steps_to_look=min(max(steps, _LEAST_STEPS), _MOST_STEPS),
         )
         if self.before is None or self.speeds is None:
-            return found, None
+            return updated, None
         proposed = [
             new if any(seconds) else old
             for new, old, seconds in zip(divided(speeds), parts, look.convolving_seconds, strict=True)
         ]
         gain = min(_gain_of(proposed, parts, *seen) for seen in ((look, speeds), (self.before, self.speeds)))
-        return (found, None) if gain < _LEAST_GAIN else (found.anew(), proposed)
+        return (updated, None) if gain < _LEAST_GAIN else (updated.anew(), proposed)
 
 
 def _paces_of(

@@ -176,10 +176,10 @@ def link_of_rank(
 def of_all_ranks(own: Sequence[float], wire: RankChannel) -> list[list[float]]:
     """Numbers of this rank -> [number][rank]."""
     numbers = torch.tensor(own, dtype=torch.float64, device=wire.device)
-    found = [torch.empty_like(numbers) for _ in range(wire.world_size)]
+    gathered = [torch.empty_like(numbers) for _ in range(wire.world_size)]
     if wire.world_size > 1:
-        dist.all_gather(found, numbers)
+        dist.all_gather(gathered, numbers)
     else:
-        found = [numbers]
-    of_numbers: list[list[float]] = torch.stack(found, 1).tolist()
+        gathered = [numbers]
+    of_numbers: list[list[float]] = torch.stack(gathered, 1).tolist()
     return of_numbers

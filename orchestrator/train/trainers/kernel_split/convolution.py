@@ -39,7 +39,7 @@ class SplitConvolution(nn.Module):
 
     Attributes:
         number: among the split convolutions of the networks, by which the master names it.
-        parts: of all ranks; `kernel_moves` changes them.
+        parts: parts of all ranks; `kernel_moves` changes them.
         dtype: type of this rank's last feature maps; None before.
         away: runs while the master is in a layer.
     """

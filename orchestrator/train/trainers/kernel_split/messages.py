@@ -97,7 +97,7 @@ class RankChannel:
     def give(self, order: ConvRequest, maps: Tensor, rank: int) -> None:
         """Send an order with the feature maps that it is about."""
         batch, channels, height, width = maps.shape
-        told = replace(
+        message = replace(
             order,
             dtype=_DTYPES.index(maps.dtype),
             batch=batch,
@@ -105,7 +105,7 @@ class RankChannel:
             height=height,
             width=width,
         )
-        self.send(self._packed(told), rank)
+        self.send(self._packed(message), rank)
         self.send_maps(maps, rank)
 
     def rest(self) -> None:

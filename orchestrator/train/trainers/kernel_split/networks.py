@@ -99,7 +99,7 @@ class SplitNetworks:
         parts: [place][rank].
 
     Attributes:
-        layers: in the order of `places`.
+        layers: layers in the order of `places`.
     """
 
     def __init__(

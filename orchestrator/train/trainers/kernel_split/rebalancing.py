@@ -57,9 +57,9 @@ def move(
 
 def _agree_on(slots: Sequence[Slots], *, device: torch.device) -> None:
     """Give every rank the master's slots, those of kernels empty where it has none: it never took a step."""
-    told = [[{name: _without_kernels(value) for name, value in slot.items()} for slot in slots]]
-    dist.broadcast_object_list(told, MASTER, device=device)
-    for own, masters in zip(slots, told[0], strict=True):
+    shared = [[{name: _without_kernels(value) for name, value in slot.items()} for slot in slots]]
+    dist.broadcast_object_list(shared, MASTER, device=device)
+    for own, masters in zip(slots, shared[0], strict=True):
         for name, value in masters.items():
             if value.ndim:
                 own.setdefault(name, value.to(device))
@@ -114,7 +114,7 @@ class Rebalancing:
         probed: the speeds of the calibration.
 
     Attributes:
-        moves: as this rank saw them.
+        moves: moves of kernels that this rank saw.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ class StepSeconds:
     """Seconds of one step, from its batch on.
 
     Attributes:
-        away: that the master was about split convolutions and what they exchange; nothing on another rank.
+        away: time that rank 0 spent on split convolutions and their exchange; nothing on other ranks.
         convolving: by layer, this rank's own kernels.
     """
 

@@ -142,7 +142,7 @@ class KernelSplitTrainer:
         return dict(zip(self._names, self._shared(self._losses).tolist(), strict=True))
 
     def without_exchange(self) -> None:
-        """There is no step without it."""
+        """Do nothing, because every step needs the exchange."""
         return
 
     def compile_count(self) -> None:
