@@ -1,4 +1,4 @@
-"""A real nursery whose workers do what a test asks of them over their connection."""
+"""A real fork server whose workers do what a test asks of them over their connection."""
 
 import contextlib
 import json
@@ -67,8 +67,8 @@ def family(monkeypatch):
         yield started
 
 
-class Nursery:
-    """A nursery that was started for a test, and the connections made to it."""
+class StartedForkServer:
+    """A fork server that was started for a test, and the connections made to it."""
 
     def __init__(self, process: "subprocess.Popen[str]", path: Path) -> None:
         self.process = process
@@ -105,7 +105,7 @@ class Nursery:
 @pytest.fixture
 def fork_server(tmp_path, family):
     (tmp_path / "obedient.py").write_text(_OBEDIENT)
-    path = tmp_path / "nursery"
+    path = tmp_path / "fork_server"
     command = [
         sys.executable,
         "-P",
@@ -121,7 +121,7 @@ def fork_server(tmp_path, family):
         stdout=subprocess.PIPE,
         text=True,
     )
-    started = Nursery(process, path)
+    started = StartedForkServer(process, path)
     try:
         process.stdin.write(_TOKEN + "\n")
         process.stdin.flush()
@@ -140,7 +140,7 @@ def log_of(tmp_path: Path) -> str:
     return (tmp_path / "log").read_text()
 
 
-def test_a_worker_is_a_child_of_the_nursery_and_leads_a_session_of_its_own(fork_server):
+def test_a_worker_is_a_child_of_the_fork_server_and_leads_a_session_of_its_own(fork_server):
     channel, pid = fork_server.worker()
     said = told(channel, "describe")
     assert said["pid"] == said["session"] == pid
@@ -240,7 +240,7 @@ def test_what_a_worker_started_is_killed_when_it_leaves(fork_server):
     assert process_tracking.has_ended(child)
 
 
-def test_workers_are_killed_with_all_that_they_started_when_the_nurserys_owner_is_gone(fork_server):
+def test_workers_are_killed_with_all_that_they_started_when_the_fork_servers_owner_is_gone(fork_server):
     channel, pid = fork_server.worker()
     child = told(channel, "start a child")["pid"]
     fork_server.process.stdin.close()
@@ -249,7 +249,7 @@ def test_workers_are_killed_with_all_that_they_started_when_the_nurserys_owner_i
     assert process_tracking.has_ended(child)
 
 
-def test_workers_die_with_a_nursery_that_is_killed(fork_server):
+def test_workers_die_with_a_fork_server_that_is_killed(fork_server):
     channel, pid = fork_server.worker()
     fork_server.process.kill()
     assert process_tracking.has_ended(pid)
@@ -257,7 +257,7 @@ def test_workers_die_with_a_nursery_that_is_killed(fork_server):
         channel.receive()
 
 
-def test_a_nursery_that_has_grown_threads_forks_no_more(fork_server):
+def test_a_fork_server_that_has_grown_threads_forks_no_more(fork_server):
     assert fork_server.worker()
     fork_server.process.send_signal(signal.SIGUSR1)
     refusal = fork_server.ask().receive()

@@ -45,7 +45,7 @@ if "orchestrator.train.process.fork_server" in sys.orig_argv:
 if "orchestrator.train.worker" in sys.orig_argv:
     start_a_child()
 """
-_KILLS_ITS_NURSERY = """
+_KILLS_ITS_FORK_SERVER = """
 import os, signal, subprocess, sys, types
 from orchestrator.train.process.channel import Channel
 
@@ -291,26 +291,26 @@ def test_what_a_worker_has_started_does_not_outlive_its_trial(tmp_path, family, 
     python = python_with(tmp_path / "parent", _STARTS_A_CHILD)
     told = context(tmp_path, pythons={"noop": python}, deadlines=_SHORT)
     agent.fork_server(trainer_info("noop"), python=python, start_seconds=20.0)
-    nurseries = family.pids()
+    fork_servers = family.pids()
     attempt = Attempt(placement=noop(fault, start_method=start_method), number=1)
     record = recorded(attempt, told, fork_server_of=agent.fork_server)
     assert (record.failure is None) == (fault == "none")
-    family.wait_until_gone(but=nurseries)
+    family.wait_until_gone(but=fork_servers)
 
 
-def test_nurseries_listen_where_only_their_owner_can_and_leave_nothing_there():
+def test_fork_servers_listen_where_only_their_owner_can_and_leave_nothing_there():
     with HostAgent() as agent:
         folder = Path(fork_server(agent).path).parent
         assert folder.stat().st_mode & 0o777 == 0o700
     assert not folder.exists()
 
 
-def test_trials_of_one_environment_share_a_nursery(family, agent):
+def test_trials_of_one_environment_share_a_fork_server(family, agent):
     assert fork_server(agent) == fork_server(agent)
     assert len(family.pids()) == 1
 
 
-def test_a_nursery_inherits_neither_the_token_nor_the_threads_of_ray(monkeypatch, family, agent):
+def test_a_fork_server_inherits_neither_the_token_nor_the_threads_of_ray(monkeypatch, family, agent):
     monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     fork_server(agent)
@@ -340,7 +340,7 @@ def test_a_supervisor_that_stops_in_the_middle_ends_its_workers(tmp_path, family
     assert family.pids() == before
 
 
-def test_workers_of_a_killed_supervisor_die_and_their_nursery_serves_the_next(tmp_path, family, agent):
+def test_workers_of_a_killed_supervisor_die_and_their_fork_server_serves_the_next(tmp_path, family, agent):
     address = fork_server(agent)
     before = family.pids()
     with supervisor(tmp_path, address.path, address.token) as process:
@@ -353,7 +353,7 @@ def test_workers_of_a_killed_supervisor_die_and_their_nursery_serves_the_next(tm
     assert family.pids() == before
 
 
-def test_nursery_and_workers_of_a_killed_agent_die(tmp_path, family):
+def test_fork_server_and_workers_of_a_killed_agent_die(tmp_path, family):
     with supervisor(tmp_path) as process:
         assert len(family.pids()) == 4
         process.kill()
@@ -361,7 +361,7 @@ def test_nursery_and_workers_of_a_killed_agent_die(tmp_path, family):
 
 
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
-def test_workers_of_a_killed_nursery_die(tmp_path, family, agent, start_method):
+def test_workers_of_a_killed_fork_server_die(tmp_path, family, agent, start_method):
     address = fork_server(agent)
     (pid,) = family.pids()
     with group(address, tmp_path, start_method=start_method) as workers:
@@ -372,8 +372,8 @@ def test_workers_of_a_killed_nursery_die(tmp_path, family, agent, start_method):
         family.wait_until_gone()
 
 
-def test_a_killed_nursery_loses_the_trial_and_the_next_trial_gets_another_nursery(tmp_path, family, agent):
-    python = python_with(tmp_path / "killer", _KILLS_ITS_NURSERY)
+def test_a_killed_fork_server_loses_the_trial_and_the_next_trial_gets_a_new_one(tmp_path, family, agent):
+    python = python_with(tmp_path / "killer", _KILLS_ITS_FORK_SERVER)
     told = context(tmp_path, pythons={"noop": python})
     record = recorded(Attempt(placement=noop(), number=1), told, fork_server_of=agent.fork_server)
     assert (record.failure.kind, record.failure.message) == ("worker_lost", "rank 0 was killed")
@@ -382,7 +382,7 @@ def test_a_killed_nursery_loses_the_trial_and_the_next_trial_gets_another_nurser
     assert len(family.pids()) == 1
 
 
-def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, agent):
+def test_a_fork_server_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, agent):
     address = fork_server(agent)
     (pid,) = family.pids()
     os.kill(pid, signal.SIGKILL)
@@ -395,7 +395,7 @@ def test_a_nursery_that_is_gone_when_a_trial_begins_is_told(tmp_path, family, ag
     assert caught.value.kind == "worker_lost"
 
 
-def test_a_nursery_that_does_not_answer_is_ended_with_its_workers_and_replaced(tmp_path, family, agent):
+def test_a_fork_server_that_does_not_answer_is_ended_with_its_workers_and_replaced(tmp_path, family, agent):
     first = fork_server(agent)
     (pid,) = family.pids()
     with group(first, tmp_path) as workers:
@@ -410,7 +410,7 @@ def test_a_nursery_that_does_not_answer_is_ended_with_its_workers_and_replaced(t
     assert recorded(attempt, context(tmp_path), fork_server_of=agent.fork_server).failure is None
 
 
-def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_deadline(
+def test_a_fork_server_that_stops_when_a_trial_begins_costs_no_more_than_the_start_deadline(
     tmp_path, family, agent
 ):
     def stopped(info, *, python, start_seconds):
@@ -426,7 +426,7 @@ def test_a_nursery_that_stops_when_a_trial_begins_costs_no_more_than_the_start_d
     assert record.failure.message == "the fork server does not answer: timed out"
 
 
-def test_the_start_of_a_nursery_counts_towards_the_start_deadline(tmp_path, agent):
+def test_the_start_of_a_fork_server_counts_towards_the_start_deadline(tmp_path, agent):
     def slow(info, *, python, start_seconds):
         return agent.fork_server(info, python=python, start_seconds=20.0)
 

@@ -65,7 +65,7 @@ HARMLESS = {("torch_ddp", "never_synchronizes"), ("tensorflow", "never_synchroni
 
 CASES = [(trainer, fault) for trainer in TRAINERS for fault in EXPECTED if (trainer, fault) not in HARMLESS]
 
-_NURSERY = """
+_FORK_SERVER = """
 import sys
 
 if "orchestrator.train.process.fork_server" in sys.orig_argv:
@@ -111,7 +111,7 @@ def twin_of(trainer: str, fault: str) -> Placement:
 
 @cache
 def records_of(trainer: str) -> Mapping[str, TrialRecord]:
-    """The record of every faulty trial and every twin, by trial_id; one nursery forks all their workers."""
+    """Records of all faulty trials and twins, by trial_id; one fork server forks all workers."""
     if not python_of(trainer).exists():
         pytest.skip(f"{python_of(trainer)} is absent; get it with: make xla")
     faults = [fault for each, fault in CASES if each == trainer]
@@ -119,7 +119,7 @@ def records_of(trainer: str) -> Mapping[str, TrialRecord]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False)
-        code = _NURSERY.format(tests=[str(folder) for folder in SUPPORT], trainer=trainer)
+        code = _FORK_SERVER.format(tests=[str(folder) for folder in SUPPORT], trainer=trainer)
         told = context(
             folder,
             deadlines=Deadlines(resources_seconds=120.0, start_seconds=120.0, run_seconds=120.0),

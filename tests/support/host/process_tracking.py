@@ -30,12 +30,12 @@ class Family:
         }
 
     def workers(self) -> set[int]:
-        """The processes that nurseries have forked."""
+        """The processes that fork servers have forked."""
         commands = {pid: command_of(pid) for pid in self.pids()}
-        nurseries = {
+        fork_servers = {
             pid for pid, command in commands.items() if "orchestrator.train.process.fork_server" in command
         }
-        return {pid for pid in nurseries if psutil.Process(pid).ppid() in nurseries}
+        return {pid for pid in fork_servers if psutil.Process(pid).ppid() in fork_servers}
 
     def wait_until_gone(self, *, but: set[int] = frozenset(), seconds: float = 10.0) -> None:
         """Wait until none is left, or none but those named; fails with the command lines of the others."""

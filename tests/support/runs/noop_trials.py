@@ -1,7 +1,7 @@
 """Trials that compute nothing, in real worker processes; and interpreters whose workers do what a test wants.
 
-As a script it is a supervisor to be killed: `python noop_trials.py FOLDER [NURSERY_PATH NURSERY_TOKEN]`
-starts two workers, from a nursery of its own unless it is told one, says when they train, and waits.
+As a script it is a supervisor to be killed: `python noop_trials.py FOLDER [SOCKET TOKEN]` starts two workers, from
+the fork server at SOCKET or its own one, prints a line when they train, and waits.
 """
 
 import contextlib
@@ -116,7 +116,7 @@ def wait_until_training(started: WorkerGroup, *, workers: int = 1) -> None:
 
 
 def python_with(folder: Path, sitecustomize: str, *, python: Path = Path(sys.executable)) -> str:
-    """An interpreter that runs some code whenever it starts, in nurseries as in spawned workers."""
+    """An interpreter that runs some code whenever it starts, in fork servers as in spawned workers."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(sitecustomize)
     script = folder / "python"

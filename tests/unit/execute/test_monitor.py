@@ -153,7 +153,7 @@ def test_a_killed_rank_is_the_cause_of_what_the_others_say():
     assert cause_of(trial_monitor) == ("worker_lost", "rank 1 was killed")
 
 
-def test_a_rank_whose_nursery_is_gone_counts_as_killed():
+def test_a_rank_whose_fork_server_is_gone_counts_as_killed():
     trial_monitor = tell(monitor(1), (0, {"event": "exited", "code": None}))
     assert cause_of(trial_monitor) == ("worker_lost", "rank 0 was killed")
 

@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 10.0
 @pytest.fixture
 def fork_server(tmp_path):
     """A listener that says everything back in upper case, and `bye` after the end of what it heard."""
-    path = tmp_path / "nursery"
+    path = tmp_path / "fork_server"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         listener.listen()
