@@ -1,7 +1,7 @@
 """Faults that are planted in the shipped trainers, inside the worker processes of real trials.
 
-A fork server that imports this module and calls `plant` forks workers with a faulty trainer. A trial names its
-fault by its `repeat`, so that one fork server serves all of them.
+A fork server that imports this module and calls `plant` forks workers with a faulty trainer. A trial
+names its fault by its `repeat`, so that one fork server serves all of them.
 """
 
 import os

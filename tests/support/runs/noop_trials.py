@@ -1,7 +1,7 @@
 """Trials that compute nothing, in real worker processes; and interpreters whose workers do what a test wants.
 
-As a script it is a supervisor to be killed: `python noop_trials.py FOLDER [SOCKET TOKEN]` starts two workers, from
-the fork server at SOCKET or its own one, prints a line when they train, and waits.
+As a script it is a supervisor to be killed: `python noop_trials.py FOLDER [SOCKET TOKEN]` starts two
+workers, from the fork server at SOCKET or its own one, prints a line when they train, and waits.
 """
 
 import contextlib
