@@ -1,5 +1,6 @@
 """Data-parallel training with PyTorch/XLA: one process drives all devices of its host through SPMD."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -258,11 +259,18 @@ def _kind() -> DeviceKind:
 
 
 def _driver_name() -> str:
-    """The generation of this TPU, of its host's environment or metadata; never run."""
-    return tpu_name(str(tpu.get_tpu_type()))
+    """Return the generation of this TPU, from its host's environment or the metadata server of its VM."""
+    return tpu_name(os.environ.get("TPU_ACCELERATOR_TYPE") or str(tpu.get_tpu_type()))
 
 
 def _peak_memory_bytes(device: torch.device) -> int | None:
-    """None where the runtime does not count it."""
-    peak = xla_model.get_memory_info(device).get("peak_bytes_used")
+    """Return the most memory that was in use at once; None if the runtime does not count it.
+
+    Under SPMD the only device is virtual, and the runtime refuses to count its memory (pytorch/xla#9022). Some
+    PJRT clients have no memory statistics at all.
+    """
+    try:
+        peak = xla_model.get_memory_info(device).get("peak_bytes_used")
+    except RuntimeError:
+        return None
     return None if peak is None else int(peak)
