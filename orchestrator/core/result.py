@@ -23,6 +23,9 @@ DRIVER_FACTS = (
 )
 """Keys of a record's environment that describe the driver. All other keys describe the workers."""
 
+ACCELERATOR_SOFTWARE = ("cuda", "cudnn", "nccl", "nvidia_driver", "libtpu")
+"""Keys of the software between a framework and its accelerator; records of CPU trials lack them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:

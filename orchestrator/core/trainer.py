@@ -1,6 +1,6 @@
 """Facts about a trainer, available without importing its framework."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -81,6 +81,8 @@ class TrainerInfo:
         path: `module:Class`, loaded in a worker only.
         packages: distributions that its environment must have.
         install: command that installs them.
+        accelerator_packages: kind of device -> further distributions that training on it needs.
+        accelerator_install: kind of device -> command that installs a build for it.
         environment: name of the image that has them, on the nodes of a cluster.
         other_environments: kind of device -> another image for it.
         python_variable: environment variable with the path of the interpreter; None: Ray's interpreter.
@@ -113,6 +115,8 @@ class TrainerInfo:
     variables: Callable[[RankContext], Mapping[str, str]]
     preload: tuple[str, ...]
     fork_proven: tuple[DeviceKind, ...]
+    accelerator_packages: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
+    accelerator_install: Mapping[DeviceKind, str] = field(default_factory=dict)
     other_environments: Mapping[DeviceKind, Environment] = field(default_factory=dict)
     spans_hosts: tuple[DeviceKind, ...] = ()
     one_host: Mapping[DeviceKind, str] = field(default_factory=dict)
@@ -145,8 +149,24 @@ class TrainerEnvironment:
         python: path of the interpreter.
         versions: distribution -> version, of the trainer's packages and of Python.
         missing: None if trials can run; otherwise one line with the reason and the command that helps.
+        accelerator_versions: kind of device -> versions of the software between framework and device, as
+            `train.accelerator_versions` names them.
+        accelerator_missing: kind of device -> why its trials cannot run, in one line with the command that
+            helps; a kind on which they can run is absent.
     """
 
     python: str
     versions: Mapping[str, str]
     missing: str | None
+    accelerator_versions: Mapping[DeviceKind, Mapping[str, str]] = field(default_factory=dict)
+    accelerator_missing: Mapping[DeviceKind, str] = field(default_factory=dict)
+
+    def versions_on(self, kinds: Iterable[DeviceKind]) -> dict[str, str]:
+        """Return all versions that a trial on these kinds of device depends on."""
+        of_devices = [self.accelerator_versions.get(kind, {}) for kind in kinds]
+        return {name: version for part in (self.versions, *of_devices) for name, version in part.items()}
+
+    def missing_on(self, kinds: Iterable[DeviceKind]) -> str | None:
+        """Return why a trial on these kinds of device cannot run; None if it can."""
+        reasons = (self.accelerator_missing.get(kind) for kind in kinds)
+        return self.missing or next(filter(None, reasons), None)

@@ -10,6 +10,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Attempt
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Checkpointing, Deadlines
+from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.scheduling.queue import Queue
 from workloads.origins import Origin
 
@@ -27,8 +28,8 @@ class SweepContext:
         backoff_seconds: wait before the first retry.
         prior_attempts: trial_id -> attempts that earlier commands made.
         environment: versions and variables of the driver; part of every record.
-        versions: trainer -> its packages as the driver found them; those of an attempt's workers are in the
-            place of these, once they have told them.
+        environments: trainer -> its environment as the driver probed it. Versions that an attempt's workers
+            report replace the probed ones.
         origins: workload -> where a worker imports it from.
         checkpointing: None makes and reads no checkpoints.
     """
@@ -43,7 +44,7 @@ class SweepContext:
     prior_attempts: Mapping[str, int]
     environment: Mapping[str, str]
     backoff_seconds: float = 0.0
-    versions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    environments: Mapping[str, TrainerEnvironment] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     checkpointing: Checkpointing | None = None
 

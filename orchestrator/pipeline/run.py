@@ -221,7 +221,7 @@ def _context_of(
         backoff_seconds=settings.backoff_seconds,
         prior_attempts=attempts_made(preflight.ledgers.get(settings.sweep.name, ()), steps),
         environment=preflight.driver,
-        versions={name: environment.versions for name, environment in preflight.environments.items()},
+        environments=preflight.environments,
         origins=origins_of(settings),
         checkpointing=settings.checkpointing,
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from orchestrator.core.errors import UNSOUND
 from orchestrator.core.placement import Cached, Failed, Provenance
-from orchestrator.core.result import TrialRecord
+from orchestrator.core.result import ACCELERATOR_SOFTWARE, TrialRecord
 from orchestrator.core.trainer import TrainerEnvironment
 
 CachedResults = Mapping[tuple[str, Provenance], TrialRecord]
@@ -76,10 +76,12 @@ def stale(record: TrialRecord, environment: TrainerEnvironment) -> str | None:
     """Describe the versions in which the record's environment differs from the current one; None if none
     differs.
     """
+    kinds = [part.kind for part in record.placement.parts]
+    recorded = {**dict.fromkeys(ACCELERATOR_SOFTWARE, "unknown"), **record.environment}
     changes = (
-        f"{package} {record.environment[package]} then, {version} now"
-        for package, version in environment.versions.items()
-        if record.environment.get(package, version) != version
+        f"{package} {recorded[package]} then, {version} now"
+        for package, version in environment.versions_on(kinds).items()
+        if recorded.get(package, version) != version
     )
     return ", ".join(changes) or None
 

@@ -165,7 +165,9 @@ def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[Poin
             unanswered.append(request)
     if not unanswered:
         return
-    reason = reason_against(point, _trainer(point, inputs)) or inputs.environments[point.trainer].missing
+    kinds = [device.kind for device in point.devices] if unanswered[0].is_measured else ()
+    environment = inputs.environments[point.trainer]
+    reason = reason_against(point, _trainer(point, inputs)) or environment.missing_on(kinds)
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
     elif unanswered[0].is_measured:

@@ -69,6 +69,7 @@ _TORCH_DDP = TrainerInfo(
     path="orchestrator.train.trainers.torch_ddp_trainer:TorchDdpTrainer",
     packages=("torch",),
     install="pip install 'torch>=2.9,<2.14'",
+    accelerator_install={"gpu": "make gpu, or pip install 'torch>=2.9,<2.14' from PyPI"},
     environment="torch",
     precisions={"cpu": ("fp32", "bf16"), "gpu": ("fp32", "tf32", "bf16", "fp16")},
     process_model=_per_replica,
@@ -133,7 +134,13 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 version=1,
                 path="orchestrator.train.trainers.tensorflow_trainer:TensorFlowTrainer",
                 packages=("tensorflow", "keras"),
-                install="pip install 'tensorflow-cpu>=2.20,<2.22', for a TPU 'tensorflow-tpu==2.20.*'",
+                install="pip install 'tensorflow-cpu>=2.20,<2.22'",
+                accelerator_packages={"tpu": ("libtpu",)},
+                accelerator_install={
+                    "gpu": "make gpu, or in an environment of its own: "
+                    "pip install 'tensorflow[and-cuda]>=2.20,<2.22'",
+                    "tpu": "in an environment of its own: pip install 'tensorflow-tpu==2.20.*'",
+                },
                 environment="tensorflow",
                 other_environments={"tpu": "tensorflow_tpu"},
                 precisions={
@@ -160,6 +167,10 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "make xla, or in an environment .venv-xla: "
                     "pip install 'torch==2.9.*' 'torch_xla==2.9.0' 'numpy>=1.26,<3' 'pillow>=12,<14'"
                 ),
+                accelerator_packages={"tpu": ("libtpu",)},
+                accelerator_install={
+                    "tpu": "make tpu, or in the environment of torch_xla: pip install 'torch_xla[tpu]==2.9.0'"
+                },
                 environment="xla",
                 python_variable="ORCHESTRATOR_XLA_PYTHON",
                 precisions={"cpu": ("fp32", "bf16"), "tpu": ("fp32", "bf16", "tpu_default")},

@@ -19,6 +19,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.core.target import Target
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.train.accelerator_versions import accelerator_versions
 from orchestrator.train.checkpoints.format import Checkpoint
 from orchestrator.train.checkpoints.worker_store import WorkerCheckpointer
 from orchestrator.train.environment import framework_versions, telling
@@ -215,7 +216,11 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         product_seconds=trained.product_seconds,
         unmoved=unmoved_of(spec.phases, worker.initial, digests_of(trained.state)),
         device=trained.device,
-        versions={**framework_versions(worker.info.packages), **telling(os.environ)},
+        versions={
+            **framework_versions(worker.info.packages),
+            **accelerator_versions(job.kind, worker.info.packages),
+            **telling(os.environ),
+        },
         counters=job.counters,
         checkpoint_notes=tuple(worker.checkpoints.notes),
     )

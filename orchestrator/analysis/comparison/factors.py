@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.measurements.measured import Measurement
 from orchestrator.analysis.measurements.setting import Setting, options_in, plain_setting
+from orchestrator.core.result import ACCELERATOR_SOFTWARE
 from orchestrator.core.trial_spec import HOST_SEPARATOR
 from orchestrator.train.registry import trainers
 
@@ -29,7 +30,8 @@ class Factor:
 
 
 _BUILDS = "builds"
-"""Versions with their local part: a framework is `2.9.0+cu128` on GPUs, where it is `2.9.0+cpu` elsewhere."""
+"""Versions with their local part and with those of an accelerator's software: a framework is `2.9.0+cu128`
+on GPUs and `2.9.0+cpu` elsewhere, and only GPUs have a version of cuDNN."""
 
 TRAINER = Factor(
     name="trainer",
@@ -136,10 +138,16 @@ def facts_of(measurement: Measurement) -> dict[str, object]:
     return {
         **facts,
         **options_in(measurement.setting),
-        "versions": re.sub(r"\+[\w.]+", "", measurement.versions),
+        "versions": _framework_versions(measurement.versions),
         _BUILDS: measurement.versions,
         "variables": measurement.variables,
     }
+
+
+def _framework_versions(versions: str) -> str:
+    """Return the versions without local parts and without those of an accelerator's software."""
+    parts = (part for part in versions.split("; ") if part.split(" ")[0] not in ACCELERATOR_SOFTWARE)
+    return re.sub(r"\+[\w.]+", "", "; ".join(parts))
 
 
 def _option(name: str) -> Factor:

@@ -7,24 +7,36 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orchestrator.core.device import DeviceKind
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.execute.machine.child_process import link_code
+from orchestrator.train.accelerator_versions import accelerator_versions, reason_without_gpu
 from orchestrator.train.environment import framework_versions
 
 _PROBE_SECONDS = 30.0  # a cold interpreter on a slow disk
 _QUESTION = """
 import json, sys
-from orchestrator.train.environment import framework_versions
-print(json.dumps(framework_versions(sys.argv[1:])))
+from orchestrator.execute.machine.environment_probe import versions_here
+print(json.dumps(versions_here(sys.argv[1:])))
 """
+_KINDS: tuple[DeviceKind, ...] = ("gpu", "tpu")
+
+
+def versions_here(packages: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the versions in this interpreter: of the packages, and those that GPUs and TPUs need."""
+    return {
+        "packages": framework_versions(packages),
+        **{kind: accelerator_versions(kind, packages) for kind in _KINDS},
+    }
 
 
 def trainer_environment(info: TrainerInfo, *, python: str | None) -> TrainerEnvironment:
     """Look at the interpreter `python`, or at this one, for the packages of a trainer."""
     if python is None:
-        return _judged(info, sys.executable, versions=framework_versions(info.packages))
+        return _judged(info, sys.executable, versions=versions_here(info.packages))
     if not _is_there(python):
         absent = f"no Python at {python}" if python else "trainer.python names none"
         missing = f"{absent}; get it with: {info.install}"
@@ -44,19 +56,41 @@ def _is_there(python: str) -> bool:
         return False
 
 
-def _judged(info: TrainerInfo, python: str, *, versions: dict[str, str]) -> TrainerEnvironment:
-    absent = [package for package in info.packages if package not in versions]
-    missing = f"{', '.join(absent)} not installed; get it with: {info.install}" if absent else None
-    return TrainerEnvironment(python=python, versions=versions, missing=missing)
+def _judged(info: TrainerInfo, python: str, *, versions: dict[str, dict[str, str]]) -> TrainerEnvironment:
+    packages = versions["packages"]
+    absent = [package for package in info.packages if package not in packages]
+    reasons = {kind: reason_on(info, kind, packages, versions[kind]) for kind in _KINDS}
+    return TrainerEnvironment(
+        python=python,
+        versions=packages,
+        missing=f"{', '.join(absent)} not installed; get it with: {info.install}" if absent else None,
+        accelerator_versions={kind: versions[kind] for kind in _KINDS},
+        accelerator_missing={kind: reason for kind, reason in reasons.items() if reason},
+    )
 
 
-def _ask(python: str, packages: tuple[str, ...]) -> dict[str, str]:
+def reason_on(
+    info: TrainerInfo, kind: DeviceKind, packages: Mapping[str, str], of_kind: Mapping[str, str]
+) -> str | None:
+    """Explain why a trainer's environment cannot train on a kind of device; None if it can. Pure.
+
+    Args:
+        packages: versions of the trainer's packages.
+        of_kind: `accelerator_versions` for that kind.
+    """
+    absent = [name for name in info.accelerator_packages.get(kind, ()) if name not in of_kind]
+    if absent:
+        return f"{', '.join(absent)} not installed; get it with: {info.accelerator_install[kind]}"
+    return reason_without_gpu(info, packages, of_kind) if kind == "gpu" else None
+
+
+def _ask(python: str, packages: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Raises OSError, ValueError or CalledProcessError where there is no answer in time."""
     with tempfile.TemporaryDirectory() as folder:
         link_code(Path(folder) / "code")
         command = [python, "-P", "-c", _QUESTION, *packages]
         answer = _answer_of(command, {**os.environ, "PYTHONPATH": str(Path(folder) / "code")})
-    versions: dict[str, str] = json.loads(answer)
+    versions: dict[str, dict[str, str]] = json.loads(answer)
     return versions
 
 

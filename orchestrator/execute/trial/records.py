@@ -37,6 +37,8 @@ def outcome_of(
 ) -> TrialRecord:
     """Describe an attempt that ends here and now; `versions` are those of the workers' packages, if known."""
     placement, log = attempt.placement, log_of(attempt)
+    probed = context.environments.get(placement.trial.trainer)
+    kinds = [part.kind for part in placement.parts]
     return TrialRecord(
         trial_id=placement.trial_id,
         sweep=context.sweep,
@@ -48,7 +50,7 @@ def outcome_of(
         ended_at=time.time(),
         environment={
             **context.environment,
-            **(versions or context.versions.get(placement.trial.trainer, {})),
+            **(versions or (probed.versions_on(kinds) if probed else {})),
         },
         log_path=str(log) if (context.folder / log).is_dir() else None,
         result=ended_with if isinstance(ended_with, TrainResult) else None,

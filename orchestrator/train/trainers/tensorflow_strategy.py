@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from orchestrator.core.errors import TrialError
 from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.absent_accelerator import absent_accelerator
 
 
 def strategy_of(job: WorkerJob) -> Any:
@@ -16,8 +17,8 @@ def strategy_of(job: WorkerJob) -> Any:
     never run.
 
     Raises:
-        TrialError: `device_mismatch`, when the devices are not there; `environment`, when this TensorFlow
-            has no kernels for them.
+        TrialError: `device_mismatch`, when there are too few devices; `environment`, when this TensorFlow
+            sees none or has no kernels for them.
     """
     num_local = job.replicas // job.world_size
     tf.config.threading.set_intra_op_parallelism_threads(job.threads)
@@ -41,8 +42,10 @@ def _cpus(count: int) -> list[str]:
 
 
 def _gpus(job: WorkerJob, count: int) -> list[str]:
-    """Let this process see its GPUs only; it finds them as the first ones."""
+    """Make only this process's GPUs visible to it; TensorFlow numbers them from 0."""
     gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        raise absent_accelerator(job, f"TensorFlow {tf.__version__}")
     if len(gpus) < count:
         raise TrialError(
             "device_mismatch", f"trial asks for {count} GPUs; TensorFlow {tf.__version__} sees {len(gpus)}"

@@ -16,6 +16,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.precision import Precision, label_of
 from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.absent_accelerator import absent_accelerator
 from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.with_torch.layers import PRODUCTS
@@ -28,13 +29,11 @@ _KEPT_ALIVE: list[object] = []
 
 
 def device_of(job: WorkerJob) -> torch.device:
-    """The device of this process. Raises TrialError, `device_mismatch`."""
+    """Return the device of this process. Raise TrialError, `environment`, if torch has no such device."""
     if job.kind == "cpu":
         return torch.device("cpu")
     if not torch.accelerator.is_available():
-        raise TrialError(
-            "device_mismatch", f"trial asks for a {job.kind}; torch {torch.__version__} sees no accelerator"
-        )
+        raise absent_accelerator(job, f"torch {torch.__version__}")
     accelerator = torch.accelerator.current_accelerator()
     assert accelerator is not None
     if accelerator.type != "tpu":  # where a process has one chip for good

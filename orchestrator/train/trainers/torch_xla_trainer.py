@@ -266,8 +266,8 @@ def _driver_name() -> str:
 def _peak_memory_bytes(device: torch.device) -> int | None:
     """Return the most memory that was in use at once; None if the runtime does not count it.
 
-    Under SPMD the only device is virtual, and the runtime refuses to count its memory (pytorch/xla#9022). Some
-    PJRT clients have no memory statistics at all.
+    Under SPMD the only device is virtual, and the runtime refuses to count its memory (pytorch/xla#9022).
+    Some PJRT clients have no memory statistics at all.
     """
     try:
         peak = xla_model.get_memory_info(device).get("peak_bytes_used")

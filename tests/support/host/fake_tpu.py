@@ -1,7 +1,7 @@
 """A TPU host made of PJRT's CPU devices, for torch_xla trials that believe in it.
 
-`plant` runs in a worker's interpreter. When the trainer is imported, PJRT's CPU client gets as many devices as
-the TPU has chips, and the trainer calls their kind `tpu`. Everything else is the product's code and torch_xla's.
+`plant` runs in a worker's interpreter. When the trainer is imported, PJRT's CPU client gets as many devices
+as the TPU has chips, and the trainer calls their kind `tpu`. All other code is the product's and torch_xla's.
 """
 
 import importlib.util
@@ -56,7 +56,7 @@ class _Loader(Loader):
         self._chips = chips
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the trainer's module, then replace the kind that PJRT reports. Fork servers have no device yet."""
+        """Run the trainer's module, then replace the kind that PJRT reports. Fork servers have no device."""
         if os.environ.get("PJRT_DEVICE") == "TPU":
             os.environ.update(PJRT_DEVICE="CPU", CPU_NUM_DEVICES=str(self._chips))
         self._loader.exec_module(module)
