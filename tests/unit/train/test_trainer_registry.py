@@ -10,6 +10,7 @@ import pytest
 from code_fingerprint import syntax_sha256
 from repository import ROOT
 
+from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import TrialError, UnknownNameError
 from orchestrator.core.trainer import TrainingRequest
 from orchestrator.train.registry import load_trainer, trainer_info, trainers
@@ -140,15 +141,31 @@ def test_torch_tpu_alone_cannot_be_rehearsed() -> None:
         ("kernel_split", "torch"),
         ("unequal_ddp", "torch"),
         ("tensorflow", "tensorflow"),
-        ("tensorflow", "tensorflow-tpu"),
         ("torch_tpu", "torch-tpu"),
         ("torch_xla", "xla"),
     ],
 )
 def test_what_a_trainer_says_to_install_is_what_its_extra_installs(name: str, extra: str) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for requirement in project["optional-dependencies"][extra]:
+    for requirement in _requirements_of(extra):
         assert f"'{requirement}'" in trainer_info(name).install
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "extra"),
+    [
+        ("torch_ddp", "gpu", "torch"),
+        ("tensorflow", "gpu", "tensorflow-gpu"),
+        ("tensorflow", "tpu", "tensorflow-tpu"),
+        ("torch_xla", "tpu", "xla-tpu"),
+    ],
+)
+def test_a_trainer_says_which_extra_its_accelerator_needs(name: str, kind: DeviceKind, extra: str) -> None:
+    for requirement in _requirements_of(extra):
+        assert f"'{requirement}'" in trainer_info(name).accelerator_install[kind]
+
+
+def _requirements_of(extra: str) -> list[str]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"][extra]
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
