@@ -5,11 +5,18 @@ SHELL := bash
 PYTHON ?= python3
 VENV ?= .venv
 XLA_VENV ?= .venv-xla
+TENSORFLOW_VENV ?= .venv-tensorflow
 XLA ?= 1
 SWEEP ?= tpu_vs_gpu
 
 # An empty name leaves torch_xla out, also where its environment exists.
 export ORCHESTRATOR_XLA_PYTHON := $(if $(filter 1,$(XLA)),$(XLA_VENV)/bin/python)
+
+# TensorFlow's build for GPUs has an environment of its own, because its CUDA libraries and torch's are the same files.
+TENSORFLOW_PYTHON := $(wildcard $(TENSORFLOW_VENV)/bin/python)
+ifneq ($(TENSORFLOW_PYTHON),)
+export ORCHESTRATOR_TENSORFLOW_PYTHON := $(TENSORFLOW_PYTHON)
+endif
 
 ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installed)
 
@@ -17,24 +24,48 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos check audit constraints fix notebook
+.PHONY: install xla gpu tpu sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos check audit constraints fix notebook
 
 install: $(ENVIRONMENTS)
 
 xla: $(XLA_VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml $(PINNED)
+# A host with NVIDIA GPUs: torch from the package index, which is its CUDA build, and TensorFlow's build for GPUs.
+gpu: $(VENV)/.installed $(TENSORFLOW_VENV)/.installed
+	ORCHESTRATOR_TENSORFLOW_PYTHON=$(TENSORFLOW_VENV)/bin/python $(VENV)/bin/python -m orchestrator doctor
+
+# A TPU VM: torch_xla with libtpu.
+tpu: $(ENVIRONMENTS) $(XLA_VENV)/.libtpu
+	$(VENV)/bin/python -m orchestrator doctor
+
+OLD_PYTHON := Python 3.11 or later is needed, and $(PYTHON) is older or absent. \
+On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add PYTHON=python3.11 to the command
+
+.PHONY: python
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$(OLD_PYTHON)" >&2; exit 2; }
+
+$(VENV)/.installed: pyproject.toml $(PINNED) | python
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet $(CONSTRAINTS) --editable '.[torch,tensorflow,dev]'
 	touch $@
 
-# torch_xla pins another torch than the main environment has. Only what the extra [xla] names goes in here: no Ray, no
-# MLflow, and our own code comes by path.
-XLA_PACKAGES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["xla"], sep="\n")
+# An environment of a framework has the packages of its extra only: no Ray, no MLflow, and our own code comes by path.
+# torch_xla pins another torch than the main environment has.
+REQUIREMENTS := import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")
 
-$(XLA_VENV)/.installed: pyproject.toml
+$(XLA_VENV)/.installed: pyproject.toml | python
 	$(PYTHON) -m venv $(XLA_VENV)
-	$(PYTHON) -c '$(XLA_PACKAGES)' | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
+	$(PYTHON) -c '$(REQUIREMENTS)' xla | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
+	touch $@
+
+$(XLA_VENV)/.libtpu: $(XLA_VENV)/.installed
+	$(PYTHON) -c '$(REQUIREMENTS)' xla-tpu | $(XLA_VENV)/bin/pip install --quiet --requirement /dev/stdin
+	touch $@
+
+$(TENSORFLOW_VENV)/.installed: pyproject.toml | python
+	$(PYTHON) -m venv $(TENSORFLOW_VENV)
+	$(PYTHON) -c '$(REQUIREMENTS)' tensorflow-gpu | $(TENSORFLOW_VENV)/bin/pip install --quiet --requirement /dev/stdin
 	touch $@
 
 sweep: $(ENVIRONMENTS)

@@ -138,10 +138,11 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 accelerator_packages={"tpu": ("libtpu",)},
                 accelerator_install={
                     "gpu": "make gpu, or in an environment of its own: "
-                    "pip install 'tensorflow[and-cuda]>=2.20,<2.22'",
+                    "pip install 'tensorflow[and-cuda]>=2.20,<2.22' 'pillow>=12,<14'",
                     "tpu": "in an environment of its own: pip install 'tensorflow-tpu==2.20.*'",
                 },
                 environment="tensorflow",
+                python_variable="ORCHESTRATOR_TENSORFLOW_PYTHON",
                 other_environments={"tpu": "tensorflow_tpu"},
                 precisions={
                     "cpu": ("fp32", "bf16"),

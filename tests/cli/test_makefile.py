@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from repository import ROOT
@@ -20,6 +22,59 @@ def dry(*words: str) -> str:
 def test_torch_xlas_python_is_told_unless_it_is_left_out(words: tuple[str, ...], python: str) -> None:
     lines = [line.rstrip() for line in dry("sweep", *words).splitlines()]
     assert f"ORCHESTRATOR_XLA_PYTHON := {python}".rstrip() in lines
+
+
+def test_tensorflow_has_its_own_python_where_its_environment_exists(tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.touch()
+    assert f"ORCHESTRATOR_TENSORFLOW_PYTHON := {python}" in dry("sweep", f"TENSORFLOW_VENV={tmp_path}")
+    assert "ORCHESTRATOR_TENSORFLOW_PYTHON :=" not in dry("sweep", f"TENSORFLOW_VENV={tmp_path}/none")
+
+
+@pytest.mark.parametrize(
+    ("goal", "extras"), [("gpu", {"tensorflow-gpu"}), ("tpu", {"xla", "xla-tpu"}), ("xla", {"xla"})]
+)
+def test_an_environment_has_the_packages_of_its_extra(tmp_path: Path, goal: str, extras: set[str]) -> None:
+    """A fake Python makes environments whose pip prints what it is to install."""
+    python = fake_python(tmp_path, version=(3, 11))
+    goals = {"gpu": ["tf/.installed"], "tpu": ["xla/.libtpu"], "xla": ["xla/.installed"]}[goal]
+    names = [f"PYTHON={python}", f"XLA_VENV={tmp_path}/xla", f"TENSORFLOW_VENV={tmp_path}/tf"]
+    run = ["make", *[f"{tmp_path}/{name}" for name in goals], *names]
+    printed = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [item for extra in sorted(extras) for item in project["optional-dependencies"][extra]]
+    assert [line for line in printed if line.startswith(("torch", "tensorflow", "numpy", "pillow"))] == wanted
+
+
+@pytest.mark.parametrize("goal", ["install", "gpu", "tpu", "sweep"])
+def test_an_old_python_is_refused_with_what_to_type(tmp_path: Path, goal: str) -> None:
+    python = fake_python(tmp_path, version=(3, 10))
+    names = [f"{name}={tmp_path}/{name}" for name in ("VENV", "XLA_VENV", "TENSORFLOW_VENV")]
+    run = ["make", goal, f"PYTHON={python}", *names]
+    refused = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[0] == (
+        f"Python 3.11 or later is needed, and {python} is older or absent. "
+        "On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add PYTHON=python3.11 to the command"
+    )
+    assert not [path for path in tmp_path.iterdir() if path.name != "python"]
+
+
+def fake_python(folder: Path, *, version: tuple[int, int]) -> Path:
+    """Write an interpreter of this version whose environments have a pip that prints its requirements."""
+    python = folder / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1 $2" = "-m venv" ]; then\n'
+        '  mkdir -p "$3/bin" && printf "#!/bin/sh\\ncat\\n" > "$3/bin/pip" && chmod +x "$3/bin/pip"; exit\n'
+        "fi\n"
+        f'case "$2" in *version_info*) exec {sys.executable} -c "import sys; '
+        f'sys.version_info = {version}; $(echo "$2" | sed s/^import.sys\\;//)";; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    return python
 
 
 def test_every_folder_of_tests_is_run():

@@ -19,7 +19,7 @@ WITHOUT_CUDA = {
     "tensorflow": (
         r"trial asks for a gpu; TensorFlow \S+ sees none: tensorflow \S+ is a build without CUDA; "
         r"get one with: make gpu, or in an environment of its own: "
-        r"pip install 'tensorflow\[and-cuda\]>=2.20,<2.22'"
+        r"pip install 'tensorflow\[and-cuda\]>=2.20,<2.22' 'pillow>=12,<14'"
     ),
 }
 
