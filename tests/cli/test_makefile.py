@@ -56,7 +56,8 @@ def test_an_old_python_is_refused_with_what_to_type(tmp_path: Path, goal: str) -
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[0] == (
         f"Python 3.11 or later is needed, and {python} is older or absent. "
-        "On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add PYTHON=python3.11 to the command"
+        "On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, "
+        "then add PYTHON=python3.11 to the command"
     )
     assert not [path for path in tmp_path.iterdir() if path.name != "python"]
 

@@ -23,7 +23,7 @@ from orchestrator.core.device import Node
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.pool import Cluster
-from orchestrator.execute.machine import inventory as gpus
+from orchestrator.execute.machine import gpus
 from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.on_ray.fake_cluster import fake_cluster
 
@@ -101,6 +101,17 @@ def _share_a_token() -> None:
 
 
 def _embed(node: Node, folder: Path) -> None:
+    """Start a Ray of this machine alone.
+
+    Raises:
+        PlacementError: the sweep uses two kinds of GPU of this machine, which Ray gives out as one kind.
+    """
+    kinds = [name for name, accelerators in node.devices.items() if accelerators.kind == "gpu"]
+    if len(kinds) > 1:
+        raise PlacementError(
+            f"this host has {node.holdings}, and Ray does not tell two kinds of GPU apart; "
+            f"set executor=inline, or choose one: {' or '.join(f'device={name}' for name in kinds)}"
+        )
     _share_a_token()
     held = tuple(node.devices.values())
     gpu_ids = [id_ for accelerators in held if accelerators.kind == "gpu" for id_ in accelerators.ids]

@@ -1,6 +1,5 @@
 """Data-parallel training with TensorFlow and Keras: one custom loop under every distribution strategy."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -15,6 +14,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.measurement.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, label_of
+from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.tensorflow_strategy import strategy_of
 from workloads.data.batches import Batches
@@ -247,7 +247,7 @@ def _driver_name(kind: DeviceKind) -> str:
     if kind == "gpu":
         gpu = tf.config.get_visible_devices("GPU")[0]
         return str(tf.config.experimental.get_device_details(gpu)["device_name"])
-    return tpu_name(os.environ.get("TPU_ACCELERATOR_TYPE", "unknown"))  # TensorFlow itself does not tell
+    return tpu_name(slice_type() or "unknown")  # TensorFlow itself does not report it
 
 
 def _peak_memory_bytes(specs: list[Any]) -> int:

@@ -1,6 +1,5 @@
 """Data-parallel training with PyTorch/XLA: one process drives all devices of its host through SPMD."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -11,7 +10,6 @@ import torch.distributed as dist
 import torch_xla
 from torch import Tensor, nn
 from torch_xla import backends, runtime
-from torch_xla._internal import tpu
 from torch_xla.core import xla_model
 from torch_xla.debug import metrics
 from torch_xla.distributed import spmd
@@ -22,6 +20,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.measurement.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS, Precision, label_of
+from orchestrator.train.tpu_slice import slice_type
 from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.torch_process import FirstProduct, join, leave, listen
 from orchestrator.train.trainers.torch_state import arrays_of, put_back
@@ -259,8 +258,8 @@ def _kind() -> DeviceKind:
 
 
 def _driver_name() -> str:
-    """Return the generation of this TPU, from its host's environment or the metadata server of its VM."""
-    return tpu_name(os.environ.get("TPU_ACCELERATOR_TYPE") or str(tpu.get_tpu_type()))
+    """Return the generation of this TPU, which PJRT's device name lacks."""
+    return tpu_name(slice_type() or "unknown")
 
 
 def _peak_memory_bytes(device: torch.device) -> int | None:

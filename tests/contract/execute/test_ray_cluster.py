@@ -19,7 +19,7 @@ from process_tracking import family
 from queues import queue_for
 from trials import Unwatched
 
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.placement import RankGroup
 
 
@@ -150,3 +150,18 @@ def test_an_embedded_cluster_listens_on_loopback_alone_and_knows_no_stranger(mon
             stranger.unary_unary("/ray.rpc.NodeInfoGcsService/GetClusterId")(b"", timeout=10)
         assert refused.value.code() == grpc.StatusCode.UNAUTHENTICATED
     assert ray_cluster.ray_constants.ENABLE_RAY_CLUSTER
+
+
+def test_two_kinds_of_gpu_are_refused_because_ray_mixes_them():
+    from orchestrator.execute.on_ray import cluster as ray_cluster
+
+    machine = here(devices={"t4": held(1), "a100_40": held(2)})
+    with (
+        pytest.raises(PlacementError) as caught,
+        ray_cluster.connected(machine, address="local"),
+    ):
+        pytest.fail("Ray started")
+    assert str(caught.value) == (
+        "this host has 1 x t4, 2 x a100_40, and Ray does not tell two kinds of GPU apart; "
+        "set executor=inline, or choose one: device=t4 or device=a100_40"
+    )

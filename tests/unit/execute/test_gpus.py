@@ -1,25 +1,23 @@
 """GPUs available to a trial, by the driver's answer and the environment variable."""
 
+from functools import partial
+
 import pytest
+from fake_driver import FakeGpu, install_driver
 
 from orchestrator.core.errors import ConfigError, PlacementError
-from orchestrator.execute.machine.inventory import Gpu, gpus_of, usable_gpus, visible_of
+from orchestrator.execute.machine import gpus
+from orchestrator.execute.machine.gpus import Gpu, gpus_of, usable_gpus, visible_of
 
 _TWO = "0, GPU-8932f937-d72c, Tesla T4\n1, GPU-89aa0000-1111, NVIDIA A100-SXM4-40GB\n"
 
 
 @pytest.fixture
 def driver(tmp_path, monkeypatch):
-    """Puts a program `nvidia-smi` of the lines given to it on an otherwise empty PATH."""
+    """Puts a scripted `nvidia-smi` on an otherwise empty PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-
-    def install(*lines: str) -> None:
-        program = tmp_path / "nvidia-smi"
-        program.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
-        program.chmod(0o755)
-
-    return install
+    return partial(install_driver, tmp_path)
 
 
 def visible(setting: str | None) -> list[str]:
@@ -40,7 +38,7 @@ def test_an_answer_that_is_no_table_is_told_as_it_is():
         gpus_of("No devices were found\n")
     assert str(caught.value) == (
         "nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader answers 'No devices were found', which "
-        "is not an index, UUID and name; repair the driver, or leave GPUs out of the sweep"
+        "is not an index, UUID and name; repair the driver, or leave the GPUs out: CUDA_VISIBLE_DEVICES=-1"
     )
 
 
@@ -84,16 +82,66 @@ def test_a_host_without_a_driver_has_no_gpu(driver):
     assert usable_gpus() == ()
 
 
-def test_a_driver_that_does_not_answer_has_no_gpu(driver):
-    driver("echo 'Failed to initialize NVML: Driver/library version mismatch'", "exit 18")
+@pytest.mark.parametrize(
+    ("failure", "exit_code"),
+    [
+        ("Failed to initialize NVML: Driver/library version mismatch", 18),
+        ("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", 9),
+    ],
+)
+def test_a_driver_that_fails_is_refused_with_its_own_words(driver, failure, exit_code):
+    driver(failure=failure, exit_code=exit_code)
+    with pytest.raises(PlacementError) as caught:
+        usable_gpus()
+    assert str(caught.value) == (
+        f"nvidia-smi ended with exit code {exit_code}: {failure}; "
+        "repair the driver, or leave the GPUs out: CUDA_VISIBLE_DEVICES=-1"
+    )
+
+
+@pytest.mark.parametrize("setting", ["-1", "", " "])
+def test_a_driver_that_fails_is_not_asked_when_no_gpu_is_wanted(driver, monkeypatch, setting):
+    driver(failure="NVIDIA-SMI has failed", exit_code=9)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", setting)
     assert usable_gpus() == ()
 
 
+def test_a_driver_without_a_gpu_is_no_failure(driver):
+    driver(failure="No devices were found", exit_code=6)
+    assert usable_gpus() == ()
+
+
+def test_a_driver_that_warns_of_an_inforom_lists_its_gpus(driver, tmp_path):
+    program = driver(FakeGpu(name="Tesla T4"))
+    program.write_text(program.read_text() + "sys.exit(14)\n")
+    assert [gpu.name for gpu in usable_gpus()] == ["Tesla T4"]
+
+
+def test_a_driver_that_is_slow_is_waited_for_and_asked_once(driver, monkeypatch):
+    program = driver(FakeGpu(name="Tesla T4"), delay_seconds=1.0)
+    assert [gpu.name for gpu in usable_gpus()] == ["Tesla T4"]
+    program.unlink()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    assert [gpu.name for gpu in usable_gpus()] == ["Tesla T4"]
+
+
+def test_a_driver_that_gives_no_answer_is_refused(driver, monkeypatch):
+    monkeypatch.setattr(gpus, "_DRIVER_SECONDS", 0.2)
+    driver(FakeGpu(name="Tesla T4"), delay_seconds=20.0)
+    with pytest.raises(
+        PlacementError, match=r"^nvidia-smi gave no answer within 0\.2 s; repair the driver, or"
+    ):
+        usable_gpus()
+
+
+def test_a_program_that_does_not_start_is_refused(driver):
+    driver().write_text("")
+    with pytest.raises(PlacementError, match=r"nvidia-smi does not start \(Exec format error\); repair the"):
+        usable_gpus()
+
+
 def test_the_driver_is_asked_and_the_variable_heeded(driver, monkeypatch):
-    driver(
-        '[ "$*" = "--query-gpu=index,uuid,name --format=csv,noheader" ] || exit 2',
-        "echo '0, GPU-a, Tesla T4'",
-        "echo '1, GPU-b, Tesla T4'",
-    )
+    driver(FakeGpu(name="Tesla T4"), FakeGpu(name="Tesla T4"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert [gpu.uuid for gpu in usable_gpus()] == ["GPU-b"]
+    assert [gpu.index for gpu in usable_gpus()] == ["1"]

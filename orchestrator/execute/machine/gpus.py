@@ -1,0 +1,115 @@
+"""NVIDIA GPUs of this host, as their driver lists them. Read-only."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from orchestrator.core.errors import ConfigError, PlacementError
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+_PROGRAM = "nvidia-smi"
+_QUERY = ("--query-gpu=index,uuid,name", "--format=csv,noheader")
+_DRIVER_SECONDS = 120.0  # eight GPUs without persistence mode take 25 to 30 s
+_NO_GPU = 6  # exit code of nvidia-smi for an object that was not found
+_WITH_WARNING = 14  # a corrupted infoROM: the table is complete
+_CURES = f"repair the driver, or leave the GPUs out: {VARIABLE}=-1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU with the index, UUID and name that its driver reports."""
+
+    index: str
+    uuid: str
+    name: str
+
+
+def usable_gpus() -> tuple[Gpu, ...]:
+    """Return the GPUs that a trial can have. The driver is asked once per process.
+
+    Raises:
+        ConfigError: CUDA_VISIBLE_DEVICES names a GPU that is not here.
+        PlacementError: there is a driver, and it fails or gives no table.
+    """
+    setting = os.environ.get(VARIABLE)
+    if setting is not None and not _entries_of(setting):
+        return ()
+    return visible_of(gpus_of(driver_table(_QUERY)), setting=setting)
+
+
+def gpus_of(answer: str) -> tuple[Gpu, ...]:
+    """Read the driver's table. Raises PlacementError for a line that is not a row."""
+    return tuple(_gpu_of(line.strip()) for line in answer.splitlines() if line.strip())
+
+
+def visible_of(gpus: Sequence[Gpu], *, setting: str | None) -> tuple[Gpu, ...]:
+    """Return the GPUs that the variable names, in its order, as CUDA reads it: -1 ends the list.
+
+    CUDA itself counts indices from the fastest GPU on, the driver from the first slot on: the same where all
+    are alike. A UUID has one meaning.
+
+    Raises:
+        ConfigError: an entry that names none of them.
+    """
+    if setting is None or not gpus:
+        return tuple(gpus)
+    return tuple(dict.fromkeys(_named(name, gpus, setting=setting) for name in _entries_of(setting)))
+
+
+def driver_table(query: Sequence[str]) -> str:
+    """Return the answer of nvidia-smi to a query; empty without a driver or without a GPU.
+
+    Raises:
+        PlacementError: the driver fails or does not answer in time.
+    """
+    program = shutil.which(_PROGRAM)
+    return "" if program is None else _answer_of(program, *query)
+
+
+@cache
+def _answer_of(program: str, *query: str) -> str:
+    try:
+        answer = subprocess.run(
+            (program, *query), capture_output=True, text=True, errors="replace", timeout=_DRIVER_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PlacementError(f"{_PROGRAM} gave no answer within {_DRIVER_SECONDS:g} s; {_CURES}") from error
+    except OSError as error:
+        raise PlacementError(f"{program} does not start ({error.strerror}); {_CURES}") from error
+    if answer.returncode == _NO_GPU:
+        return ""
+    if answer.returncode not in (0, _WITH_WARNING):
+        lines = (answer.stdout + answer.stderr).split("\n")
+        cause = next((line.strip() for line in lines if line.strip()), "it printed nothing")
+        raise PlacementError(f"{_PROGRAM} ended with exit code {answer.returncode}: {cause}; {_CURES}")
+    return answer.stdout
+
+
+def _entries_of(setting: str) -> list[str]:
+    entries = [word.strip() for word in setting.split(",")] if setting.strip() else []
+    return entries[: entries.index("-1")] if "-1" in entries else entries
+
+
+def _named(entry: str, gpus: Sequence[Gpu], *, setting: str) -> Gpu:
+    matching = [
+        gpu for gpu in gpus if entry == gpu.index or (entry[:4] == "GPU-" and gpu.uuid.startswith(entry))
+    ]
+    if len(matching) == 1:
+        return matching[0]
+    raise ConfigError(
+        f"{VARIABLE}={setting!r}: {entry!r} names {len(matching)} of the GPUs here; an entry may be one of "
+        f"{', '.join(gpu.index for gpu in gpus)}, or a UUID as nvidia-smi -L tells it; -1 is none"
+    )
+
+
+def _gpu_of(line: str) -> Gpu:
+    try:
+        index, uuid, name = line.split(", ", 2)
+    except ValueError as error:
+        raise PlacementError(
+            f"{_PROGRAM} {' '.join(_QUERY)} answers {line!r}, which is not an index, UUID and name; {_CURES}"
+        ) from error
+    return Gpu(index=index, uuid=uuid, name=name)
