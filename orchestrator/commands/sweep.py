@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.config.loader import load
+from orchestrator.config.loader import devices_named, load
 from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Plan
@@ -22,7 +22,7 @@ from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
 from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
-from orchestrator.pipeline.preflight import PreflightState, inspect
+from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
 from orchestrator.pipeline.report import SweepReport, report_sweep, report_tracked
 from orchestrator.pipeline.run import Status, run_sweep, status_of
 from orchestrator.plan.pricing import prices_in
@@ -41,6 +41,7 @@ class PlanPreview:
 
     Attributes:
         recommendations: from the records of all sweeps; empty without measurements.
+        unused: lines on accelerators of this host that no point uses.
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class PlanPreview:
     downloads: tuple[str, ...]
     balance: BudgetStatus | None = None
     recommendations: tuple[Recommendation, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -87,6 +89,8 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
     preflight = _preflight(settings, console, download=True)
+    for line in _unused(settings):
+        print_line(console, line)
 
     watch = partial(_watch, console, ledger=display_path(ledger_of(settings).path))
     tell = partial(print_line, console)
@@ -105,6 +109,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
         balance=prospect_of(settings, preflight, decided),
         recommendations=answers_so_far(settings, preflight, decided),
+        unused=_unused(settings),
     )
 
 
@@ -118,6 +123,10 @@ def report(settings: Settings, *, console: Console) -> SweepReport:
     if settings.report_source == "mlflow":
         return report_tracked(settings)
     return report_sweep(settings, _preflight(settings, console, download=False))
+
+
+def _unused(settings: Settings) -> tuple[str, ...]:
+    return unused_accelerators(settings, partial(devices_named, Path.cwd()))
 
 
 def _check_places(settings: Settings) -> None:

@@ -79,6 +79,8 @@ def _plan(line: CommandLine, screen: Screen) -> int:
         screen.line(sentence_of(recommendation))
     for download in preview.downloads:
         screen.line(f"run would first try to download: {download}")
+    for unused in preview.unused:
+        screen.line(unused)
     return DONE
 
 

@@ -101,14 +101,15 @@ def declared(config: DictConfig, composer: Composer, *, option: str) -> Cluster 
     if not plain["nodes"]:
         return None
     nodes = composer.nodes({"device": composer.options("device")})
-    return cluster_of(plain, _devices_of(nodes), option=option)
+    return cluster_of(plain, devices_of(nodes), option=option)
 
 
 def _plain_of(config: DictConfig, *, option: str) -> dict[str, Any]:
     return plain_of(config, group="pools", file=f"conf/pools/{option}.yaml")
 
 
-def _devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
+def devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Device]:
+    """Return the devices among composed options, by name."""
     return {
         option: device_of(plain_of(config, group=group), file_name=option)
         for (group, option), config in nodes.items()
@@ -118,7 +119,7 @@ def _devices_of(nodes: Mapping[tuple[str, str], DictConfig]) -> Mapping[str, Dev
 
 def _catalogue_of(nodes: Mapping[tuple[str, str], DictConfig], *, prices: str) -> Catalogue:
     return Catalogue(
-        devices=_devices_of(nodes),
+        devices=devices_of(nodes),
         prices=price_list_of(plain_of(nodes["prices", prices], group="prices"), option=prices),
     )
 

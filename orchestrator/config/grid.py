@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from orchestrator.config.available_devices import AvailableDevices, with_available
 from orchestrator.config.error_messages import shown
 from orchestrator.config.request import Request, check_axis, check_option, values_of_axis
 from orchestrator.config.schema import DEVICES, FOLLOWING_DEVICES
@@ -48,11 +49,14 @@ class Grid:
         return expanded
 
 
-def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> Grid:
+def grid_of(
+    sweep: DictConfig, request: Request, *, base: Mapping[str, Any], available: AvailableDevices
+) -> Grid:
     """Put the grid together: the sweep's axes, the command line's choices, and one value of every other key.
 
     Args:
         base: key of a point -> its value where neither sweep nor command line says any.
+        available: names the devices that `auto` stands for.
 
     Raises:
         ConfigError: a part of the sweep that has another shape, or names an axis that points do not have;
@@ -61,18 +65,23 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
     plain = resolved(sweep)
     common = _checked(plain["common"] or {}, where="sweep.common")
     axes = {**_axes(plain["grid"], dropped=request.dropped), **request.axes}
-    choices = {**axes, **request.choices}
+    chosen = _with_devices(request.choices, available)
+    choices = _with_devices({**axes, **chosen}, available)
     single = {key: values[0] if len(values) == 1 else values for key, values in choices.items()}
     cures = {axis: f"~sweep.grid.{axis}" for axis in axes if axis not in request.choices}
     fixed = _completed({**common, **single}, base, cures=cures) if axes else {}
     unsaid = {key: (value,) for key, value in fixed.items() if key not in choices}
-    entries = tuple(_entries(plain["include"], where="sweep.include"))
-    _refuse_too_many(choices, num_included=len(entries) * _size(request.choices))
+    entries = tuple(
+        {**entry, **devices}
+        for entry in _entries(plain["include"], where="sweep.include")
+        for devices in _products(_with_devices(_device_axis(entry), available))
+    )
+    _refuse_too_many(choices, num_included=len(entries) * _size(chosen))
     included = dict.fromkeys({key for entry in entries for key in entry} - {*request.choices}, _NONE_INCLUDED)
     include = [
         _completed({**common, **entry, **choice}, base, cures=included)
         for entry in entries
-        for choice in _products(request.choices)
+        for choice in _products(chosen)
     ]
     return Grid(
         axes={**choices, **unsaid} if axes else {},
@@ -80,6 +89,17 @@ def grid_of(sweep: DictConfig, request: Request, *, base: Mapping[str, Any]) -> 
         include=tuple(include),
         baseline=_baseline(plain["baseline"]),
     )
+
+
+def _with_devices(axes: Mapping[str, Any], available: AvailableDevices) -> dict[str, tuple[Any, ...]]:
+    """Replace `auto` in the axis `device`, if there is one."""
+    if "device" not in axes:
+        return dict(axes)
+    return {**axes, "device": with_available(axes["device"], available)}
+
+
+def _device_axis(entry: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    return {key: (value,) for key, value in entry.items() if key == "device"}
 
 
 def _completed(

@@ -1,11 +1,13 @@
 """Words of a command line and files in `conf/` -> settings: where YAML becomes values."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
+from orchestrator.config.available_devices import AUTO, available_devices, known_devices
 from orchestrator.config.cluster import declared, price_list_of
 from orchestrator.config.composer import Composer
 from orchestrator.config.grid import grid_of
@@ -22,6 +24,7 @@ from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.core.budget import Budget
+from orchestrator.core.device import Device
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Cluster
@@ -42,7 +45,9 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     composer = Composer(working_directory)
     request = classify_overrides(read(overrides, options=composer.options))
     base, chosen, named = _base(composer, request)
-    grid = grid_of(base.sweep, request, base=chosen)
+    cluster = declared(base.pools, composer, option=named["pools"])
+    available = partial(available_devices, composer, cluster)
+    grid = grid_of(base.sweep, request, base=chosen, available=available)
     combinations = grid.combinations()
     options = options_of(composer, (*combinations, *grid.exclude))
     knobs = knobs_of(combinations, options)
@@ -55,11 +60,16 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         base,
         points,
         trainers=maker.trainers,
-        cluster=declared(base.pools, composer, option=named["pools"]),
+        cluster=cluster,
         prices=named["prices"],
         reprices=_says_prices(request),
         working_directory=working_directory,
     )
+
+
+def devices_named(working_directory: Path) -> Mapping[str, Device]:
+    """Return every device that a command may name in this working directory. Raises ConfigError."""
+    return known_devices(Composer(working_directory))
 
 
 def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:
@@ -68,7 +78,7 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
         sweeps = ", ".join(composer.options("sweep"))
         raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {sweeps}")
     single = {key: values[0] for key, values in request.choices.items() if len(values) == 1}
-    picks = {group: option for group, option in single.items() if group in POINT_GROUPS}
+    picks = {group: option for group, option in single.items() if group in POINT_GROUPS and option != AUTO}
     if request.picks.get("cluster") == "fake":
         request.picks.setdefault("pools", "fake")
     base, options = composer.base({"sweep": request.sweep, **request.picks, **picks})

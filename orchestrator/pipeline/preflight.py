@@ -1,17 +1,25 @@
 """State collected before planning: devices, environments, data sets and existing records."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.core.errors import ConfigError
+from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory, of_cluster, of_host
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
-from orchestrator.execute.machine.inventory import local_node
+from orchestrator.execute.machine.inventory import (
+    HostAccelerators,
+    accelerators_here,
+    is_part_of_slice,
+    local_node,
+    recognised,
+    unrecognised,
+)
 from orchestrator.pipeline.components import ledger_of, price_book_of
 from orchestrator.pipeline.report_images import require_browser
 from orchestrator.plan.pricing import PriceBook
@@ -90,6 +98,45 @@ def inventory_of(settings: Settings) -> Inventory:
     if settings.cluster is None:
         return of_host(local_node(tuple(settings.sweep.devices.values())))
     return of_cluster(settings.cluster, host=local_node(()), is_fake=settings.is_fake)
+
+
+def unused_accelerators(settings: Settings, devices: Callable[[], Mapping[str, Device]]) -> tuple[str, ...]:
+    """Describe the accelerators of this host that no point of the sweep uses, one line for each reason.
+
+    Args:
+        devices: returns every device that the sweep could name; called only if there is an accelerator.
+    """
+    if settings.cluster is not None:
+        return ()
+    try:
+        accelerators = accelerators_here()
+    except (ConfigError, PlacementError) as error:  # no failure of a sweep that asks for no GPU
+        return (f"this host's GPUs are not used: {error}",)
+    if not accelerators.gpus and not accelerators.slice_type:
+        return ()
+    return tuple(_describe_unused(settings.sweep.devices, [*devices().values()], accelerators))
+
+
+def _describe_unused(
+    used: Container[str], devices: Sequence[Device], accelerators: HostAccelerators
+) -> Iterator[str]:
+    counts = {name: len(held.ids) for name, held in recognised(devices, accelerators).items()}
+    if unused := {name: count for name, count in counts.items() if name not in used}:
+        listed = ", ".join(f"{count} x {name}" for name, count in unused.items())
+        yield f"this host's {listed}: in no point of the sweep; add device={','.join(unused)}"
+    unknown = dict(unrecognised(devices, accelerators))
+    if (slice_type := accelerators.slice_type) and is_part_of_slice(slice_type, devices):
+        del unknown[slice_type]
+        yield (
+            f"this host is one of several of the TPU slice {slice_type}; a sweep uses the slice as a pool "
+            "with its topology: pools=gke, as conf/pools/gke.yaml declares some"
+        )
+    if unknown:
+        listed = ", ".join(f"{count} x {name}" for name, count in unknown.items())
+        yield (
+            f"this host's {listed}: unknown, because no file of conf/device has this name in driver_names or "
+            "slice_type; add a file, or the name to one"
+        )
 
 
 def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:

@@ -70,6 +70,17 @@ def unrecognised(devices: Sequence[Device], accelerators: HostAccelerators) -> M
     return Counter(name for name in present if name not in names)
 
 
+def is_part_of_slice(slice_type: str, devices: Iterable[Device]) -> bool:
+    """Return whether a TPU slice is larger than every device of its generation, which is one host. Pure."""
+    generation, _, size = slice_type.rpartition("-")
+    sizes = [
+        int(device.slice_type.rpartition("-")[2])
+        for device in devices
+        if device.slice_type and device.slice_type.rpartition("-")[0] == generation
+    ]
+    return bool(sizes) and size.isdecimal() and int(size) > max(sizes)
+
+
 def slice_type_of(dev: Path = Path("/dev")) -> str | None:
     """Return the type of the TPU slice of this host; None without chips or without a type."""
     has_chips = any(dev.glob("accel[0-9]*")) or any(dev.glob("vfio/[0-9]*"))

@@ -49,7 +49,7 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     assert (found.tdp_watts is None) == (found.kind != "gpu")
     assert found.kind == "cpu" or 1e11 < found.memory_bytes_per_second < 1e14
     assert found.cpus.keys() == found.instances.keys()
-    assert (found.ray_type is None) == (found.kind == "cpu")
+    assert found.ray_type is not None or found.kind == "cpu" or not found.instances
     assert (found.runtime is None) == (found.kind != "tpu")
 
 

@@ -12,9 +12,16 @@ from orchestrator.core.errors import ConfigError
 BASE = {"device": "cpu", "precision": "fp32", "num_workers": 1, "seed": 0}
 
 
+def available() -> tuple[str, ...]:
+    """Name the devices of a host with a T4."""
+    return ("cpu", "t4")
+
+
 def grid(*words, **parts):
     request = classify_overrides(read(words, options=lambda _group: ()))
-    return grid_of(OmegaConf.structured(SweepConf(name="example", **parts)), request, base=BASE)
+    return grid_of(
+        OmegaConf.structured(SweepConf(name="example", **parts)), request, base=BASE, available=available
+    )
 
 
 def combinations(*words, **parts):
@@ -274,3 +281,31 @@ def test_a_baseline_of_another_shape_is_refused(baseline, message):
     with pytest.raises(ConfigError) as raised:
         grid(grid=TWO_BY_TWO, baseline=baseline)
     assert str(raised.value).startswith(message)
+
+
+def devices_of(grid) -> list[str]:
+    return [combination["device"] for combination in grid.combinations()]
+
+
+@pytest.mark.parametrize(
+    ("axis", "words", "devices"),
+    [
+        (["auto"], (), ["cpu", "t4"]),
+        (["auto", "t4", "v100"], (), ["cpu", "t4", "v100"]),
+        (["v100", "auto"], (), ["v100", "cpu", "t4"]),
+        (["v100"], ("device=auto",), ["cpu", "t4"]),
+        (["v100"], ("device=v100,auto",), ["v100", "cpu", "t4"]),
+        (["v100"], ("+sweep.grid.device=[auto]",), ["cpu", "t4"]),
+    ],
+)
+def test_auto_is_every_device_that_is_available(axis, words, devices):
+    assert devices_of(grid(*words, grid={"device": axis})) == devices
+
+
+def test_auto_in_an_included_entry_is_one_entry_for_every_available_device():
+    included = grid(grid={"device": ["v100"]}, include=[{"device": "auto", "seed": 1}, {"seed": 2}])
+    assert [(combination["device"], combination["seed"]) for combination in included.combinations()[1:]] == [
+        ("cpu", 1),
+        ("t4", 1),
+        (BASE["device"], 2),
+    ]
