@@ -40,7 +40,7 @@ def render(overrides: Sequence[str], *, working_directory: Path) -> Rendered:
         ConfigError: the pools are wrong, or are those of this machine, which needs no file.
     """
     cluster, catalogue = load_cluster(overrides, working_directory=working_directory)
-    text, name = _rendered(cluster), f"pools={cluster.name}"
+    text, name = _rendered(cluster, overrides), f"pools={cluster.name}"
     return Rendered(name=name, text=text, findings=_findings(text, name, catalogue))
 
 
@@ -91,12 +91,12 @@ def text_of(file: Path) -> str:
         raise ConfigError(f"cannot read {str(file)!r}: it is not UTF-8 text") from error
 
 
-def _rendered(cluster: Cluster) -> str:
+def _rendered(cluster: Cluster, overrides: Sequence[str]) -> str:
     if cluster.provider in ("local", "fake"):
         raise ConfigError(
             f"pools={cluster.name} is this machine, which needs no file; choose pools=gcp or pools=gke"
         )
-    return launcher_yaml(cluster) if cluster.provider == "gcp" else manifests_yaml(cluster)
+    return launcher_yaml(cluster) if cluster.provider == "gcp" else manifests_yaml(cluster, overrides)
 
 
 def _findings(text: str, name: str, catalogue: Catalogue) -> tuple[Finding, ...]:

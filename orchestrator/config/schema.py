@@ -146,7 +146,7 @@ class ExecutorConf:
     """Executor of trials, and the deadlines of `core/settings.py`."""
 
     name: str = _one_of(MISSING, ExecutorName)
-    resources_seconds: float = 600
+    resources_seconds: float = 1800  # a cloud node boots, installs a driver and pulls 5 to 9 GB
     start_seconds: float = 180
     run_seconds: float = 1800
 

@@ -15,6 +15,7 @@ class Device:
         chips: resource units of one device in a cluster: the TPU chips of a slice, else 1.
         replicas: data-parallel replicas of one device: TPU cores on v2 and v3, chips on later TPUs, else 1.
         instances: number of devices -> rented instance type with its host, as price lists name it.
+        compute_capability: NVIDIA's number of a GPU's architecture; None for all others.
         native_precisions: precisions its arithmetic units have; others are emulated or refused.
         peak_flops_per_second: dense peak per precision, of the whole device; a missing one is unknown.
         driver_names: names that the driver may report; used to recognise a GPU and to verify a result.
@@ -41,6 +42,7 @@ class Device:
     slice_type: str | None
     source: str
     memory_bytes_per_second: float | None = None
+    compute_capability: float | None = None
     link_bytes_per_second: float | None = None
     tdp_watts: float | None = None
     cpus: Mapping[int, int] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.core.device import Accelerators, Node
-from orchestrator.core.pool import Cluster, Pool
+from orchestrator.core.pool import Cluster, Pool, usable_cpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
     """The pools of a cluster; where they are fake, on the processors of this host."""
     node_groups = {
         pool.name: NodeGroup(
-            node=_node_of(pool, host=host, is_fake=is_fake),
+            node=_node_of(pool, cluster=cluster, host=host, is_fake=is_fake),
             max_nodes=pool.max_nodes * pool.hosts,
             pool=pool,
             is_fake=is_fake,
@@ -64,7 +64,7 @@ def of_cluster(cluster: Cluster, *, host: Node, is_fake: bool) -> Inventory:
     return Inventory(host=host, node_groups=node_groups, max_nodes=cluster.max_nodes)
 
 
-def _node_of(pool: Pool, *, host: Node, is_fake: bool) -> Node:
+def _node_of(pool: Pool, *, cluster: Cluster, host: Node, is_fake: bool) -> Node:
     """A fake node has a core for each device, for all of them share those of one host."""
     device = pool.device
     ids = tuple(str(number) for number in range(pool.count))
@@ -75,4 +75,5 @@ def _node_of(pool: Pool, *, host: Node, is_fake: bool) -> Node:
     )
     if is_fake:
         return Node(name=pool.name, cpus=pool.count, cpu_model=host.cpu_model, devices=held)
-    return Node(name=pool.name, cpus=device.cpus[pool.count], cpu_model=pool.instance, devices=held)
+    cpus = usable_cpus(cluster.provider, device, pool.count)
+    return Node(name=pool.name, cpus=cpus, cpu_model=pool.instance, devices=held)

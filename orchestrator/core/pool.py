@@ -186,6 +186,12 @@ class Cluster:
         return tuple(pool for pool in self.pools if self.provider != "gcp" or pool.zone == self.zone)
 
 
+def usable_cpus(provider: Provider, device: Device, count: int) -> int:
+    """Return the CPUs that trials on a node can use; on GKE, Kubernetes reserves up to a quarter."""
+    cpus = device.cpus[count]
+    return max(1, cpus * 3 // 4) if provider == "gke" else cpus
+
+
 def region_of(zone: str) -> str:
     """`us-central1` of `us-central1-a`."""
     return zone.rpartition("-")[0]

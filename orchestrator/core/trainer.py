@@ -167,6 +167,6 @@ class TrainerEnvironment:
         return {name: version for part in (self.versions, *of_devices) for name, version in part.items()}
 
     def missing_on(self, kinds: Iterable[DeviceKind]) -> str | None:
-        """Return why a trial on these kinds of device cannot run; None if it can."""
+        """Return why a trial on these kinds of device cannot run although the packages are there, or None."""
         reasons = (self.accelerator_missing.get(kind) for kind in kinds)
-        return self.missing or next(filter(None, reasons), None)
+        return next(filter(None, reasons), None)

@@ -1,8 +1,11 @@
 """Cluster -> what KubeRay makes it of on Google Kubernetes Engine: a RayCluster, and a RayJob on it. Pure."""
 
+import shlex
+from collections.abc import Sequence
+
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.pool import Cluster, Environment, Pool
+from orchestrator.core.pool import Cluster, Environment, Pool, usable_cpus
 from orchestrator.core.tpu_topology import topology_of_host
 from orchestrator.deploy.nodes import Plain, labels_of_pool, machine_of
 from orchestrator.deploy.yaml_text import to_yaml
@@ -24,14 +27,26 @@ _CONFINED = {
 }
 
 
-def manifests_yaml(cluster: Cluster) -> str:
-    """The file for `kubectl apply`. Raises ConfigError for a device that GKE does not offer."""
+TPU_RESOURCE = "google.com/tpu"
+_PRIVILEGED = {"privileged": True, "runAsUser": 0}
+"""Security context of a container with TPU chips, as in Google's examples: libtpu pins much memory."""
+
+
+def manifests_yaml(cluster: Cluster, words: Sequence[str]) -> str:
+    """Write the file for `kubectl apply`.
+
+    Args:
+        words: overrides that declare the cluster; the job repeats them, so that it plans for these pools.
+
+    Raises:
+        ConfigError: GKE does not offer a pool's device.
+    """
     comment = [
-        f"Made by: python -m orchestrator cluster pools={cluster.name} pools.project={cluster.project}",
+        f"Made by: python -m orchestrator cluster {shlex.join(words)}",
         "Written from documentation and checked offline; it was never applied by those who wrote it.",
         "Needs KubeRay 1.6 or later, node pools of these machines, and Ray's webhook for slices of TPUs.",
     ]
-    return to_yaml([ray_cluster_of(cluster), ray_job_of(cluster)], comment=comment)
+    return to_yaml([ray_cluster_of(cluster), ray_job_of(cluster, words)], comment=comment)
 
 
 def ray_cluster_of(cluster: Cluster) -> Plain:
@@ -51,7 +66,7 @@ def ray_cluster_of(cluster: Cluster) -> Plain:
     }
 
 
-def ray_job_of(cluster: Cluster) -> Plain:
+def ray_job_of(cluster: Cluster, words: Sequence[str]) -> Plain:
     """A sweep on that cluster, which stays when the job is done: its records are on the head."""
     return {
         "apiVersion": API,
@@ -59,15 +74,12 @@ def ray_job_of(cluster: Cluster) -> Plain:
         "metadata": {"name": f"{cluster.cluster_name}-sweep"},
         "spec": {
             "clusterSelector": {"ray.io/cluster": cluster.cluster_name},
-            "entrypoint": f"python -m orchestrator +sweep={cluster.sweep} cluster.address=auto",
+            "entrypoint": shlex.join(
+                ["python", "-m", "orchestrator", f"+sweep={cluster.sweep}", "cluster.address=auto", *words]
+            ),
             "shutdownAfterJobFinishes": False,
         },
     }
-
-
-def pod_cpus(cpus: int) -> int:
-    """Return the CPUs that a pod may request of a node's vCPUs; GKE and its daemons reserve some."""
-    return max(1, cpus * 3 // 4)
 
 
 def tpu_type_of(device: Device, *, hosts: int) -> str:
@@ -92,8 +104,8 @@ def selector_of(pool: Pool) -> dict[str, str]:
 
 def requested_resources(device: Device, count: int) -> dict[str, str]:
     """Return the Kubernetes resource requests of a pod."""
-    counted = {"gpu": {"nvidia.com/gpu": str(count)}, "tpu": {"google.com/tpu": str(device.chips)}, "cpu": {}}
-    return {"cpu": str(pod_cpus(device.cpus[count])), **counted[device.kind]}
+    counted = {"gpu": {"nvidia.com/gpu": str(count)}, "tpu": {TPU_RESOURCE: str(device.chips)}, "cpu": {}}
+    return {"cpu": str(usable_cpus("gke", device, count)), **counted[device.kind]}
 
 
 def _head(cluster: Cluster) -> Plain:
@@ -133,6 +145,6 @@ def _pod(
         "image": cluster.image(environment),
         "env": [{"name": "RAY_USAGE_STATS_ENABLED", "value": "0"}],
         "resources": {"limits": resources, "requests": resources},
-        "securityContext": _CONFINED,
+        "securityContext": _PRIVILEGED if TPU_RESOURCE in resources else _CONFINED,
     }
     return {"nodeSelector": selector, "containers": [container]}

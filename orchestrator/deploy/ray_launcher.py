@@ -1,5 +1,8 @@
 """Cluster -> the configuration of Ray's cluster launcher. Pure."""
 
+from collections.abc import Mapping
+
+from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool, region_of
 from orchestrator.deploy.nodes import (
@@ -14,6 +17,13 @@ from orchestrator.deploy.yaml_text import to_yaml
 
 _HEAD = "head"
 _TOKEN = "~/.ray/auth_token"  # noqa: S105  where it lies
+_RUN_OPTIONS: Mapping[DeviceKind, tuple[str, ...]] = {
+    "cpu": (),
+    "gpu": ("--gpus all",),
+    "tpu": ("--privileged", "--ulimit memlock=-1:-1"),  # libtpu pins memory for transfers
+}
+_WAIT_FOR_DRIVER = "timeout 900 bash -c 'until nvidia-smi > /dev/null 2>&1; do sleep 10; done'"
+"""The image installs the driver after the first boot; a container with GPUs does not start before."""
 _ENVIRONMENT = "export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0; ulimit -n 65536;"
 
 
@@ -80,7 +90,7 @@ def _head(cluster: Cluster) -> Plain:
 
 
 def _node_type(pool: Pool, cluster: Cluster) -> Plain:
-    options = {"gpu": ["--gpus all"], "tpu": ["--privileged"], "cpu": []}[pool.device.kind]
+    kind = pool.device.kind
     return {
         "min_workers": pool.min_nodes,
         "max_workers": pool.max_nodes,
@@ -88,11 +98,18 @@ def _node_type(pool: Pool, cluster: Cluster) -> Plain:
         "labels": labels_of_pool(pool),
         "docker": {
             "worker_image": cluster.image(pool.environment),
-            "worker_run_options": options,
+            "worker_run_options": list(_RUN_OPTIONS[kind]),
             "pull_before_run": True,
         },
+        **({"initialization_commands": [*_login(cluster), _WAIT_FOR_DRIVER]} if kind == "gpu" else {}),
         "node_config": node_config_of(pool, cluster),
     }
+
+
+def _login(cluster: Cluster) -> list[str]:
+    """Return the commands that let a host start containers of the registry."""
+    registry = cluster.registry.partition("/")[0]
+    return ["sudo usermod -aG docker $USER", f"gcloud auth configure-docker {registry} --quiet"]
 
 
 def _commands(cluster: Cluster) -> Plain:
@@ -101,12 +118,8 @@ def _commands(cluster: Cluster) -> Plain:
     Nodes stop their Ray first, as in Ray's own examples: a second `ray up` sends the commands again. A node
     runs nothing but this cluster, in a container of its own.
     """
-    registry = cluster.registry.partition("/")[0]
     return {
-        "initialization_commands": [
-            "sudo usermod -aG docker $USER",
-            f"gcloud auth configure-docker {registry} --quiet",
-        ],
+        "initialization_commands": _login(cluster),
         "setup_commands": [],
         "head_setup_commands": [],
         "worker_setup_commands": [],
@@ -118,6 +131,6 @@ def _commands(cluster: Cluster) -> Plain:
         ],
         "worker_start_ray_commands": [
             "ray stop",
-            f"{_ENVIRONMENT} ray start --address=$RAY__HEAD_IP:6379 --object-manager-port=8076",
+            f"{_ENVIRONMENT} ray start --address=$RAY_HEAD_IP:6379 --object-manager-port=8076",
         ],
     }

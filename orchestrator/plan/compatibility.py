@@ -1,14 +1,18 @@
 """Compatibility of a point with its trainer, checked before scheduling. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from orchestrator.core.device import Device
 from orchestrator.core.sweep import Point
 from orchestrator.core.tpu_topology import generation_of
-from orchestrator.core.trainer import TrainerInfo, TrainingRequest
+from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import workload_of
 from workloads.layers import Layer
+
+LEAST_CAPABILITY: Mapping[str, float] = {"13": 7.5}
+"""Major version of CUDA -> least compute capability of its libraries. NVIDIA, CUDA 13.0 release notes:
+Maxwell, Pascal and Volta are no longer supported."""
 
 Rule = Callable[[Point, Device, TrainerInfo], str | None]
 """Returns a reason against one device of a point; a point may have several."""
@@ -17,6 +21,22 @@ Rule = Callable[[Point, Device, TrainerInfo], str | None]
 def reason_against(point: Point, trainer: TrainerInfo) -> str | None:
     """Return the first reason why the trainer cannot train the point, in one line; None if it can."""
     return next((reason for reason in _reasons(point, trainer) if reason), None)
+
+
+def reason_against_build(point: Point, environment: TrainerEnvironment) -> str | None:
+    """Explain why an environment's build cannot use the point's devices, which are here; None if it can."""
+    devices = (point.device, *point.other_devices)
+    if reason := environment.missing_on([device.kind for device in devices]):
+        return reason
+    cuda = environment.accelerator_versions.get("gpu", {}).get("cuda", "")
+    least = LEAST_CAPABILITY.get(cuda.partition(".")[0], 0.0)
+    for device in devices:
+        if device.compute_capability is not None and device.compute_capability < least:
+            return (
+                f"{point.trainer} is built for CUDA {cuda}, which has no kernels for {device.name} (compute "
+                f"capability {device.compute_capability}); get a build for CUDA 12.6"
+            )
+    return None
 
 
 def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:

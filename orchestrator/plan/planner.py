@@ -22,7 +22,7 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
-from orchestrator.plan.compatibility import reason_against
+from orchestrator.plan.compatibility import reason_against, reason_against_build
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import DataIds, TrainSamples, trial_of, unsuitable, workload_of
@@ -165,9 +165,9 @@ def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[Poin
             unanswered.append(request)
     if not unanswered:
         return
-    kinds = [device.kind for device in point.devices] if unanswered[0].is_measured else ()
     environment = inputs.environments[point.trainer]
-    reason = reason_against(point, _trainer(point, inputs)) or environment.missing_on(kinds)
+    against_build = reason_against_build(point, environment) if unanswered[0].is_measured else None
+    reason = reason_against(point, _trainer(point, inputs)) or environment.missing or against_build
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
     elif unanswered[0].is_measured:

@@ -17,7 +17,7 @@ NO_CUDA = "none"
 _CUDA_LIBRARIES: Mapping[str, str] = {"cudnn": "nvidia-cudnn-cu", "nccl": "nvidia-nccl-cu"}
 """Library -> prefix of the distributions that contain it, as `nvidia-cudnn-cu13`."""
 _LIBTPU = ("libtpu", "libtpu-nightly")
-_LEAST_DRIVER: Mapping[str, int] = {"11": 450, "12": 525, "13": 580}
+LEAST_DRIVER: Mapping[str, int] = {"11": 450, "12": 525, "13": 580}
 """Major version of CUDA -> least major version of the driver on Linux. NVIDIA, CUDA Toolkit release notes,
 table "CUDA Toolkit and Minimum Required Driver Version for CUDA Minor Version Compatibility"."""
 _DRIVER_CHARACTERS = 80  # NVML_SYSTEM_DRIVER_VERSION_BUFFER_SIZE
@@ -57,7 +57,7 @@ def reason_without_gpu(
     build = f"{package} {versions.get(package, '')}".strip()
     if cuda == NO_CUDA:
         return f"{build} is a build without CUDA; get one with: {info.accelerator_install['gpu']}"
-    least = _LEAST_DRIVER.get(cuda.partition(".")[0])
+    least = LEAST_DRIVER.get(cuda.partition(".")[0])
     if driver is None or least is None or int(driver.partition(".")[0]) >= least:
         return None
     return (

@@ -32,6 +32,7 @@ from orchestrator.deploy.kuberay import (
     RAY_VERSION,
     SPOT_KEY,
     TOPOLOGY_KEY,
+    TPU_RESOURCE,
     ZONE_KEY,
     requested_resources,
 )
@@ -83,11 +84,12 @@ def check_containers(key: str, group: JsonObject) -> FindingLines:
         here = f"{key}.template.spec.containers.{number}"
         yield from unpinned(f"{here}.image", container.get("image"))
         confined = mapping(container.get("securityContext"))
-        if confined.get("runAsNonRoot") is not True or confined.get("privileged"):
+        resources = mapping(container.get("resources"))
+        has_tpu = TPU_RESOURCE in mapping(resources.get("limits"))
+        if not has_tpu and (confined.get("runAsNonRoot") is not True or confined.get("privileged")):
             yield Finding(
                 key=f"{here}.securityContext", message="must have runAsNonRoot: true and no privileged: true"
             )
-        resources = mapping(container.get("resources"))
         if resources.get("limits") != resources.get("requests") or not resources.get("limits"):
             yield Finding(key=f"{here}.resources", message="must have limits, and requests equal to them")
 

@@ -39,6 +39,30 @@ def test_a_build_without_cuda_rehearses_a_gpu_that_is_not_here():
     assert [item.provenance for item in plan.placements] == ["rehearsed"]
 
 
+def test_a_card_that_is_too_old_for_the_build_is_skipped():
+    v100 = replace(T4, name="v100", compute_capability=7.0)
+    plan = planned(
+        point(device=v100),
+        environments={"torch_ddp": gpu_environment(cuda="13.0")},
+        inventory=here(devices={"v100": held(1)}),
+    )
+    assert [skipped.reason for skipped in plan.skipped] == [
+        "torch_ddp is built for CUDA 13.0, which has no kernels for v100 (compute capability 7.0); "
+        "get a build for CUDA 12.6"
+    ]
+
+
+@pytest.mark.parametrize(("cuda", "capability"), [("12.6", 7.0), ("13.0", 7.5), ("", 7.0), ("13.0", None)])
+def test_a_card_that_the_build_supports_is_measured(cuda, capability):
+    card = replace(T4, name="v100", compute_capability=capability)
+    plan = planned(
+        point(device=card),
+        environments={"torch_ddp": gpu_environment(cuda=cuda)},
+        inventory=here(devices={"v100": held(1)}),
+    )
+    assert [item.provenance for item in plan.placements] == ["measured"]
+
+
 @pytest.mark.parametrize(
     ("recorded", "now", "runs_again"),
     [
