@@ -21,6 +21,7 @@ from workloads.data.batches import Batches
 from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_keras.network import named_variables
+from workloads.with_keras.recurrent import let_xla_compile
 from workloads.with_keras.training import Networks, optimizer_of
 
 
@@ -64,6 +65,10 @@ class TensorFlowTrainer:
         keras.utils.set_random_seed(job.trial.seed)
         with self._strategy.scope():
             self._networks = Networks(workload, job.trial.seed)
+        self._compiles = job.trial.trainer_options.get("compile") == "on"
+        if self._compiles:
+            for model in self._networks.models.values():
+                let_xla_compile(model)
         self._scale_loss = precision.scale_loss
         self._workload = workload
         self._job = job
@@ -82,7 +87,7 @@ class TensorFlowTrainer:
                 name: self._optimizer(phase, name, variables) for name, variables in self._trained.items()
             }
         self._differentiate = self._losses_and_gradients
-        if self._job.trial.trainer_options.get("compile") == "on":
+        if self._compiles:
             # Not the whole step: the sum over replicas cannot be compiled by XLA.
             self._differentiate = tf.function(self._differentiate, autograph=False, jit_compile=True)
         self._train = tf.function(self._train_everywhere, autograph=False)

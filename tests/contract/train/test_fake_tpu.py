@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import fake_tpu
 import pytest
 from builders import placement, trial_spec
 from launcher_file_builders import catalogue
-from noop_trials import context, python_with
+from noop_trials import context, planted, python_with
 from queues import queue_for
-from repository import SUPPORT
 from trainer_runs import WORKLOADS, python_of
 from trials import Unwatched
 
@@ -28,7 +26,7 @@ def record_on(device: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **chan
     tpu = catalogue().devices[device]
     monkeypatch.setenv("TPU_ACCELERATOR_TYPE", str(tpu.slice_type))
     data = resolve("workloads.data.mnist:MNIST", "synthetic", cache=folder, download=False)
-    code = fake_tpu.sitecustomize(chips=tpu.replicas, support=[str(path) for path in SUPPORT])
+    code = planted(f"import fake_tpu; fake_tpu.plant({tpu.replicas})")
     sweep_context = context(
         folder,
         deadlines=Deadlines(resources_seconds=60.0, start_seconds=120.0, run_seconds=120.0),

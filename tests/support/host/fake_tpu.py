@@ -4,60 +4,25 @@
 as the TPU has chips, and the trainer calls their kind `tpu`. All other code is the product's and torch_xla's.
 """
 
-import importlib.util
 import os
-import sys
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from functools import partial
 from types import ModuleType
+
+from patched_import import patch_when_imported
 
 TRAINER = "orchestrator.train.trainers.torch_xla_trainer"
 
 
-def sitecustomize(*, chips: int, support: Sequence[str]) -> str:
-    """Return the code of a `sitecustomize.py` that plants the TPU in every interpreter."""
-    return (
-        f"import sys\nsys.path.extend({list(support)!r})\nimport fake_tpu\nfake_tpu.plant({chips})\n"
-        f"sys.path[-{len(support)}:] = []\n"
-    )
-
-
 def plant(chips: int) -> None:
     """Replace the TPU's driver from the import of the trainer on."""
-    sys.meta_path.insert(0, _Finder(chips))
+    patch_when_imported(TRAINER, before=partial(_start_cpu_client, chips), after=_call_it_a_tpu)
 
 
-class _Finder(MetaPathFinder):
-    """Finder that gives the trainer's module a loader of its own."""
-
-    def __init__(self, chips: int) -> None:
-        self._chips = chips
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, _target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """Return the trainer's spec with a loader that patches it; None for every other module."""
-        if name != TRAINER:
-            return None
-        spec = PathFinder.find_spec(name, path)
-        if spec is None or spec.loader is None:
-            return None
-        return importlib.util.spec_from_loader(
-            name, _Loader(spec.loader, self._chips), origin=spec.origin, is_package=False
-        )
+def _start_cpu_client(chips: int) -> None:
+    """Choose the CPU client; fork servers, which import the trainer too, have no device."""
+    if os.environ.get("PJRT_DEVICE") == "TPU":
+        os.environ.update(PJRT_DEVICE="CPU", CPU_NUM_DEVICES=str(chips))
 
 
-class _Loader(Loader):
-    """Loader that starts PJRT's CPU client in the TPU's place."""
-
-    def __init__(self, loader: Loader, chips: int) -> None:
-        self._loader = loader
-        self._chips = chips
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the trainer's module, then replace the kind that PJRT reports. Fork servers have no device."""
-        if os.environ.get("PJRT_DEVICE") == "TPU":
-            os.environ.update(PJRT_DEVICE="CPU", CPU_NUM_DEVICES=str(self._chips))
-        self._loader.exec_module(module)
-        module._KINDS = {"CPU": "tpu"}
+def _call_it_a_tpu(trainer: ModuleType) -> None:
+    trainer._KINDS = {"CPU": "tpu"}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from builders import placement, trial_spec
 from queues import queue_for
+from repository import SUPPORT
 from trials import Unwatched
 
 from orchestrator.core.device import Node
@@ -123,6 +124,12 @@ def python_with(folder: Path, sitecustomize: str, *, python: Path = Path(sys.exe
     script.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{folder}" exec {python} "$@"\n')
     script.chmod(0o755)
     return str(script)
+
+
+def planted(code: str) -> str:
+    """Return code for `python_with` that may import helpers of tests, and then forgets their folders."""
+    folders = [str(folder) for folder in SUPPORT]
+    return f"import sys\nsys.path.extend({folders!r})\n{code}\nsys.path[-{len(folders)}:] = []\n"
 
 
 def _data(folder: Path) -> Path:
