@@ -10,7 +10,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from orchestrator.commands import cluster, predict, sweep, sweep_commands
+from orchestrator.commands import cluster, doctor, predict, sweep, sweep_commands
 from orchestrator.commands.command_line import DONE, INTERRUPTED, WRONG_REQUEST, help_text, parse
 from orchestrator.config.hydra_cli import hydra_main, is_hydra_flag
 from orchestrator.core.errors import OrchestratorError
@@ -18,7 +18,7 @@ from orchestrator.core.printable import printable
 from orchestrator.record.driver_environment import own_version
 from orchestrator.terminal.screen import Screen
 
-COMMANDS = (*sweep_commands.COMMANDS, *cluster.COMMANDS, *predict.COMMANDS)
+COMMANDS = (*sweep_commands.COMMANDS, *doctor.COMMANDS, *cluster.COMMANDS, *predict.COMMANDS)
 
 _PIPE_WIDTH = 160  # without a terminal, the width is unknown
 _SETTINGS = """

@@ -26,17 +26,22 @@ def reason_against(point: Point, trainer: TrainerInfo) -> str | None:
 def reason_against_build(point: Point, environment: TrainerEnvironment) -> str | None:
     """Explain why an environment's build cannot use the point's devices, which are here; None if it can."""
     devices = (point.device, *point.other_devices)
-    if reason := environment.missing_on([device.kind for device in devices]):
-        return reason
+    against_cards = (reason_against_card(device, environment, trainer=point.trainer) for device in devices)
+    return environment.missing_on([device.kind for device in devices]) or next(
+        filter(None, against_cards), None
+    )
+
+
+def reason_against_card(device: Device, environment: TrainerEnvironment, *, trainer: str) -> str | None:
+    """Explain why a trainer's CUDA has no kernels for a GPU; None if it may have some."""
     cuda = environment.accelerator_versions.get("gpu", {}).get("cuda", "")
     least = LEAST_CAPABILITY.get(cuda.partition(".")[0], 0.0)
-    for device in devices:
-        if device.compute_capability is not None and device.compute_capability < least:
-            return (
-                f"{point.trainer} is built for CUDA {cuda}, which has no kernels for {device.name} (compute "
-                f"capability {device.compute_capability}); get a build for CUDA 12.6"
-            )
-    return None
+    if device.compute_capability is None or device.compute_capability >= least:
+        return None
+    return (
+        f"{trainer} is built for CUDA {cuda}, which has no kernels for {device.name} (compute capability "
+        f"{device.compute_capability}); get a build for CUDA 12.6"
+    )
 
 
 def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:

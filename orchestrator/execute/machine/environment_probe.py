@@ -59,12 +59,13 @@ def _is_there(python: str) -> bool:
 def _judged(info: TrainerInfo, python: str, *, versions: dict[str, dict[str, str]]) -> TrainerEnvironment:
     packages = versions["packages"]
     absent = [package for package in info.packages if package not in packages]
-    reasons = {kind: reason_on(info, kind, packages, versions[kind]) for kind in _KINDS}
+    kinds = [kind for kind in _KINDS if kind in info.precisions]
+    reasons = {kind: reason_on(info, kind, packages, versions[kind]) for kind in kinds}
     return TrainerEnvironment(
         python=python,
         versions=packages,
         missing=f"{', '.join(absent)} not installed; get it with: {info.install}" if absent else None,
-        accelerator_versions={kind: versions[kind] for kind in _KINDS},
+        accelerator_versions={kind: versions[kind] for kind in kinds},
         accelerator_missing={kind: reason for kind, reason in reasons.items() if reason},
     )
 

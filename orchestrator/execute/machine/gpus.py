@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -113,3 +113,49 @@ def _gpu_of(line: str) -> Gpu:
             f"{_PROGRAM} {' '.join(_QUERY)} answers {line!r}, which is not an index, UUID and name; {_CURES}"
         ) from error
     return Gpu(index=index, uuid=uuid, name=name)
+
+
+_STATE = {
+    "index": 1.0,
+    "name": 1.0,
+    "driver_version": 1.0,
+    "mig.mode.current": 1.0,
+    "power.limit": 1.0,
+    "clocks.max.sm": 1e6,
+    "utilization.gpu": 1e-2,
+    "memory.used": 2.0**20,
+    "memory.total": 2.0**20,
+    "persistence_mode": 1.0,
+}
+"""Field of nvidia-smi -> its unit in SI units, with `nounits`: W, MHz, percent, MiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuReadings:
+    """Readings of one GPU in SI units; a figure that the driver does not report is absent."""
+
+    texts: Mapping[str, str]
+
+    def figure(self, field: str) -> float | None:
+        """Return a field as a number; None if the driver reports none."""
+        try:
+            return float(self.texts[field]) * _STATE[field]
+        except ValueError:  # [N/A], [Not Supported]
+            return None
+
+
+def gpu_readings() -> tuple[GpuReadings, ...]:
+    """Return the readings of all GPUs of this host, whichever of them trials may use.
+
+    Raises:
+        PlacementError: the driver fails or gives no table.
+    """
+    table = driver_table((f"--query-gpu={','.join(_STATE)}", "--format=csv,noheader,nounits"))
+    return tuple(_readings_of(line) for line in table.splitlines() if line.strip())
+
+
+def _readings_of(line: str) -> GpuReadings:
+    values = [value.strip() for value in line.split(", ")]
+    if len(values) != len(_STATE):
+        raise PlacementError(f"{_PROGRAM} answers {line!r}, which has not {len(_STATE)} fields; {_CURES}")
+    return GpuReadings(texts=dict(zip(_STATE, values, strict=True)))

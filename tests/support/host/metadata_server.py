@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
+
+from local_server import served
 
 _PREFIX = "/computeMetadata/v1/"
 
@@ -28,12 +29,5 @@ def metadata_server(values: Mapping[str, str]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Print nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with served(Handler) as url:
+        yield url.removeprefix("http://")

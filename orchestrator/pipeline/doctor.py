@@ -1,0 +1,187 @@
+"""State of this machine: its hardware, environments, folders and services. Read-only."""
+
+import http.client
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from orchestrator.core.device import Device, DeviceKind
+from orchestrator.core.diagnosis import Diagnosis, GpuState, HostState, PlaceState, ServiceState, TrainerState
+from orchestrator.core.errors import ConfigError, PlacementError
+from orchestrator.core.settings import Settings
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.execute.machine.cgroup import num_cores
+from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.execute.machine.gpus import GpuReadings, gpu_readings, usable_gpus
+from orchestrator.execute.machine.inventory import slice_type_of
+from orchestrator.execute.trial.host_usage import host_use
+from orchestrator.plan.compatibility import reason_against_card
+from orchestrator.plan.diagnosis import checks_of
+from orchestrator.record.tracking.mlflow_client import without_secrets
+from orchestrator.train.environment import cpu_model
+from orchestrator.train.registry import trainer_info
+from workloads.data.sources import default_cache
+
+_SERVER_SECONDS = 5.0
+
+
+def diagnose(settings: Settings, devices: Mapping[str, Device]) -> Diagnosis:
+    """Inspect this machine for a sweep with these settings.
+
+    Args:
+        devices: every known device by name.
+    """
+    host = _host(devices)
+    names = [*(gpu.device for gpu in host.gpus if not gpu.is_split), host.slice_device]
+    present = {name: devices[name] for name in dict.fromkeys(filter(None, names))}
+    cpu = {name: device for name, device in devices.items() if name == "cpu"}
+    seen = Diagnosis(
+        host=host,
+        trainers=tuple(
+            _trainer(name, chosen.python, {**cpu, **present}) for name, chosen in settings.trainers.items()
+        ),
+        places=(
+            _place("outputs", settings.outputs),
+            _place("data cache", default_cache()),
+        ),
+        services=(_ray(settings), _mlflow(settings.tracking_uri)),
+    )
+    return replace(seen, checks=checks_of(seen, devices))
+
+
+def _host(devices: Mapping[str, Device]) -> HostState:
+    use = host_use(tuple)
+    slice_type = slice_type_of()
+    gpus, failure = _gpus(devices)
+    return HostState(
+        hostname=platform.node(),
+        platform=platform.platform(),
+        python=platform.python_version(),
+        cpu_model=cpu_model(),
+        cores=num_cores(),
+        load=os.getloadavg()[0],
+        memory_available_bytes=use.memory_total_bytes - use.memory_bytes,
+        memory_total_bytes=use.memory_total_bytes,
+        gpus=gpus,
+        gpu_failure=failure,
+        slice_type=slice_type,
+        slice_device=_named(slice_type, {device.slice_type: name for name, device in devices.items()}),
+    )
+
+
+def _gpus(devices: Mapping[str, Device]) -> tuple[tuple[GpuState, ...], str | None]:
+    """Return the GPUs, or none and the reason why the driver lists none."""
+    by_name = {driver: name for name, device in devices.items() for driver in device.driver_names}
+    try:
+        usable_gpus()  # CUDA_VISIBLE_DEVICES may name a GPU that is not here
+        return tuple(_gpu(readings, by_name) for readings in gpu_readings()), None
+    except (ConfigError, PlacementError) as error:
+        return (), str(error)
+
+
+def _gpu(readings: GpuReadings, by_name: Mapping[str, str]) -> GpuState:
+    texts = readings.texts
+    persistence = {"Enabled": True, "Disabled": False}
+    return GpuState(
+        index=texts["index"],
+        name=texts["name"],
+        device=by_name.get(texts["name"]),
+        driver=texts["driver_version"],
+        is_split=texts["mig.mode.current"] == "Enabled",
+        power_limit_watts=readings.figure("power.limit"),
+        most_clock_hz=readings.figure("clocks.max.sm"),
+        busy_fraction=readings.figure("utilization.gpu"),
+        memory_used_bytes=readings.figure("memory.used"),
+        memory_total_bytes=readings.figure("memory.total"),
+        is_persistent=persistence.get(texts["persistence_mode"]),
+    )
+
+
+def _named(key: str | None, names: Mapping[str | None, str]) -> str | None:
+    return None if key is None else names.get(key)
+
+
+def _trainer(name: str, python: str | None, devices: Mapping[str, Device]) -> TrainerState:
+    info = trainer_info(name)
+    environment = trainer_environment(info, python=python)
+    supported = {name: device for name, device in devices.items() if device.kind in info.precisions}
+    kinds = {device.kind for device in supported.values()}
+    return TrainerState(
+        name=name,
+        python=environment.python,
+        versions=environment.versions,
+        builds=_builds(environment, kinds),
+        missing=environment.missing,
+        devices={
+            name: environment.missing_on([device.kind])
+            or reason_against_card(device, environment, trainer=info.name)
+            or ""
+            for name, device in supported.items()
+        },
+    )
+
+
+def _builds(environment: TrainerEnvironment, kinds: Iterable[DeviceKind]) -> dict[str, str]:
+    return {
+        name: version
+        for kind in kinds
+        for name, version in environment.accelerator_versions.get(kind, {}).items()
+    }
+
+
+def _place(purpose: str, path: Path) -> PlaceState:
+    """Describe a folder, or the nearest one above it that exists."""
+    nearest = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    return PlaceState(
+        purpose=purpose,
+        path=str(path),
+        free_bytes=shutil.disk_usage(nearest).free,
+        is_writable=os.access(nearest, os.W_OK),
+    )
+
+
+def _ray(settings: Settings) -> ServiceState:
+    version = _version_of("ray")
+    absent = version is None and settings.executor == "ray"
+    failure = "Ray is not installed; pip install 'ray[tune]', or set executor=inline" if absent else None
+    return ServiceState(name="Ray", version=version, failure=failure)
+
+
+def _mlflow(uri: str | None) -> ServiceState:
+    version = _version_of("mlflow")
+    if uri is None:
+        return ServiceState(name="MLflow", version=version)
+    if version is None:
+        failure = "MLflow is not installed; pip install 'mlflow>=3.17,<4', or set tracking=none"
+        return ServiceState(name="MLflow", version=None, failure=failure)
+    return ServiceState(name="MLflow", version=version, failure=_server_failure(uri))
+
+
+def _server_failure(uri: str) -> str | None:
+    """Return why a tracking server does not answer; None for one that does, and for a database."""
+    parts = urlsplit(uri)
+    if parts.scheme not in ("http", "https"):
+        return None
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    try:
+        connection = kind(parts.netloc.rpartition("@")[2], timeout=_SERVER_SECONDS)
+        connection.request("GET", f"{parts.path.rstrip('/')}/health")
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        cause = type(error).__name__
+        return f"MLflow does not answer at {without_secrets(uri)} ({cause}); start it, or set tracking=none"
+    if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        return f"MLflow at {without_secrets(uri)} answers {status}; look at its log, or set tracking=none"
+    return None
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,58 @@
+"""The command `doctor` on this host, and what it says of a tracking server."""
+
+import json
+
+import pytest
+from web_server import serving
+
+from orchestrator.cli import main
+
+
+@pytest.fixture(autouse=True)
+def working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def diagnosis(capsys, *words: str) -> dict:
+    main(["doctor", "--json", *words])
+    return json.loads(capsys.readouterr().out)
+
+
+def service(found: dict, name: str) -> dict:
+    (named,) = [item for item in found["services"] if item["name"] == name]
+    return named
+
+
+def test_the_cpu_of_this_host_trains(capsys):
+    found = diagnosis(capsys, "tracking=none")
+    (torch,) = [trainer for trainer in found["trainers"] if trainer["name"] == "torch_ddp"]
+    assert torch["devices"]["cpu"] == ""
+    assert found["host"]["cores"] >= 1
+
+
+def test_it_writes_nothing(capsys, working_directory):
+    diagnosis(capsys)
+    assert list(working_directory.iterdir()) == []
+
+
+def test_a_server_that_answers_is_no_drawback(capsys):
+    with serving() as site:
+        site.files["/health"] = b"OK"
+        assert service(diagnosis(capsys, f"tracking.uri={site.url}"), "MLflow")["failure"] is None
+
+
+def test_a_server_that_does_not_answer_is_missing(capsys):
+    uri = "http://user:secret@127.0.0.1:9"
+    assert main(["doctor", f"tracking.uri={uri}"]) == 1
+    out = capsys.readouterr().out
+    assert "missing: MLflow does not answer at " in out
+    assert "(ConnectionRefusedError); start it, or set tracking=none" in out
+    assert "secret" not in out
+
+
+def test_a_word_that_is_wrong_is_refused(capsys):
+    assert main(["doctor", "tracking.url=x"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert main(["doctor", "--jsn"]) == 2
+    assert "unknown flag of 'doctor': '--jsn'; did you mean '--json'?" in capsys.readouterr().err
