@@ -1,13 +1,19 @@
 """Command `doctor`: what this machine can train on, and what a sweep lacks on it."""
 
 import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestrator.commands.cluster import render
 from orchestrator.commands.command_line import DONE, NO_RESULT, Command, CommandLine, Flag
+from orchestrator.config.cluster import load_cluster
 from orchestrator.config.loader import devices_named, load
 from orchestrator.core import codec
+from orchestrator.core.diagnosis import ClusterDiagnosis, Diagnosis
+from orchestrator.pipeline.cluster_doctor import diagnose_cluster
 from orchestrator.pipeline.doctor import diagnose
-from orchestrator.terminal.diagnosis import lines_of
+from orchestrator.terminal.diagnosis import cluster_lines_of, lines_of
 from orchestrator.terminal.screen import Screen
 
 _JSON = Flag(name="--json", summary="print JSON for programs")
@@ -18,12 +24,29 @@ _SWEEP = ("+sweep=tpu_vs_gpu", "device=cpu")
 def _doctor(line: CommandLine, screen: Screen) -> int:
     here = Path.cwd()
     diagnosis = diagnose(load([*_SWEEP, *line.overrides], working_directory=here), devices_named(here))
+    _print(diagnosis, lines_of(diagnosis), line, screen)
+    return DONE if diagnosis.is_ready else NO_RESULT
+
+
+def _doctor_cluster(line: CommandLine, screen: Screen) -> int:
+    here = Path.cwd()
+    cluster, catalogue = load_cluster(line.overrides, working_directory=here)
+    rendered = render(line.overrides, working_directory=here)
+    faults = [f"{finding.key}: {finding.message}" for finding in rendered.findings]
+    today = datetime.now(UTC).date().isoformat()
+    diagnosis = diagnose_cluster(cluster, catalogue, faults=faults, today=today)
+    _print(diagnosis, cluster_lines_of(diagnosis), line, screen)
+    return DONE if diagnosis.is_ready else NO_RESULT
+
+
+def _print(
+    diagnosis: Diagnosis | ClusterDiagnosis, lines: Iterable[str], line: CommandLine, screen: Screen
+) -> None:
     if _JSON.name in line.flags:
         sys.stdout.write(f"{codec.to_json(diagnosis)}\n")
-    else:
-        for text in lines_of(diagnosis):
-            screen.line(text)
-    return DONE if diagnosis.is_ready else NO_RESULT
+        return
+    for text in lines:
+        screen.line(text)
 
 
 COMMANDS = (
@@ -33,6 +56,13 @@ COMMANDS = (
         summary="Tell what this machine can train on, and how to mend what is missing.",
         flags=(_JSON,),
         run=_doctor,
+    ),
+    Command(
+        name="doctor cluster",
+        arguments="pools=gcp pools.project=ID",
+        summary="Tell what declared pools can train on, and what this machine lacks to make them.",
+        flags=(_JSON,),
+        run=_doctor_cluster,
     ),
 )
 """Commands of this module."""

@@ -127,3 +127,41 @@ class Diagnosis:
     def is_ready(self) -> bool:
         """True if nothing that a sweep needs is missing."""
         return all(check.status != "missing" for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolState:
+    """One declared pool.
+
+    Attributes:
+        hosts: hosts of a slice; 1 for a single node.
+        trainers: trainers that its image has and that can use its device.
+        usd_per_hour: price of a node, or of a slice; None without a price.
+    """
+
+    name: str
+    device: str
+    count: int
+    hosts: int
+    instance: str
+    zone: str
+    provisioning: str
+    environment: str
+    max_nodes: int
+    trainers: tuple[str, ...]
+    usd_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDiagnosis:
+    """Declared cluster, the tools of this machine that make it, and what is missing."""
+
+    name: str
+    pools: tuple[PoolState, ...]
+    tools: tuple[ServiceState, ...]
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        """True if nothing that the cluster needs is missing."""
+        return all(check.status != "missing" for check in self.checks)

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from orchestrator.core.diagnosis import Diagnosis, GpuState, HostState, TrainerState
+from orchestrator.core.diagnosis import (
+    ClusterDiagnosis,
+    Diagnosis,
+    GpuState,
+    HostState,
+    PoolState,
+    TrainerState,
+)
 
 _WIDTH = 12
 _WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "nvidia_driver": "driver", "libtpu": "libtpu"}
@@ -27,8 +34,8 @@ def lines_of(diagnosis: Diagnosis) -> Iterator[str]:
     yield _summary(diagnosis.trainers)
 
 
-def _line(name: str, text: str) -> str:
-    return f"{name:<{_WIDTH}} {text}"
+def _line(name: str, text: str, *, width: int = _WIDTH) -> str:
+    return f"{name:<{width}} {text}"
 
 
 def _host(host: HostState) -> str:
@@ -72,3 +79,25 @@ def _summary(trainers: Iterable[TrainerState]) -> str:
             by_device.setdefault(device, []).append(trainer.name)
     listed = "; ".join(f"{device} with {', '.join(names)}" for device, names in by_device.items())
     return f"This machine can train on: {listed or 'nothing'}."
+
+
+def cluster_lines_of(diagnosis: ClusterDiagnosis) -> Iterator[str]:
+    """Describe the pools, the tools and the checks of a cluster."""
+    width = max((len(f"pool {pool.name}") for pool in diagnosis.pools), default=_WIDTH)
+    for pool in diagnosis.pools:
+        yield _line(f"pool {pool.name}", _pool(pool), width=width)
+    for tool in diagnosis.tools:
+        yield _line(tool.name, tool.version or "not installed", width=width)
+    yield from (f"{check.status}: {check.message}" for check in diagnosis.checks)
+    devices = dict.fromkeys(pool.device for pool in diagnosis.pools if pool.trainers)
+    yield f"Cluster {diagnosis.name} can train on: {', '.join(devices) or 'nothing'}."
+
+
+def _pool(pool: PoolState) -> str:
+    nodes = f"{pool.hosts} hosts of {pool.count} x" if pool.hosts > 1 else f"{pool.count} x"
+    price = "no price" if pool.usd_per_hour is None else f"${pool.usd_per_hour:,.4g}/h"
+    market = pool.provisioning.replace("_", " ")
+    return (
+        f"{nodes} {pool.device}, {pool.instance} {market} in {pool.zone}, {price}, at most {pool.max_nodes}, "
+        f"for {', '.join(pool.trainers) or 'no trainer'}"
+    )

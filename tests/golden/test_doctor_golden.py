@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,13 +64,31 @@ def stable(text: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_doctor_says_what_it_said(name, tmp_path):
-    ended = run_on(MACHINES[name], tmp_path, "doctor")
+    compare(name, MACHINES[name], tmp_path, ("doctor",))
+
+
+def compare(name: str, machine: Machine, folder: Path, words: Sequence[str]) -> None:
+    """Compare a command's output with a golden file, or write that file."""
+    ended = run_on(machine, folder, *words)
     assert ended.stderr == ""
-    found = f"{stable(ended.stdout, tmp_path)}exit code {ended.returncode}\n"
+    output = f"{stable(ended.stdout, folder)}exit code {ended.returncode}\n"
     file = FOLDER / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
-        file.write_text(found)
-    assert found == file.read_text()
+        file.write_text(output)
+    assert output == file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("pools", "programs", "has_token"),
+    [("gcp", ("gcloud", "ray"), True), ("gcp", (), False), ("gke", ("gcloud", "kubectl"), False)],
+)
+def test_doctor_says_of_a_cluster_what_it_said(pools, programs, has_token, tmp_path):
+    if has_token:
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").touch()
+    words = ("doctor", "cluster", f"pools={pools}", "pools.project=my-project")
+    name = f"cluster_{pools}" if programs else f"cluster_{pools}_without_tools"
+    compare(name, Machine(programs=programs), tmp_path, words)
 
 
 def test_json_has_the_same_checks(tmp_path):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fake_driver import FakeGpu, install_driver
+from fake_programs import install_program
 from repository import CHILD_PYTHONPATH, SUPPORT
 
 CUDA_13 = {"cuda": "13.0", "cudnn": "9.13.0.50", "nccl": "2.27.7"}
@@ -24,6 +25,7 @@ class Machine:
             has a build for CPUs.
         slice_type: type of its TPU slice.
         failure: answer of a driver that fails, with its exit code.
+        programs: further programs that are installed.
     """
 
     gpus: tuple[FakeGpu, ...] = ()
@@ -31,6 +33,7 @@ class Machine:
     driver: str | None = None
     slice_type: str | None = None
     failure: tuple[str, int] | None = None
+    programs: tuple[str, ...] = ()
 
 
 _VERSIONS = {
@@ -51,6 +54,8 @@ def run_on(machine: Machine, folder: Path, *words: str) -> subprocess.CompletedP
     message, code = machine.failure or ("", 0)
     if machine.gpus or machine.failure:
         install_driver(programs, *machine.gpus, failure=message, exit_code=code)
+    for name in machine.programs:
+        install_program(programs, name)
     pythons = {trainer: _interpreter(programs, trainer, machine) for trainer in _VERSIONS}
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(_patches(machine, pythons["torch_ddp"]))
@@ -60,7 +65,7 @@ def run_on(machine: Machine, folder: Path, *words: str) -> subprocess.CompletedP
         cwd=folder,
         env={
             **variables,
-            "PATH": f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "PATH": str(programs),
             "PYTHONPATH": os.pathsep.join([str(folder / "site"), *map(str, SUPPORT), CHILD_PYTHONPATH]),
             "HOME": str(folder),
         },
@@ -80,7 +85,7 @@ def _interpreter(programs: Path, trainer: str, machine: Machine) -> Path:
         "tpu": builds if is_tpu else {},
     }
     path = programs / f"python-{trainer}"
-    path.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(answer)}\nEND\n")
+    path.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
     path.chmod(0o755)
     return path
 

@@ -1,0 +1,107 @@
+"""State of a declared cluster, and of the tools on this machine that make it. Read-only."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.core.diagnosis import Check, ClusterDiagnosis, PoolState, ServiceState
+from orchestrator.core.pool import Catalogue, Cluster, Pool, Provider
+from orchestrator.core.price import Price
+from orchestrator.plan.pricing import price_of
+from orchestrator.train.registry import trainers
+
+_TOOLS: Mapping[Provider, tuple[tuple[str, str], ...]] = {
+    "gcp": (
+        ("gcloud", "install Google's command line: cloud.google.com/sdk"),
+        ("ray", "pip install 'ray[default,tune]' google-api-python-client"),
+    ),
+    "gke": (
+        ("gcloud", "install Google's command line: cloud.google.com/sdk"),
+        ("kubectl", "gcloud components install kubectl"),
+    ),
+}
+_TOKEN = Path(".ray", "auth_token")
+
+
+def diagnose_cluster(
+    cluster: Cluster, catalogue: Catalogue, *, faults: Sequence[str], today: str
+) -> ClusterDiagnosis:
+    """Describe the pools of a cluster, and check that this machine can make it.
+
+    Args:
+        faults: faults of the rendered file, one line each.
+        today: `2026-11-21`, for prices.
+    """
+    pools = tuple(_pool(pool, catalogue, today=today) for pool in cluster.available_pools if pool.max_nodes)
+    tools = tuple(_tool(name, cure) for name, cure in _TOOLS.get(cluster.provider, ()))
+    seen = ClusterDiagnosis(name=cluster.name, pools=pools, tools=tools)
+    checks = (
+        *(Check(status="missing", message=fault) for fault in faults),
+        *(Check(status="missing", message=tool.failure) for tool in tools if tool.failure),
+        *_token(cluster),
+        *(check for pool in pools for check in _pool_checks(pool)),
+        *_elsewhere(cluster),
+    )
+    return replace(seen, checks=checks)
+
+
+def _pool(pool: Pool, catalogue: Catalogue, *, today: str) -> PoolState:
+    price = price_of(
+        pool.device, pool.count, prices=catalogue.prices, today=today, pool=pool, num_hosts=pool.hosts
+    )
+    kind = pool.device.kind
+    return PoolState(
+        name=pool.name,
+        device=pool.device.name,
+        count=pool.count,
+        hosts=pool.hosts,
+        instance=pool.instance,
+        zone=pool.zone,
+        provisioning=pool.provisioning,
+        environment=pool.environment,
+        max_nodes=pool.max_nodes,
+        trainers=tuple(
+            info.name
+            for info in trainers().values()
+            if info.trains
+            and kind in info.precisions
+            and pool.environment in (info.environment_on(kind), "any")
+            and (pool.hosts == 1 or kind in info.spans_hosts)
+        ),
+        usd_per_hour=price.usd_per_hour if isinstance(price, Price) else None,
+    )
+
+
+def _tool(name: str, cure: str) -> ServiceState:
+    path = shutil.which(name)
+    return ServiceState(name=name, version=path, failure=None if path else f"{name} is not installed; {cure}")
+
+
+def _token(cluster: Cluster) -> Iterator[Check]:
+    """Check that the token exists which the launcher copies to every node."""
+    if cluster.provider == "gcp" and not (Path.home() / _TOKEN).exists():
+        yield Check(
+            status="missing",
+            message=f"~/{_TOKEN} does not exist; make it: RAY_AUTH_MODE=token ray get-auth-token --generate",
+        )
+
+
+def _pool_checks(pool: PoolState) -> Iterator[Check]:
+    if not pool.trainers:
+        yield Check(
+            status="missing",
+            message=f"pool {pool.name}: no trainer of environment={pool.environment} can use {pool.device}",
+        )
+    if pool.usd_per_hour is None:
+        yield Check(status="warning", message=f"pool {pool.name}: {pool.instance} has no price")
+
+
+def _elsewhere(cluster: Cluster) -> Iterator[Check]:
+    left_out = [pool for pool in cluster.pools if pool not in cluster.available_pools]
+    if left_out:
+        listed = ", ".join(f"{pool.name} ({pool.zone})" for pool in left_out)
+        yield Check(
+            status="warning",
+            message=f"pools of other zones than {cluster.zone} are left out: {listed}; set pools.zone=ZONE",
+        )
