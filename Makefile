@@ -24,7 +24,7 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla gpu tpu sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos check audit constraints fix notebook
+.PHONY: install xla gpu tpu sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -102,6 +102,10 @@ fuzz: $(VENV)/.installed
 # Strike a sweep at every step of its way, type the command again, and count what that cost; about a quarter of an hour.
 chaos: $(VENV)/.installed
 	$(VENV)/bin/python tools/chaos.py
+
+# What continuous integration cannot run: on a machine with an accelerator. hardware-test/page.md is for docs/support.md.
+hardware-test: $(VENV)/.installed
+	$(VENV)/bin/python tools/hardware_test.py $(if $(DEVICE),--device $(DEVICE))
 
 check: $(VENV)/.installed audit
 	$(VENV)/bin/ruff format --check .

@@ -1,0 +1,281 @@
+"""The stages of the hardware test. Each one checks what a CPU cannot show."""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hardware.clock import event_step_seconds
+from hardware.rounding import errors_of
+from hardware.session import ROOT, Session, label_of, step_seconds, timed_seconds, words_of
+
+_CLOCK_TOLERANCE = 0.25  # the independent loop has no input pipeline and no readings of the loss
+_LEAST_WATTS = 5.0
+_SURE_SECONDS = 2.0  # counters of energy move every 20 to 100 ms
+_SMALL = ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
+_PLANTED = """
+import sys
+sys.path.extend({folders!r})
+from patched_import import patch_when_imported
+
+def break_synchronize(module):
+    module.TorchDdpTrainer.synchronize = lambda self: None
+
+patch_when_imported("orchestrator.train.trainers.torch_ddp_trainer", after=break_synchronize)
+"""
+
+
+def facts(session: Session) -> None:
+    """Check that `doctor` finds the device, and nothing missing."""
+    code, output = session.run("doctor", "--json")
+    diagnosis = json.loads(output)
+    missing = [check["message"] for check in diagnosis["checks"] if check["status"] == "missing"]
+    session.check("facts", code == 0, f"doctor ends with exit code {code}; missing: {missing or 'nothing'}")
+    for check in diagnosis["checks"]:
+        session.note(f"{check['status']}: {check['message']}")
+    usable = {
+        trainer["name"]: trainer["devices"].get(session.device.name) for trainer in diagnosis["trainers"]
+    }
+    session.check(
+        "facts", usable.get(session.trainer) == "", f"{session.trainer} can use {session.device.name}"
+    )
+
+
+def plan(session: Session) -> None:
+    """Check that a plan measures on the device instead of rehearsing."""
+    words = ("+sweep=single", "sweep.name=plan", f"device={session.device.name}")
+    code, output = session.run("plan", *words, f"trainer={session.trainer}")
+    is_measured = "to run: 1 to measure" in output
+    session.check("plan", code == 0 and is_measured, f"{session.device.name} is to be measured")
+    if not is_measured:
+        sys.stdout.write(output[-2000:])
+
+
+def arithmetic(session: Session) -> None:
+    """Check that fp32 does not round and that tf32 does, for a product and for a convolution."""
+    if session.device.kind == "tpu":
+        session.note("arithmetic: of torch on a CPU or GPU only")
+        return
+    for precision in session.precisions:
+        if precision not in ("fp32", "tf32"):
+            continue
+        low, high = (0.0, 1e-4) if precision == "fp32" else (1e-4, 0.2)
+        for what, error in errors_of(precision, session.device.kind).items():
+            expected = f"{low:g} to {high:g}"
+            text = f"{precision} {what}: largest error {error:.2e}, expected {expected}"
+            session.check("arithmetic", low <= error <= high, text)
+
+
+def measure(session: Session) -> None:
+    """Check the records of small workloads in every precision."""
+    workloads = (
+        ("mnist_cnn",) if session.is_quick else ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
+    )
+    for record in session.sweep(
+        "measure",
+        f"trainer={session.trainer}",
+        f"workload={words_of(workloads)}",
+        f"precision={words_of(session.precisions)}",
+        f"steps={100 if session.is_quick else 300}",
+    ):
+        _judge(session, "measure", record)
+
+
+def heavy(session: Session) -> None:
+    """Check that lower precisions are faster where arithmetic decides, and that the clock is right."""
+    if session.device.kind == "cpu":
+        session.note("heavy: of accelerators only")
+        return
+    results = session.sweep(
+        "heavy",
+        f"trainer={session.trainer}",
+        "workload=resnet50",
+        f"precision={words_of(session.precisions)}",
+        "steps=90",
+        "global_batch_size=128",
+    )
+    for record in results:
+        _judge(session, "heavy", record)
+    seconds = {record["spec"]["precision"]: step_seconds(record) for record in results}
+    order = [name for name in ("fp32", "tf32", "bf16") if name in seconds]
+    is_faster = all(seconds[slow] > seconds[fast] for slow, fast in pairwise(order))
+    listed = ", ".join(f"{name} {1e3 * seconds[name]:.2f} ms" for name in order)
+    session.check("heavy", is_faster and len(order) > 1, f"resnet50 takes less in lower precisions: {listed}")
+
+
+def clock(session: Session) -> None:
+    """Check our time of a step against CUDA events around a loop that shares no code with ours."""
+    if session.device.kind != "gpu":
+        session.note("clock: of GPUs only")
+        return
+    for sweep, workload, batch in (("measure", "mnist_cnn", 64), ("heavy", "resnet50", 128)):
+        ours = [
+            step_seconds(record)
+            for record in session.records(sweep)
+            if record["result"] and record["spec"]["precision"] == "bf16"
+            if record["spec"]["workload"] == workload
+        ]
+        if not ours:
+            session.note(f"clock: stage {sweep} has no {workload} in bf16")
+            continue
+        events = event_step_seconds(workload, batch)
+        text = f"{workload} bf16: {1e3 * ours[0]:.3f} ms by us, {1e3 * events:.3f} ms by CUDA events"
+        session.check("clock", abs(ours[0] / events - 1) < _CLOCK_TOLERANCE, text)
+
+
+def compile_(session: Session) -> None:
+    """Check that compiled steps train."""
+    if session.device.kind == "tpu":
+        session.note("compile: torch_xla always compiles")
+        return
+    precisions = session.precisions[:1] if session.is_quick else session.precisions
+    for record in session.sweep(
+        "compile",
+        f"trainer={session.trainer}",
+        "workload=mnist_cnn",
+        "trainer.compile=on",
+        f"precision={words_of(precisions)}",
+        "steps=150",
+    ):
+        _judge(session, "compile", record)
+
+
+def split(session: Session) -> None:
+    """Check trials over the GPU and the CPU of this host together."""
+    if session.device.kind != "gpu":
+        session.note("split: of GPUs only")
+        return
+    words = ("trainer=kernel_split,unequal_ddp", "workload=cifar10_cnn", "steps=100")
+    for record in session.sweep("split", *words, device=f"devices=[{session.device.name},cpu]"):
+        kinds = [device["kind"] for device in record["result"]["devices"]]
+        session.check("split", kinds == ["gpu", "cpu"], f"{label_of(record)}: ran on {' and '.join(kinds)}")
+
+
+def gate(session: Session) -> None:
+    """Check that a measurement without synchronization is refused."""
+    if session.device.kind != "gpu":
+        session.note("gate: of GPUs only")
+        return
+    python = _planted_python(session.folder)
+    session.run(
+        "+sweep=single",
+        "sweep.name=gate",
+        f"device={session.device.name}",
+        "trainer=torch_ddp",
+        f"trainer.python={python}",
+        "trainer.start_method=spawn",
+        "precision=bf16",
+        "workload=resnet50",
+        "global_batch_size=128",
+        "steps=90",
+    )
+    messages = [(record["failure"] or {}).get("message", "measured") for record in session.records("gate")]
+    is_refused = any("not idle" in message for message in messages)
+    session.check("gate", is_refused, f"without synchronize: {messages or 'no record'}")
+
+
+def resume(session: Session) -> None:
+    """Check that a killed training continues from its checkpoint."""
+    steps = 20_000 if session.device.kind != "cpu" else 3000
+    precision = session.precisions[-1]
+    words = (
+        "+sweep=single",
+        "sweep.name=resume",
+        f"device={session.device.name}",
+        f"trainer={session.trainer}",
+        "workload=mnist_cnn",
+        f"precision={precision}",
+        f"steps={steps}",
+        "checkpoint.every_seconds=1",
+    )
+    process = session.start(*words)
+    folder, until = session.folder / "outputs" / "resume" / "checkpoints", time.monotonic() + 120
+    while time.monotonic() < until and not any(folder.rglob("arrays.npz")):
+        time.sleep(0.2)
+    time.sleep(1.5)
+    session.kill(process)
+    code, output = session.run(*words)
+    steps_done = [
+        record["result"]["resumed_from_step"] for record in session.records("resume") if record["result"]
+    ]
+    session.check(
+        "resume", bool(steps_done) and steps_done[-1] > 0, f"continued from step {steps_done}, exit {code}"
+    )
+    if not steps_done:
+        sys.stdout.write(output[-2000:])
+
+
+def energy(session: Session) -> None:
+    """Check that energy over the timed seconds is a plausible power."""
+    if session.device.kind != "gpu":
+        session.note("energy: of GPUs only")
+        return
+    watts = {}
+    for record in (*session.records("heavy"), *session.records("measure")):
+        result = record["result"]
+        joules = (result or {}).get("energy_joules", {}).get("accelerator")
+        if joules is not None and timed_seconds(result) >= _SURE_SECONDS:
+            watts[label_of(record)] = joules / timed_seconds(result)
+    most = 1.1 * (session.device.tdp_watts or math.inf)
+    session.check(
+        "energy", bool(watts), f"{len(watts)} measurements have energy over {_SURE_SECONDS:g} s or more"
+    )
+    for label, value in watts.items():
+        text = f"{label}: {value:.0f} W, at most {most:.0f} W"
+        session.check("energy", _LEAST_WATTS < value < most, text)
+
+
+STAGES: Mapping[str, Callable[[Session], None]] = {
+    "facts": facts,
+    "plan": plan,
+    "arithmetic": arithmetic,
+    "measure": measure,
+    "heavy": heavy,
+    "clock": clock,
+    "gate": gate,
+    "compile": compile_,
+    "split": split,
+    "resume": resume,
+    "energy": energy,
+}
+"""Stages in their order: `clock` and `energy` judge records of the stages before them."""
+
+
+def _judge(session: Session, stage: str, record: Mapping[str, Any]) -> None:
+    """Check what every measurement must show."""
+    result, label = record["result"], label_of(record)
+    session.note(
+        f"{label}: {1e3 * step_seconds(record):.3f} ms a step, {timed_seconds(result):.2f} s timed, "
+        f"energy {result['energy_joules'].get('accelerator')} J"
+    )
+    session.check(stage, record["provenance"] == "measured", f"{label}: is {record['provenance']}")
+    kind, precision = session.device.kind, record["spec"]["precision"]
+    for device in result["devices"]:
+        is_it = device["kind"] == kind and (kind == "cpu" or device["name"] in session.device.driver_names)
+        session.check(stage, is_it, f"{label}: ran on {device['name']} ({device['kind']})")
+        session.check(
+            stage, device["precision"] == precision, f"{label}: arithmetic in {device['precision']}"
+        )
+        if kind == "gpu":
+            session.check(stage, (device["peak_memory_bytes"] or 0) > 2**20, f"{label}: memory is counted")
+    losses = [loss for _, loss in result["losses"]]
+    is_sound = all(map(math.isfinite, losses)) and losses[-1] < 1.5 * losses[0]
+    session.check(stage, is_sound, f"{label}: loss {losses[0]:.3f} to {losses[-1]:.3f}")
+
+
+def _planted_python(folder: Path) -> Path:
+    """Write an interpreter whose workers do not wait for the device."""
+    site = folder / "planted"
+    site.mkdir(exist_ok=True)
+    code = _PLANTED.format(folders=[str(ROOT / "tests" / "support" / "host")])
+    (site / "sitecustomize.py").write_text(code)
+    python = site / "python"
+    path = os.pathsep.join(["$PYTHONPATH", str(site)])
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return python
