@@ -155,10 +155,14 @@ def test_a_number_names_the_only_gpu_of_a_host(driver):
     assert GpuEnergy(["0"], library=driver()).joules() > 0
 
 
+def test_numbers_name_gpus_in_the_order_of_the_driver(driver):
+    assert GpuEnergy(["1"], library=driver(count=2)).joules() == pytest.approx(72.0)
+
+
 @pytest.mark.parametrize(
     ("ids", "build", "message"),
     [
-        (["1"], {"count": 2}, "GPU 1 of 2 is not told by its UUID"),
+        (["2"], {"count": 2}, "the driver has 2 GPUs; there is no GPU 2"),
         (["GPU-cccc"], {}, "nvmlDeviceGetHandleByUUID answers 6"),
         (["GPU-aaaa"], {"supported": 0}, "nvmlDeviceGetTotalEnergyConsumption answers 3"),
     ],
