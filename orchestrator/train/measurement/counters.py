@@ -166,9 +166,18 @@ def meter_of(
     return partial(_read, readers)
 
 
-def used_between(before: Joules, after: Joules) -> Joules:
-    """Return the energy between two readings of counters that have both."""
-    return {name: after[name] - before[name] for name in before if name in after}
+LEAST_SECONDS: Mapping[str, float] = {"accelerator": 2.0}
+"""Shortest time between two readings of a counter. NVML's moves every 20 to 100 ms: 5% of this time."""
+
+
+def used_between(before: Joules, after: Joules, *, seconds: float) -> Joules:
+    """Return the energy between two readings of counters that have both.
+
+    Args:
+        seconds: time between the readings. A counter that this is too short for is left out.
+    """
+    resolved = (name for name in before if name in after and seconds >= LEAST_SECONDS.get(name, 0.0))
+    return {name: after[name] - before[name] for name in resolved}
 
 
 def _read(counters: Mapping[str, Callable[[], float]]) -> Joules:

@@ -95,9 +95,10 @@ def run(
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
     loop.pursue(target_evaluator)  # its first look compiles what evaluating needs, before compilations count
     compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
-    joules, num_written = meter(), loop.num_written
+    joules, began, num_written = meter(), clock(), loop.num_written
     blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
     joules_after = meter() if loop.num_written == num_written else {}  # a checkpoint takes energy too
+    metered_seconds = clock() - began
     compiled_after, cpu_after, load_after = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
     _take_until(loop, timing, steps)
     return LoopTimes(
@@ -115,7 +116,7 @@ def run(
         network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
         cpu_seconds=cpu_after - cpu,
         load_average=(load, load_after),
-        energy_joules=used_between(joules, joules_after),
+        energy_joules=used_between(joules, joules_after, seconds=metered_seconds),
         pursuit=None if target_evaluator is None else target_evaluator.pursuit(),
         resumed_from_step=resumed.progress.step if resumed else 0,
         resumed_seconds=loop.resumed_seconds,

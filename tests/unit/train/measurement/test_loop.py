@@ -187,6 +187,22 @@ def test_energy_is_that_of_the_timed_blocks():
     assert timed(QueueTrainer(), steps=100).energy_joules == {"host": 8.0}
 
 
+def test_energy_of_a_gpu_is_absent_where_its_counter_has_no_time_to_move():
+    class Gpu(QueueTrainer):
+        @property
+        def joules(self) -> Mapping[str, float]:
+            return {"accelerator": 300.0 * math.floor(self.now * 10) / 10}
+
+        def losses(self) -> Mapping[str, float]:
+            self.synchronize()
+            return {"model": 1 / self.taken}
+
+    assert timed(Gpu(step_seconds=lambda _: 0.004), steps=100).energy_joules == {}
+    assert timed(Gpu(step_seconds=lambda _: 0.5), steps=100).energy_joules == {
+        "accelerator": pytest.approx(1200.0, rel=0.05)
+    }
+
+
 def compared(trainer: QueueTrainer) -> tuple[tuple[float, float], ...]:
     timing = TimingSpec(steps_per_block=4)
     return compare_exchange(
