@@ -92,6 +92,7 @@ class TrainerInfo:
         variables: rank -> environment variables of its process, set before the framework is imported. Pure.
         preload: modules that a fork server imports before it forks.
         fork_proven: kinds of device on which forked workers were shown to train; elsewhere they are spawned.
+        synchronous_on: kinds of device without a queue: a step has finished when it returns.
         spans_hosts: kinds of device whose replicas it trains on several hosts.
         one_host: kind of device -> the reason why its replicas stay on one host.
         over_hosts: kind of device -> a note on every result of several hosts.
@@ -118,6 +119,7 @@ class TrainerInfo:
     accelerator_packages: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
     accelerator_install: Mapping[DeviceKind, str] = field(default_factory=dict)
     other_environments: Mapping[DeviceKind, Environment] = field(default_factory=dict)
+    synchronous_on: tuple[DeviceKind, ...] = ()
     spans_hosts: tuple[DeviceKind, ...] = ()
     one_host: Mapping[DeviceKind, str] = field(default_factory=dict)
     over_hosts: Mapping[DeviceKind, str] = field(default_factory=dict)

@@ -40,7 +40,10 @@ class TimingSpec:
     Attributes:
         warmup_steps: least number of steps after the first that no statistic sees.
         max_warmup_steps: the warm-up goes on to here while the compile counter still grows.
+        min_warmup_seconds: on accelerators the warm-up lasts at least this long, if the trial has the steps.
         steps_per_block: steps timed as one, between two idle devices.
+        min_block_seconds: on accelerators a block is doubled until it lasts this long, if the trial has the
+            steps.
         min_blocks: blocks that are always timed.
         max_blocks: blocks after which timing stops, tight interval or not.
         interval_fraction: timing stops when the half width of the 95% interval of the median block,
@@ -53,7 +56,9 @@ class TimingSpec:
 
     warmup_steps: int = 3
     max_warmup_steps: int = 20
+    min_warmup_seconds: float = 2.0
     steps_per_block: int = 10
+    min_block_seconds: float = 0.5
     min_blocks: int = 6
     max_blocks: int = 15
     interval_fraction: float = 0.03
@@ -75,6 +80,9 @@ class TimingSpec:
             )
         if not self.interval_fraction > 0:
             raise ConfigError(f"measure.interval_fraction={self.interval_fraction} must be above 0")
+        for name in ("min_warmup_seconds", "min_block_seconds"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"measure.{name}={getattr(self, name)} must be a number from 0 up")
         self._check_target()
 
     def _check_target(self) -> None:
@@ -88,6 +96,10 @@ class TimingSpec:
                 f"measure.evaluate_every_steps={self.evaluate_every_steps} has no effect without a target; "
                 f"add measure.target=workload or a number"
             )
+
+    def without_seconds(self) -> "TimingSpec":
+        """Return the protocol with warm-up and blocks in steps alone."""
+        return dataclasses.replace(self, min_warmup_seconds=0.0, min_block_seconds=0.0)
 
     @property
     def least_steps(self) -> int:

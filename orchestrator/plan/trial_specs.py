@@ -89,11 +89,21 @@ def trial_of(
 
 
 def _timing_of(spec: WorkloadSpec, point: Point) -> TimingSpec:
-    """The protocol with its target as a number: the workload's own may have been asked for by name."""
-    target = point.timing.target
+    """Return the protocol with its target as a number: the workload's own may be requested by name.
+
+    Least seconds are for accelerators. Trials on CPUs keep the defaults, and with them their ids.
+    """
+    timing, target = point.timing, point.timing.target
+    if all(device.kind == "cpu" for device in (point.device, *point.other_devices)):
+        usual = TimingSpec()
+        timing = replace(
+            timing,
+            min_warmup_seconds=usual.min_warmup_seconds,
+            min_block_seconds=usual.min_block_seconds,
+        )
     if target is None:
-        return point.timing
-    return replace(point.timing, target=spec.quality.target if target == "workload" else float(target))
+        return timing
+    return replace(timing, target=spec.quality.target if target == "workload" else float(target))
 
 
 def _require_steps(spec: WorkloadSpec, point: Point) -> None:

@@ -128,7 +128,7 @@ def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
         job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
     )
     resumed = checkpoints.newest()
-    timing = loop.REHEARSAL if job.rehearsal else job.trial.timing
+    timing = _timing_of(job)
     steps = len(spec.phases) - 1 + timing.least_steps if job.rehearsal else job.trial.steps
     first = resumed.progress.step if resumed else 0
     data.start(rank=job.rank, world_size=job.world_size, first=first, last=steps - 1)
@@ -151,6 +151,19 @@ def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
         initial=initial,
         setup_seconds=setup_seconds,
     )
+
+
+def _timing_of(job: WorkerJob) -> TimingSpec:
+    """Return the protocol of this process, which is that of all ranks.
+
+    Least seconds are for accelerators, whose clocks ramp up and whose steps are short. A training to a target
+    is evaluated after fixed numbers of steps, so that its warm-up and blocks are in steps too.
+    """
+    if job.rehearsal:
+        return loop.REHEARSAL
+    has_accelerator = job.kind != "cpu" or job.mixes_kinds
+    timing = job.trial.timing
+    return timing if has_accelerator and timing.target is None else timing.without_seconds()
 
 
 def _train(worker: _ReadyWorker) -> loop.LoopTimes:
@@ -176,7 +189,7 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
     state = trainer.state()
     _require_finite(state)
     device, samples = trainer.device_facts(), trainer.samples
-    exchange_seconds = _compare_exchange(worker, taken=times.steps) if data.staged else ()
+    exchange_seconds = _compare_exchange(worker, times) if data.staged else ()
     data.close()
     peak_host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     product_seconds: tuple[float, ...] = ()
@@ -201,7 +214,7 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
     return WorkerReport(
         setup_seconds=worker.setup_seconds,
         times=times,
-        steps_per_block=worker.timing.steps_per_block,
+        steps_per_block=times.steps_per_block,
         samples=trained.samples,
         train_samples=len(data.train),
         quality=trained.quality,
@@ -255,12 +268,16 @@ def _meter(job: WorkerJob) -> Meter:
     return meter_of(job.kind, counters=job.counters) if reads else no_meter
 
 
-def _compare_exchange(worker: _ReadyWorker, *, taken: int) -> tuple[tuple[float, float], ...]:
+def _compare_exchange(worker: _ReadyWorker, times: loop.LoopTimes) -> tuple[tuple[float, float], ...]:
     """Measure the cost of the sum over the processes, unless this is a rehearsal."""
     if worker.job.rehearsal:
         return ()
     return loop.compare_exchange(
-        worker.trainer, worker.job.trial.timing, taken=taken, meet=worker.meet, clock=time.perf_counter
+        worker.trainer,
+        steps_per_block=times.steps_per_block,
+        taken=times.steps,
+        meet=worker.meet,
+        clock=time.perf_counter,
     )
 
 

@@ -1,6 +1,7 @@
 """A measurement -> what else was going on while it was timed, from what its record says. Pure."""
 
 from orchestrator.analysis.formatting import number
+from orchestrator.core.interval import median_interval
 from orchestrator.core.result import TrainResult, TrialRecord
 
 _MOST_LOAD = 1.25  # of its own cores: from there on others have at least a fifth of each
@@ -27,6 +28,28 @@ def waits_for_data(record: TrialRecord) -> bool:
     if result is None or record.provenance != "measured":
         return False
     return result.data_wait_seconds > _MOST_WAITING * sum(result.phase_seconds.values())
+
+
+SHORT = (
+    "timed blocks were shorter than measure.min_block_seconds, or the warm-up than "
+    "measure.min_warmup_seconds: clocks of the device may still have changed; more steps lengthen both"
+)
+"""What a reader of the step times of such a trial must know."""
+
+
+def is_timed_too_shortly(record: TrialRecord) -> bool:
+    """Return whether a measurement on accelerators had too few steps for the wanted seconds.
+
+    In a training to a target warm-up and blocks are counted in steps.
+    """
+    result, timing = record.result, record.spec.timing
+    if result is None or record.provenance != "measured" or timing.target is not None:
+        return False
+    if not record.placement.trains or all(device.kind == "cpu" for device in result.devices):
+        return False
+    blocks = [max(seconds) for seconds in zip(*result.block_seconds, strict=True)]
+    is_short = bool(blocks) and median_interval(blocks).median < timing.min_block_seconds
+    return is_short or result.warmup_seconds < timing.min_warmup_seconds
 
 
 def noise_of(record: TrialRecord) -> str:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.analysis.formatting import UNKNOWN, count
-from orchestrator.analysis.measurements.noise import WAITS, waits_for_data
+from orchestrator.analysis.measurements.noise import SHORT, WAITS, is_timed_too_shortly, waits_for_data
 from orchestrator.analysis.measurements.setting import DETAILS, Namer, label_of, setting_of, varying
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.errors import FailureKind
@@ -125,6 +125,8 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
             by_warning[warning].append(name)
         if waits_for_data(record):
             by_warning[WAITS].append(name)
+        if is_timed_too_shortly(record):
+            by_warning[SHORT].append(name)
     return _grouped("trials", by_warning, title="Warnings", note="Warnings about these trials.")
 
 

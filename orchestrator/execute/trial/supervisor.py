@@ -227,13 +227,16 @@ def _jobs_of(placement: Placement, context: SweepContext, hosts: Sequence[HostSe
     return jobs
 
 
+def _visible_gpus(device_ids: Sequence[str]) -> dict[str, str]:
+    """Return CUDA's variables for these GPUs; numbers count as the driver counts, so that meters agree."""
+    return {"CUDA_VISIBLE_DEVICES": ",".join(device_ids), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+
+
 def _job_of(
     rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
 ) -> WorkerJob:
     """The host session has the accelerators of the ranks of this host whose devices are like this one's."""
-    visible = (
-        {"CUDA_VISIBLE_DEVICES": ",".join(host_session.device_ids)} if rank_context.kind == "gpu" else {}
-    )
+    visible = _visible_gpus(host_session.device_ids) if rank_context.kind == "gpu" else {}
     return WorkerJob(
         trial=placement.trial,
         origin=context.origins.get(placement.trial.workload),

@@ -26,8 +26,8 @@ class _Gpus:
         """Find the GPUs.
 
         Args:
-            ids: UUIDs as in CUDA_VISIBLE_DEVICES. A number names a GPU only where there is no other: CUDA and
-                the driver count in different orders.
+            ids: UUIDs or numbers as in CUDA_VISIBLE_DEVICES. Numbers count in the order of the PCI bus, which
+                is the driver's order, and CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID.
 
         Raises:
             NvmlError: there is no driver, or one of the GPUs cannot be told.
@@ -46,9 +46,11 @@ class _Gpus:
             return handle
         count = ctypes.c_uint()
         self._call("nvmlDeviceGetCount_v2", ctypes.byref(count))
-        if count.value != 1:
-            raise NvmlError(f"GPU {name} of {count.value} is not told by its UUID")
-        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(0), ctypes.byref(handle))
+        # A container that sees one of several GPUs may still name it by its number on the host.
+        index = 0 if count.value == 1 else int(name)
+        if index >= count.value:
+            raise NvmlError(f"the driver has {count.value} GPUs; there is no GPU {name}")
+        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
         return handle
 
     def _call(self, function: str, *arguments: object) -> None:
@@ -164,9 +166,18 @@ def meter_of(
     return partial(_read, readers)
 
 
-def used_between(before: Joules, after: Joules) -> Joules:
-    """Return the energy between two readings of counters that have both."""
-    return {name: after[name] - before[name] for name in before if name in after}
+LEAST_SECONDS: Mapping[str, float] = {"accelerator": 2.0}
+"""Shortest time between two readings of a counter. NVML's moves every 20 to 100 ms: 5% of this time."""
+
+
+def used_between(before: Joules, after: Joules, *, seconds: float) -> Joules:
+    """Return the energy between two readings of counters that have both.
+
+    Args:
+        seconds: time between the readings. A counter that this is too short for is left out.
+    """
+    resolved = (name for name in before if name in after and seconds >= LEAST_SECONDS.get(name, 0.0))
+    return {name: after[name] - before[name] for name in resolved}
 
 
 def _read(counters: Mapping[str, Callable[[], float]]) -> Joules:

@@ -4,7 +4,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, count, islice
 
@@ -24,7 +24,9 @@ LossCurve = tuple[tuple[int, float], ...]
 Barrier = Callable[[bool], bool]
 """Wait for all ranks, and learn whether every one of them said True."""
 
-REHEARSAL = TimingSpec(warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1)
+REHEARSAL = TimingSpec(
+    warmup_steps=0, max_warmup_steps=0, steps_per_block=1, min_blocks=1, max_blocks=1
+).without_seconds()
 """Two steps of the code path: the first, and one after it."""
 
 _EXCHANGE_PAIRS = 5
@@ -38,6 +40,7 @@ class LoopTimes:
     first_step_seconds: float
     warmup_steps: int
     warmup_seconds: float
+    steps_per_block: int
     block_seconds: tuple[float, ...]
     reading_seconds: tuple[tuple[float, float], ...]
     stopped_because: str
@@ -93,17 +96,21 @@ def run(
     first_step_seconds = loop.seconds_for(1)
     loop.read_losses()
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
+    lengthening = _lengthen_blocks(loop, timing, steps=steps, warmup_seconds=warmup_seconds)
+    lengthened = replace(timing, steps_per_block=lengthening.steps_per_block)
     loop.pursue(target_evaluator)  # its first look compiles what evaluating needs, before compilations count
     compiled, cpu, load = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
-    joules, num_written = meter(), loop.num_written
-    blocks, stopped_because = _time_blocks(loop, timing, steps=steps)
+    joules, began, num_written = meter(), clock(), loop.num_written
+    blocks, stopped_because = _time_blocks(loop, lengthened, steps=steps)
     joules_after = meter() if loop.num_written == num_written else {}  # a checkpoint takes energy too
+    metered_seconds = clock() - began
     compiled_after, cpu_after, load_after = trainer.compile_count(), loop.cpu_seconds, os.getloadavg()[0]
     _take_until(loop, timing, steps)
     return LoopTimes(
         first_step_seconds=first_step_seconds,
-        warmup_steps=warmup_steps,
-        warmup_seconds=warmup_seconds,
+        warmup_steps=warmup_steps + lengthening.steps,
+        warmup_seconds=warmup_seconds + lengthening.seconds,
+        steps_per_block=lengthening.steps_per_block,
         block_seconds=blocks,
         reading_seconds=tuple(loop.reading_seconds),
         stopped_because=stopped_because,
@@ -115,7 +122,7 @@ def run(
         network_losses={name: tuple(curve) for name, curve in loop.curves.items()},
         cpu_seconds=cpu_after - cpu,
         load_average=(load, load_after),
-        energy_joules=used_between(joules, joules_after),
+        energy_joules=used_between(joules, joules_after, seconds=metered_seconds),
         pursuit=None if target_evaluator is None else target_evaluator.pursuit(),
         resumed_from_step=resumed.progress.step if resumed else 0,
         resumed_seconds=loop.resumed_seconds,
@@ -124,7 +131,7 @@ def run(
 
 
 def compare_exchange(
-    trainer: Trainer, timing: TimingSpec, *, taken: int, meet: Barrier, clock: Clock
+    trainer: Trainer, *, steps_per_block: int, taken: int, meet: Barrier, clock: Clock
 ) -> tuple[tuple[float, float], ...]:
     """Seconds of pairs of blocks: with the sum of the gradients over the processes, and without it.
 
@@ -137,9 +144,9 @@ def compare_exchange(
     loop = _Loop(trainer=trainer, meet=meet, clock=clock, taken=taken)
     pairs: list[tuple[float, float]] = []
     while len(pairs) <= _EXCHANGE_PAIRS and (apart := trainer.without_exchange()) is not None:
-        together = loop.seconds_for(timing.steps_per_block)
+        together = loop.seconds_for(steps_per_block)
         with apart:
-            pairs.append((together, loop.seconds_for(timing.steps_per_block)))
+            pairs.append((together, loop.seconds_for(steps_per_block)))
     return tuple(pairs[1:])  # the first one follows an evaluation
 
 
@@ -300,6 +307,41 @@ def _warm_up(loop: _Loop, timing: TimingSpec) -> tuple[int, float]:
         steps += 1
         settled = loop.meet(loop.trainer.compile_count() == before)
     return steps, seconds
+
+
+@dataclass(slots=True, kw_only=True)
+class _Lengthening:
+    """Second part of the warm-up: blocks that are not recorded, and the size of those that will be."""
+
+    steps_per_block: int
+    steps: int = 0
+    seconds: float = 0.0
+
+
+def _lengthen_blocks(loop: _Loop, timing: TimingSpec, *, steps: int, warmup_seconds: float) -> _Lengthening:
+    """Take unrecorded blocks, each twice as long as the one before until one lasts the wanted time on every
+    rank, and more of them until the warm-up does.
+
+    The least number of blocks of the chosen size always fits into the steps that are left.
+    """
+    part = _Lengthening(steps_per_block=timing.steps_per_block)
+    if not (timing.min_warmup_seconds or timing.min_block_seconds):
+        return part
+
+    def fits(size: int) -> bool:
+        return loop.taken + (1 + timing.min_blocks) * size <= steps
+
+    while fits(part.steps_per_block):
+        seconds = loop.seconds_for(part.steps_per_block)
+        part.steps += part.steps_per_block
+        part.seconds += seconds
+        is_long = loop.meet(seconds >= timing.min_block_seconds)
+        is_warm = loop.meet(warmup_seconds + part.seconds >= timing.min_warmup_seconds)
+        if not is_long and fits(2 * part.steps_per_block):
+            part.steps_per_block *= 2
+        elif is_warm:
+            break
+    return part
 
 
 def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[float, ...], str]:

@@ -13,6 +13,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.interval import median_interval
 from orchestrator.core.placement import Placement, RankGroup
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
+from orchestrator.train.registry import trainer_info
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
 _BUSY_STEPS = 0.25
@@ -227,9 +228,11 @@ def _idle_device(case: _Case) -> str | None:
 
     Straight after a block the losses are read twice. The first reading ends when the device has finished, the
     second one shows what reading costs. Of several ranks, the last one at a reading waits for no other.
+
+    Devices without a queue are not judged: a reading of several ranks is late there when the host is busy.
     """
     result = case.result
-    if not result.reading_seconds or _blocks(case):
+    if not result.reading_seconds or _blocks(case) or not _has_queue(case.placement):
         return None
     blocks = [max(ranks) for ranks in zip(*result.block_seconds, strict=True)]
     least = _BUSY_STEPS * median_interval(blocks).median / result.steps_per_block
@@ -244,6 +247,12 @@ def _idle_device(case: _Case) -> str | None:
         f"the device was not idle when the clock of {len(busy)} of {len(blocks)} blocks stopped: "
         f"it worked on for {sum(busy):.3g} s after {sum(blocks):.3g} s were timed"
     )
+
+
+def _has_queue(placement: Placement) -> bool:
+    """Return whether a step may return before a device of the trial has finished it."""
+    synchronous_on = trainer_info(placement.trial.trainer).synchronous_on
+    return any(part.kind not in synchronous_on for part in placement.parts)
 
 
 def _late_seconds(readings: Sequence[Sequence[tuple[float, float]]]) -> list[float]:

@@ -132,8 +132,8 @@ def test_interpolations_see_what_all_points_share():
             (SMOKE, *ONE, "measure.max_block=3"),
             "unknown key 'measure.max_block'; did you mean 'measure.max_blocks'? known: "
             "measure.calibrate, measure.evaluate_every_steps, measure.interval_fraction, measure.max_blocks, "
-            "measure.max_warmup_steps, measure.min_blocks, measure.steps_per_block, measure.target, "
-            "measure.warmup_steps",
+            "measure.max_warmup_steps, measure.min_block_seconds, measure.min_blocks, "
+            "measure.min_warmup_seconds, measure.steps_per_block, measure.target, measure.warmup_steps",
         ),
         (
             (SMOKE, *ONE, "seed=1,2", "num_workers=${seed}"),

@@ -150,7 +150,7 @@ _NOTES_ITS_GPUS = """
 import os, sys
 if "orchestrator.train.worker" in sys.orig_argv:
     with open({note!r}, "a") as note:
-        print(os.environ["CUDA_VISIBLE_DEVICES"], file=note)
+        print(os.environ["CUDA_VISIBLE_DEVICES"], os.environ.get("CUDA_DEVICE_ORDER"), file=note)
 """
 
 
@@ -165,7 +165,7 @@ def test_a_trial_sees_the_gpus_of_its_host_by_their_ids_and_no_others(
     told = context(tmp_path, pythons={"noop": python})
     [record] = records_of(executor_of(here), told, [placement(trial, **on_a_gpu)], inventory=here)
     assert record.failure.message == "trial asks for a gpu; it ran on a cpu"  # as there is none
-    assert note.read_text() == "id-0\n"
+    assert note.read_text() == "id-0 PCI_BUS_ID\n"
 
 
 _NOTES_ITS_THREADS = """

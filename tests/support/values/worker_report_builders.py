@@ -8,6 +8,7 @@ from orchestrator.train.measurement.loop import LoopTimes
 from orchestrator.train.worker_report import WorkerReport
 
 _TIMES = LoopTimes(
+    steps_per_block=10,
     first_step_seconds=0.2,
     warmup_steps=3,
     warmup_seconds=0.03,

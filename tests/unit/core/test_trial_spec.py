@@ -1,6 +1,7 @@
 """Identity of a trial, and values that no trial may have."""
 
 import dataclasses
+import math
 import re
 
 import pytest
@@ -35,7 +36,9 @@ _OTHER_VALUES = {
 _OTHER_TIMINGS = {
     "warmup_steps": 4,
     "max_warmup_steps": 21,
+    "min_warmup_seconds": 1.0,
     "steps_per_block": 11,
+    "min_block_seconds": 0.0,
     "min_blocks": 7,
     "max_blocks": 16,
     "interval_fraction": 0.04,
@@ -159,6 +162,8 @@ def test_a_trial_that_cannot_be_is_refused_in_one_line(changes, message):
     ("changes", "message"),
     [
         ({"steps_per_block": 0}, "measure.steps_per_block=0 must be at least 1"),
+        ({"min_block_seconds": -1.0}, "measure.min_block_seconds=-1.0 must be a number from 0 up"),
+        ({"min_warmup_seconds": math.nan}, "measure.min_warmup_seconds=nan must be a number from 0 up"),
         ({"min_blocks": 0}, "measure.min_blocks=0 must be at least 1"),
         ({"max_blocks": 0}, "measure.max_blocks=0 must be at least 1"),
         (

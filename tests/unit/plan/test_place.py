@@ -10,7 +10,7 @@ from plan_builders import A100, T4, TPU, device, held, node, point, tensorflow_l
 from orchestrator.core.errors import PlacementError
 from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Skipped
-from orchestrator.core.trial_spec import trial_id
+from orchestrator.core.trial_spec import TimingSpec, trial_id
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.slots import find_slots
 from orchestrator.plan.trial_specs import trial_of
@@ -42,6 +42,13 @@ def test_a_cpu_trial_holds_all_cores_of_its_host():
         4,
         0,
     )
+
+
+def test_least_seconds_change_the_trial_of_an_accelerator_and_not_that_of_a_cpu():
+    timings = [TimingSpec(max_blocks=6), TimingSpec(max_blocks=6, min_block_seconds=0.1)]
+    on_cpu = {placed(point(timing=timing)).trial_id for timing in timings}
+    on_gpu = {placed(point(timing=timing, device=T4)).trial_id for timing in timings}
+    assert (len(on_cpu), len(on_gpu)) == (1, 2)
 
 
 def test_worker_processes_share_the_cores_and_one_process_has_them_all():

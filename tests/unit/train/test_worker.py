@@ -10,6 +10,7 @@ from noop_trials import jobs
 from user_workload import SPEC, searched, write
 
 from orchestrator.core.codec import to_plain
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train import worker
 from orchestrator.train.process.channel import Channel
 from workloads.origins import Origin
@@ -30,6 +31,23 @@ def outcome(job) -> tuple[int, dict]:
 
 def changed(job, **changes):
     return replace(job, trial=replace(job.trial, **changes))
+
+
+def in_seconds(job) -> bool:
+    timing = worker._timing_of(job)
+    return (timing.min_warmup_seconds, timing.min_block_seconds) == (2.0, 0.5)
+
+
+def test_least_seconds_are_for_accelerators_and_the_same_on_every_rank(job):
+    job = changed(job, steps=100, timing=TimingSpec())
+    gpu = replace(job, kind="gpu")
+    assert not in_seconds(job)
+    assert in_seconds(gpu)
+    assert in_seconds(replace(job, kind="tpu"))
+    assert in_seconds(replace(job, mixes_kinds=True))
+    assert in_seconds(replace(gpu, mixes_kinds=True))
+    assert not in_seconds(replace(gpu, rehearsal=True))
+    assert not in_seconds(changed(gpu, timing=TimingSpec(target=0.9)))
 
 
 def test_an_error_is_a_message_and_its_traceback_is_in_the_log(job, caplog):

@@ -6,7 +6,9 @@ from report_builders import measured
 
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.measurements.noise import noise_of, waits_for_data
+from orchestrator.analysis.measurements.noise import is_timed_too_shortly, noise_of, waits_for_data
+from orchestrator.core.result import DeviceFacts
+from orchestrator.core.trial_spec import TimingSpec
 
 GPU = placement(trial_spec(device="t4", host_cpu=None), kind="gpu", cpus=8)
 
@@ -67,3 +69,26 @@ def test_a_measurement_counts_its_noisy_repeats(loads, count):
 def test_a_measurement_whose_steps_waited_over_a_tenth_of_1_3_seconds_says_so(seconds, provenance, waits):
     waited = train_result(data_wait_seconds=seconds)
     assert waits_for_data(record(placement=placement(provenance=provenance), result=waited)) is waits
+
+
+LONG = {"block_seconds": ((0.5,) * 6,), "warmup_seconds": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "timing", "times", "is_short"),
+    [
+        ("gpu", {}, LONG, False),
+        ("gpu", {}, {**LONG, "block_seconds": ((0.49,) * 6,)}, True),
+        ("gpu", {}, {**LONG, "warmup_seconds": 1.9}, True),
+        ("gpu", {"min_warmup_seconds": 0.0, "min_block_seconds": 0.0}, {}, False),
+        ("gpu", {"target": 0.9}, {}, False),
+        ("cpu", {}, {}, False),
+    ],
+)
+def test_a_measurement_on_an_accelerator_with_too_few_steps_for_the_seconds_says_so(
+    kind, timing, times, is_short
+):
+    placed = placement(trial_spec(device="t4", host_cpu=None, timing=TimingSpec(**timing)), kind="gpu")
+    device = DeviceFacts(kind=kind, name="Tesla T4", count=1, precision="fp32")
+    result = train_result(devices=(device,), **times)
+    assert is_timed_too_shortly(record(placement=placed, result=result)) is is_short

@@ -1,8 +1,9 @@
 """Counters of energy and use: file trees as Linux shows them, and a library that answers as a driver's."""
 
+import math
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,7 @@ def test_a_counter_that_fails_while_a_trial_runs_ends_no_trial(tree):
     before = meter()
     (root / "intel-rapl:0" / "energy_uj").unlink()
     assert before == {"host": 0.0}
-    assert used_between(before, meter()) == {}
+    assert used_between(before, meter(), seconds=2.0) == {}
 
 
 def test_a_host_without_counters_is_not_guessed(tmp_path):
@@ -84,7 +85,7 @@ def test_a_host_without_counters_is_not_guessed(tmp_path):
 
 
 def test_only_a_difference_is_of_the_trial():
-    assert used_between({"host": 5.0, "accelerator": 1.0}, {"host": 7.5}) == {"host": 2.5}
+    assert used_between({"host": 5.0, "accelerator": 1.0}, {"host": 7.5}, seconds=2.0) == {"host": 2.5}
 
 
 DRIVER = """
@@ -155,10 +156,14 @@ def test_a_number_names_the_only_gpu_of_a_host(driver):
     assert GpuEnergy(["0"], library=driver()).joules() > 0
 
 
+def test_numbers_name_gpus_in_the_order_of_the_driver(driver):
+    assert GpuEnergy(["1"], library=driver(count=2)).joules() == pytest.approx(72.0)
+
+
 @pytest.mark.parametrize(
     ("ids", "build", "message"),
     [
-        (["1"], {"count": 2}, "GPU 1 of 2 is not told by its UUID"),
+        (["2"], {"count": 2}, "the driver has 2 GPUs; there is no GPU 2"),
         (["GPU-cccc"], {}, "nvmlDeviceGetHandleByUUID answers 6"),
         (["GPU-aaaa"], {"supported": 0}, "nvmlDeviceGetTotalEnergyConsumption answers 3"),
     ],
@@ -201,9 +206,30 @@ def test_a_meter_reads_the_gpus_of_the_trial_and_the_host(driver, monkeypatch, t
     meter = meter_of("gpu", root=root, library=driver())
     before = meter()
     tree("intel-rapl:0", "package-0", 3_500_000)
-    assert used_between(before, meter()) == pytest.approx({"host": 2.5, "accelerator": 2.0})
+    assert used_between(before, meter(), seconds=2.0) == pytest.approx({"host": 2.5, "accelerator": 2.0})
 
 
 def test_a_trial_on_a_processor_reads_no_gpu(driver, monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aaaa")
     assert meter_of("cpu", root=tmp_path, library=driver())() == {}
+
+
+def energy_of_a_counter_that_moves_every_100_ms(seconds: float) -> Mapping[str, float]:
+    """Measured energy of a part of so many seconds on a GPU of 300 W."""
+    begin = 10.05
+    before, after = (
+        {"accelerator": 300.0 * math.floor(now * 10) / 10, "host": now} for now in (begin, begin + seconds)
+    )
+    return used_between(before, after, seconds=seconds)
+
+
+@pytest.mark.parametrize("seconds", [0.03, 0.15, 1.9])
+def test_a_part_that_is_too_short_for_the_counter_of_a_gpu_has_no_energy_of_it(seconds):
+    energy = energy_of_a_counter_that_moves_every_100_ms(seconds)
+    assert energy == {"host": pytest.approx(seconds)}
+
+
+@pytest.mark.parametrize("seconds", [2.0, 2.06, 3.14])
+def test_energy_of_two_seconds_or_more_is_right_within_the_step_of_the_counter(seconds):
+    energy = energy_of_a_counter_that_moves_every_100_ms(seconds)
+    assert energy["accelerator"] == pytest.approx(300.0 * seconds, rel=0.05)

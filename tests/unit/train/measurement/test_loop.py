@@ -16,13 +16,17 @@ from workloads.spec import phase_steps
 def timed(
     trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=ONE_PHASE, **timing
 ) -> LoopTimes:
-    """Run the loop with blocks of two steps, a warm-up of one and four blocks, unless told otherwise."""
+    """Run the loop with blocks of two steps, a warm-up of one and four blocks, all counted in steps, unless
+    told otherwise.
+    """
     defaults = {
         "warmup_steps": 1,
         "max_warmup_steps": 5,
         "steps_per_block": 2,
         "min_blocks": 4,
         "max_blocks": 4,
+        "min_warmup_seconds": 0.0,
+        "min_block_seconds": 0.0,
     }
     spec = TimingSpec(**{**defaults, **timing})
     return run(
@@ -128,6 +132,39 @@ def test_blocks_go_on_while_another_rank_is_not_content():
     assert (len(times.block_seconds), times.stopped_because) == (6, "max_blocks")
 
 
+IN_SECONDS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("step_seconds", "warmup_steps", "steps_per_block"),
+    [(1.0, 1 + 2, 2), (0.1, 1 + 2 + 4 + 8 + 8, 8), (0.01, 1 + 2 + 4 + 8 + 16 + 32 + 64 + 64 + 64, 64)],
+)
+def test_steps_of_the_warm_up_and_of_a_block_grow_until_the_seconds_are_met(
+    step_seconds, warmup_steps, steps_per_block
+):
+    times = timed(QueueTrainer(step_seconds=lambda _: step_seconds), steps=10_000, **IN_SECONDS)
+    assert (times.warmup_steps, times.steps_per_block) == (warmup_steps, steps_per_block)
+    assert times.warmup_seconds >= 2.0
+    assert times.block_seconds == pytest.approx((step_seconds * steps_per_block,) * 4)
+    assert min(times.block_seconds) >= 0.5
+    assert times.steps == 10_000
+
+
+@pytest.mark.parametrize("steps", [10, 11, 12, 30, 100, 313])
+def test_a_trial_with_too_few_steps_for_the_seconds_has_its_least_blocks_and_no_more_steps(steps):
+    trainer = QueueTrainer(step_seconds=lambda _: 0.001)
+    times = timed(trainer, steps=steps, max_blocks=40, **IN_SECONDS)
+    assert len(times.block_seconds) >= 4
+    assert max(times.block_seconds) < 0.5
+    assert trainer.taken == times.steps == steps
+
+
+def test_blocks_grow_while_those_of_another_rank_are_too_short():
+    answers = iter([True, True, True, True, False, True])  # first step, warm-up twice, a block, its two votes
+    times = timed(QueueTrainer(), steps=100, meet=lambda vote: next(answers, vote), **IN_SECONDS)
+    assert times.steps_per_block == 4
+
+
 def test_ranks_meet_before_every_timed_part_and_vote_after_each_block():
     votes = []
     timed(QueueTrainer(), steps=10, meet=lambda vote: votes.append(vote) or vote)
@@ -187,10 +224,25 @@ def test_energy_is_that_of_the_timed_blocks():
     assert timed(QueueTrainer(), steps=100).energy_joules == {"host": 8.0}
 
 
+def test_energy_of_a_gpu_is_absent_where_its_counter_has_no_time_to_move():
+    class Gpu(QueueTrainer):
+        @property
+        def joules(self) -> Mapping[str, float]:
+            return {"accelerator": 300.0 * math.floor(self.now * 10) / 10}
+
+        def losses(self) -> Mapping[str, float]:
+            self.synchronize()
+            return {"model": 1 / self.taken}
+
+    assert timed(Gpu(step_seconds=lambda _: 0.004), steps=100).energy_joules == {}
+    assert timed(Gpu(step_seconds=lambda _: 0.5), steps=100).energy_joules == {
+        "accelerator": pytest.approx(1200.0, rel=0.05)
+    }
+
+
 def compared(trainer: QueueTrainer) -> tuple[tuple[float, float], ...]:
-    timing = TimingSpec(steps_per_block=4)
     return compare_exchange(
-        trainer, timing, taken=trainer.taken, meet=lambda vote: vote, clock=lambda: trainer.now
+        trainer, steps_per_block=4, taken=trainer.taken, meet=lambda vote: vote, clock=lambda: trainer.now
     )
 
 

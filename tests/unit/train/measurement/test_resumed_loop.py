@@ -12,7 +12,9 @@ from orchestrator.train.checkpoints.schedule import CheckpointScheduler
 from orchestrator.train.measurement.loop import LoopTimes, run
 from orchestrator.train.measurement.target import TargetEvaluator
 
-TIMING = TimingSpec(warmup_steps=1, max_warmup_steps=1, steps_per_block=2, min_blocks=4, max_blocks=4)
+TIMING = TimingSpec(
+    warmup_steps=1, max_warmup_steps=1, steps_per_block=2, min_blocks=4, max_blocks=4
+).without_seconds()
 _WRITE_SECONDS = 50.0
 
 

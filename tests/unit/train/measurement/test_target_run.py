@@ -42,7 +42,7 @@ def pursued(
         meet=meet,
         clock=lambda: trainer.now,
     )
-    spec = TimingSpec(**{**_TIMING, **timing})
+    spec = TimingSpec(**{**_TIMING, **timing}).without_seconds()
     return run(
         trainer,
         phases,

@@ -12,6 +12,9 @@ from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.validation import gates
 
+QUEUED = trial_spec(trainer="torch_xla")
+"""A trial whose steps return before the processor has finished them."""
+
 
 def judge(place: Placement, result: TrainResult, **known: Any) -> Failure | None:
     return gates.failure_of(place, result, **{"driver_names": {}, **known})
@@ -163,7 +166,8 @@ def after_blocks(*firsts: float) -> dict[str, Any]:
 )
 def test_a_device_that_worked_on_after_its_clock_was_not_synchronized(firsts, message) -> None:
     blocks = {"block_seconds": ((0.1,) * len(firsts),), "steps": 1000, "samples": 64_000}
-    failure = judge(placement(), train_result(**blocks, training_seconds=100.0, **after_blocks(*firsts)))
+    result = train_result(**blocks, training_seconds=100.0, **after_blocks(*firsts))
+    failure = judge(placement(QUEUED), result)
     assert failure is not None
     assert failure.kind == "invalid_measurement"
     assert failure.message == f"the device was not idle when the clock of {message}"
@@ -183,17 +187,36 @@ def test_a_device_that_worked_on_after_its_clock_was_not_synchronized(firsts, me
 def test_a_device_that_may_have_been_idle_passes(block_seconds, firsts) -> None:
     blocks = {"block_seconds": ((block_seconds,) * len(firsts),), "steps": 1000, "samples": 64_000}
     result = train_result(**blocks, training_seconds=100.0, **after_blocks(*firsts))
-    assert judge(placement(), result) is None
+    assert judge(placement(QUEUED), result) is None
 
 
 def test_a_reading_that_costs_as_much_a_second_time_shows_no_work() -> None:
-    assert judge(placement(), train_result(reading_seconds=(((0.05, 0.05),) * 6,))) is None
+    assert judge(placement(QUEUED), train_result(reading_seconds=(((0.05, 0.05),) * 6,))) is None
+
+
+def two_late_ranks() -> dict[str, Any]:
+    """Blocks of two gloo processes on a busy host: their first reading waits for the other process."""
+    block_seconds, readings = ((0.0062,) * 6,) * 2, (((0.0025, 0.0004),) * 6,) * 2
+    return {"block_seconds": block_seconds, "reading_seconds": readings, "devices": (facts(), facts())}
+
+
+@pytest.mark.parametrize("trainer", ["torch_ddp", "unequal_ddp", "kernel_split", "tensorflow"])
+def test_a_processor_whose_steps_have_finished_when_they_return_is_not_judged_by_readings(trainer) -> None:
+    place = placement(trial_spec(trainer=trainer), replicas=2, num_processes=2)
+    assert judge(place, train_result(**two_late_ranks())) is None
+
+
+def test_a_processor_with_a_queue_is_judged_by_readings() -> None:
+    place = placement(trial_spec(trainer="torch_xla"), replicas=2, num_processes=2)
+    failure = judge(place, train_result(**two_late_ranks()))
+    assert failure is not None
+    assert "worked on for 0.0126 s after 0.0372 s were timed" in failure.message
 
 
 def test_a_rank_that_waited_for_another_one_at_a_reading_was_idle() -> None:
     late, early = ((0.001, 0.001),) * 6, ((0.05, 0.001),) * 6
     two = {"block_seconds": ((0.1,) * 6, (0.1,) * 6), "devices": (facts(), facts())}
-    place = placement(replicas=2, num_processes=2)
+    place = placement(QUEUED, replicas=2, num_processes=2)
     assert judge(place, train_result(**two, reading_seconds=(early, late))) is None
     failure = judge(place, train_result(**two, reading_seconds=(early, early)))
     assert failure is not None
@@ -201,7 +224,7 @@ def test_a_rank_that_waited_for_another_one_at_a_reading_was_idle() -> None:
 
 
 def test_a_result_that_was_kept_before_readings_were_timed_is_not_judged_by_them() -> None:
-    assert judge(placement(), train_result(reading_seconds=())) is None
+    assert judge(placement(QUEUED), train_result(reading_seconds=())) is None
 
 
 def test_compile_counts_that_stand_still_pass() -> None:
