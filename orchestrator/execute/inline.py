@@ -13,6 +13,7 @@ from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.host import LocalHost
 from orchestrator.execute.trial.records import outcome_of
 from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.train.gce_metadata import is_preempted
 
 _TURN_SECONDS = 0.1
 
@@ -44,7 +45,10 @@ class InlineExecutor:
                 callback.placed(attempt)
                 record = queue.with_cause(
                     self._record_of(
-                        attempt, context, agent=agent, is_leaving=lambda: bool(queue.over_budget())
+                        attempt,
+                        context,
+                        agent=agent,
+                        is_leaving=lambda: bool(queue.over_budget()) or is_preempted(),
                     )
                 )
                 keep(record)

@@ -25,6 +25,7 @@ from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.stop_requests import stop_requested
 from orchestrator.execute.on_ray.tunnel import Chunk, ForwarderPeer, SocketForwarder
 from orchestrator.execute.trial.host import ForkServerOf, HostSession, LocalHost
+from orchestrator.train.gce_metadata import is_preempted
 
 _ANSWER_SECONDS = 30.0  # for what takes milliseconds there
 _GRACE_SECONDS = 5.0  # so that the host itself can say what went wrong
@@ -161,7 +162,7 @@ def local_host(
         device_ids=[str(id_) for id_ in ray.get_gpu_ids()],
         place=place,
         ip=own_ip if attempt.placement.num_hosts > 1 else LOOPBACK,
-        is_leaving=lambda: is_draining(node_id) or stop_requested(attempt),
+        is_leaving=lambda: is_draining(node_id) or stop_requested(attempt) or is_preempted(),
     )
 
 
