@@ -58,7 +58,8 @@ def reason_without_gpu(
     if cuda == NO_CUDA:
         return f"{build} is a build without CUDA; get one with: {info.accelerator_install['gpu']}"
     least = LEAST_DRIVER.get(cuda.partition(".")[0])
-    if driver is None or least is None or int(driver.partition(".")[0]) >= least:
+    major = (driver or "").partition(".")[0]
+    if least is None or not major.isdecimal() or int(major) >= least:
         return None
     return (
         f"{build} is built for CUDA {cuda}, which needs NVIDIA driver {least} or later, and this host has "
@@ -111,9 +112,10 @@ _CUDA_OF: Mapping[str, Callable[[], str | None]] = {
 def _statements_of(package: str, file: str) -> list[ast.stmt]:
     """Parse a file of an installed package; return nothing if it cannot be read."""
     spec = find_spec(package)
-    folders = (spec and spec.submodule_search_locations) or ()
+    if spec is None or not spec.submodule_search_locations:
+        return []
     try:
-        return ast.parse(Path(next(iter(folders), ""), file).read_text()).body
+        return ast.parse(Path(spec.submodule_search_locations[0], file).read_text()).body
     except (OSError, SyntaxError, ValueError):
         return []
 

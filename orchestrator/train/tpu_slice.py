@@ -2,7 +2,7 @@
 
 import os
 
-from orchestrator.train.gce_metadata import gce_metadata
+from orchestrator.train.gce_metadata import gce_metadata, is_on_compute_engine
 
 
 def slice_type() -> str | None:
@@ -10,4 +10,6 @@ def slice_type() -> str | None:
 
     GKE sets `TPU_ACCELERATOR_TYPE` in a pod; on a TPU VM the metadata server has the attribute.
     """
-    return os.environ.get("TPU_ACCELERATOR_TYPE") or gce_metadata("instance/attributes/accelerator-type")
+    if chosen := os.environ.get("TPU_ACCELERATOR_TYPE"):
+        return chosen
+    return gce_metadata("instance/attributes/accelerator-type") if is_on_compute_engine() else None

@@ -21,6 +21,7 @@ from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
 from orchestrator.execute.on_ray.placement_group import describe_request
+from orchestrator.execute.on_ray.starting_nodes import FirstSigns
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
 
@@ -68,6 +69,11 @@ class QueueSearcher(Searcher):
     def is_stopped(self) -> bool:
         """True where nothing more is to be started."""
         return self._queue.is_stopped
+
+    def pools_of(self, trial_id: str) -> tuple[str, ...]:
+        """Return the pools for whose nodes a Tune trial waits."""
+        attempt, _ = self._started[trial_id]
+        return attempt.placement.pools
 
     def on_placed(self, trial_id: str) -> None:
         """Report that a Tune trial has its hardware."""
@@ -160,16 +166,20 @@ class PlacementCallback(tune.Callback):
 
 
 class DeadlineScheduler(FIFOScheduler):
-    """Ends the Tune trials whose time is up, for Tune itself would wait for ever.
+    """Scheduler that ends the Tune trials whose time is up; Tune itself would wait for ever.
 
-    It is also the one that Tune tells of a trial's error before the searcher has to answer to it.
+    A trial may wait for `resources_seconds` until a node of its pool starts, and as long again until the node
+    is there. Tune tells the scheduler of a trial's error before the searcher has to answer to it.
     """
 
-    def __init__(self, deadlines: Deadlines, searcher: QueueSearcher) -> None:
+    def __init__(
+        self, deadlines: Deadlines, searcher: QueueSearcher, first_signs: FirstSigns | None = None
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # Ray has no type there
         self._resources_seconds = deadlines.resources_seconds
         self._supervised_seconds = deadlines.start_seconds + deadlines.run_seconds + _GRACE_SECONDS
         self._searcher = searcher
+        self._first_signs = first_signs or FirstSigns()
         self._since: dict[str, tuple[str, float]] = {}
 
     def on_trial_error(self, _tune_controller: Any, trial: Any) -> None:
@@ -192,10 +202,13 @@ class DeadlineScheduler(FIFOScheduler):
 
     def _seconds_in_status(self, trial: Any) -> float:
         status, since = self._since.get(trial.trial_id, ("", 0.0))
-        if status != trial.status:
+        if status != trial.status or (trial.status == trial.PENDING and self._has_first_sign(trial)):
             since = time.monotonic()
             self._since[trial.trial_id] = trial.status, since
         return time.monotonic() - since
+
+    def _has_first_sign(self, trial: Any) -> bool:
+        return self._first_signs.is_first(trial.trial_id, self._searcher.pools_of(trial.trial_id))
 
 
 def _supervisor_died(error: str) -> Failure:

@@ -96,6 +96,7 @@ def test_a_cpu_needs_nothing_further():
     [
         ({"cuda": "13.0", "nvidia_driver": "580.65.06"}, None),
         ({"cuda": "13.0"}, None),
+        ({"cuda": "13.0", "nvidia_driver": "N/A"}, None),
         ({"cuda": "12.6", "nvidia_driver": "535.104.05"}, None),
         ({}, None),
         (
