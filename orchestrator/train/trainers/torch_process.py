@@ -65,7 +65,12 @@ def listen(job: WorkerJob) -> socket.socket | None:
 
 
 def join(job: WorkerJob, *, device: torch.device, listener: socket.socket | None) -> None:
-    """Enter the process group; a single process needs none. gloo alone joins kinds of devices."""
+    """Enter the process group; a single process needs none. gloo alone joins kinds of devices.
+
+    A first sum starts the collective library, which would otherwise start within the training. For NCCL that
+    is seconds. The group is bound to no device (`device_id`): whether the messages between two ranks of
+    `kernel_split` pass then is not known.
+    """
     if job.world_size == 1:
         return
     store = TCPStore(
@@ -77,6 +82,9 @@ def join(job: WorkerJob, *, device: torch.device, listener: socket.socket | None
     )
     backend = "gloo" if job.mixes_kinds else _BACKENDS[_KINDS[device.type]]
     dist.init_process_group(backend, store=store, rank=job.rank, world_size=job.world_size)
+    ones = torch.ones(1, device=device)
+    dist.all_reduce(ones)
+    ones.item()  # waits for the device
 
 
 def leave(trainer: object) -> None:
