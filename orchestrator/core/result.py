@@ -86,7 +86,8 @@ class TrainResult:
         evaluation_seconds: time of the last evaluation.
         flops_per_step: analytic, of the phase that is timed, all replicas together (`workloads/flops.py`).
         bytes_per_step: analytic memory traffic of that phase without fusion (`workloads/traffic.py`).
-        data_wait_seconds: time that steps waited for the input pipeline; slowest rank.
+        data_wait_seconds: time that steps waited for the input pipeline, and under torch for copies to the
+            device; slowest rank.
         pipeline_samples_per_second: input rate of all ranks together; None with data in memory.
         cpu_seconds: [rank] process CPU seconds during the timed blocks.
         load_average: one-minute load average of the host before and after the timed blocks.

@@ -54,8 +54,12 @@ class Batches:
 
     @property
     def wait_seconds(self) -> float:
-        """Seconds that `shard` has kept its callers waiting; 0 when staged."""
+        """Seconds that steps waited for samples and for their copies to the device; 0 when staged."""
         return self._pipeline.wait_seconds
+
+    def add_wait(self, seconds: float) -> None:
+        """Add time for which a step waited for the copy of a batch to its device."""
+        self._pipeline.wait_seconds += seconds
 
     @property
     def samples_per_second(self) -> float | None:

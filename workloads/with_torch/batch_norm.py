@@ -45,11 +45,12 @@ class GlobalBatchNorm(nn.Module):
             mean, variance = _global_moments(precise, axes, weight=self.share_weight)
             normal = _normalised(features, mean, variance, epsilon=self._epsilon, gamma=gamma, beta=self.beta)
         else:
-            normal = functional.batch_norm(
-                features, None, None, gamma, self.beta, training=True, eps=self._epsilon
+            mean, unbiased = torch.zeros_like(self.moving_mean), torch.zeros_like(self.moving_mean)
+            normal = functional.batch_norm(  # with momentum 1 it leaves its own moments there
+                features, mean, unbiased, gamma, self.beta, training=True, momentum=1.0, eps=self._epsilon
             )
-            with torch.no_grad():
-                variance, mean = torch.var_mean(features.to(self.moving_mean.dtype), axes, correction=0)
+            count = features.numel() // features.shape[1]
+            variance = unbiased * ((count - 1) / count)
         self._keep(mean, variance)
         return normal
 

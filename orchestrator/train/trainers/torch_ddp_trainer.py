@@ -15,6 +15,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.measurement.evaluation import Outputs, quality_of
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.batch_copies import BatchCopies, CudaCopier, Tensors
 from orchestrator.train.trainers.torch_process import (
     FirstProduct,
     autocast_of,
@@ -83,7 +84,14 @@ class TorchDdpTrainer:
         for module in self._networks.modules():
             if isinstance(module, GlobalBatchNorm):
                 module.share_weight = weight
-        self._staged = [self._batch(i) for i in range(num_staged(batches, self._job))]
+        self._copies = BatchCopies(
+            read=self._read,
+            copy=self._copied,
+            copier=CudaCopier(self._device) if self._device.type == "cuda" else None,
+            add_wait=batches.add_wait,
+            last=self._job.trial.steps - 1,
+        )
+        self._staged = [self._copied(self._read(i)) for i in range(num_staged(batches, self._job))]
 
     def begin(self, phase: Phase) -> None:
         """Free the weights that the phase trains, and let the ranks sum their gradients."""
@@ -103,7 +111,7 @@ class TorchDdpTrainer:
 
     def step(self, index: int) -> None:
         """Forward, backward with the gradients' mean over all samples of all ranks, update."""
-        batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
+        batch = self._staged[index % len(self._staged)] if self._staged else self._copies.take(index)
         with self._autocast:
             losses = self._replica(batch)
         for optimizer in self._optimizers:
@@ -114,6 +122,8 @@ class TorchDdpTrainer:
         self._scaler.update()
         self._losses = {name: loss.detach() for name, loss in losses.items()}
         self.samples += len(batch["x"])
+        if not self._staged:
+            self._copies.prepare(index + 1)
 
     def synchronize(self) -> None:
         """Wait for the accelerator; a CPU has always finished."""
@@ -183,7 +193,10 @@ class TorchDdpTrainer:
         network.train()
         return outputs.cpu().numpy()
 
-    def _batch(self, index: int) -> dict[str, Tensor]:
-        """This rank's part of batch `index`, on its device."""
-        part = self._batches.part(index, self._share)
-        return {name: array.to(self._device) for name, array in tensors_of(part).items()}
+    def _read(self, index: int) -> Tensors:
+        """Return this rank's part of batch `index` in host memory."""
+        return tensors_of(self._batches.part(index, self._share))
+
+    def _copied(self, batch: Tensors) -> Tensors:
+        """Return a batch on the device, after its copy."""
+        return {name: tensor.to(self._device) for name, tensor in batch.items()}

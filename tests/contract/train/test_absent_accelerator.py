@@ -14,7 +14,7 @@ from orchestrator.train.registry import trainer_info
 WITHOUT_CUDA = {
     "torch_ddp": (
         r"trial asks for a gpu; torch \S+ sees none: torch \S+ is a build without CUDA; get one with: "
-        r"make gpu, or pip install 'torch>=2.9,<2.14' from PyPI"
+        r"make gpu, or pip install 'torch>=2.11,<2.14' from PyPI"
     ),
     "tensorflow": (
         r"trial asks for a gpu; TensorFlow \S+ sees none: tensorflow \S+ is a build without CUDA; "

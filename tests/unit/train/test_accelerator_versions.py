@@ -102,7 +102,7 @@ def test_a_cpu_needs_nothing_further():
         (
             {"cuda": "none", "nvidia_driver": "580.65.06"},
             "torch 2.13.0 is a build without CUDA; get one with: "
-            "make gpu, or pip install 'torch>=2.9,<2.14' from PyPI",
+            "make gpu, or pip install 'torch>=2.11,<2.14' from PyPI",
         ),
         (
             {"cuda": "13.0", "nvidia_driver": "535.104.05"},
