@@ -112,7 +112,7 @@ def unused_accelerators(settings: Settings, devices: Callable[[], Mapping[str, D
         accelerators = accelerators_here()
     except (ConfigError, PlacementError) as error:  # no failure of a sweep that asks for no GPU
         return (f"this host's GPUs are not used: {error}",)
-    if not accelerators.gpus and not accelerators.slice_type:
+    if not (accelerators.gpus or accelerators.split_gpus or accelerators.slice_type):
         return ()
     return tuple(_describe_unused(settings.sweep.devices, [*devices().values()], accelerators))
 
@@ -124,6 +124,11 @@ def _describe_unused(
     if unused := {name: count for name, count in counts.items() if name not in used}:
         listed = ", ".join(f"{count} x {name}" for name, count in unused.items())
         yield f"this host's {listed}: in no point of the sweep; add device={','.join(unused)}"
+    for gpu in accelerators.split_gpus:
+        yield (
+            f"this host's GPU {gpu.index} ({gpu.name}) is in MIG mode, and a trial needs a whole GPU: "
+            f"sudo nvidia-smi -i {gpu.index} -mig 0"
+        )
     unknown = dict(unrecognised(devices, accelerators))
     if (slice_type := accelerators.slice_type) and is_part_of_slice(slice_type, devices):
         del unknown[slice_type]

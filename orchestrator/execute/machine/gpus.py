@@ -11,7 +11,7 @@ from orchestrator.core.errors import ConfigError, PlacementError
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 _PROGRAM = "nvidia-smi"
-_QUERY = ("--query-gpu=index,uuid,name", "--format=csv,noheader")
+_QUERY = ("--query-gpu=index,uuid,mig.mode.current,name", "--format=csv,noheader")
 _DRIVER_SECONDS = 120.0  # eight GPUs without persistence mode take 25 to 30 s
 _NO_GPU = 6  # exit code of nvidia-smi for an object that was not found
 _WITH_WARNING = 14  # a corrupted infoROM: the table is complete
@@ -20,15 +20,20 @@ _CURES = f"repair the driver, or leave the GPUs out: {VARIABLE}=-1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU with the index, UUID and name that its driver reports."""
+    """One GPU with the index, UUID and name that its driver reports.
+
+    Attributes:
+        is_split: True if it is in MIG mode, in which no trial has all of it.
+    """
 
     index: str
     uuid: str
     name: str
+    is_split: bool = False
 
 
-def usable_gpus() -> tuple[Gpu, ...]:
-    """Return the GPUs that a trial can have. The driver is asked once per process.
+def visible_gpus() -> tuple[Gpu, ...]:
+    """Return the GPUs that CUDA_VISIBLE_DEVICES leaves. The driver is asked once per process.
 
     Raises:
         ConfigError: CUDA_VISIBLE_DEVICES names a GPU that is not here.
@@ -38,6 +43,11 @@ def usable_gpus() -> tuple[Gpu, ...]:
     if setting is not None and not _entries_of(setting):
         return ()
     return visible_of(gpus_of(driver_table(_QUERY)), setting=setting)
+
+
+def usable_gpus() -> tuple[Gpu, ...]:
+    """Return the GPUs that a trial can have whole. Raises as `visible_gpus`."""
+    return tuple(gpu for gpu in visible_gpus() if not gpu.is_split)
 
 
 def gpus_of(answer: str) -> tuple[Gpu, ...]:
@@ -107,12 +117,13 @@ def _named(entry: str, gpus: Sequence[Gpu], *, setting: str) -> Gpu:
 
 def _gpu_of(line: str) -> Gpu:
     try:
-        index, uuid, name = line.split(", ", 2)
+        index, uuid, mig_mode, name = line.split(", ", 3)
     except ValueError as error:
         raise PlacementError(
-            f"{_PROGRAM} {' '.join(_QUERY)} answers {line!r}, which is not an index, UUID and name; {_CURES}"
+            f"{_PROGRAM} {' '.join(_QUERY)} answers {line!r}, "
+            f"which is not an index, UUID, mode and name; {_CURES}"
         ) from error
-    return Gpu(index=index, uuid=uuid, name=name)
+    return Gpu(index=index, uuid=uuid, name=name, is_split=mig_mode == "Enabled")
 
 
 _STATE = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.core.device import Accelerators, Device, Node
 from orchestrator.execute.machine.cgroup import num_cores
-from orchestrator.execute.machine.gpus import Gpu, usable_gpus
+from orchestrator.execute.machine.gpus import Gpu, usable_gpus, visible_gpus
 from orchestrator.train.environment import cpu_model
 from orchestrator.train.tpu_slice import slice_type
 
@@ -17,10 +17,13 @@ class HostAccelerators:
     """Accelerators of this host, with the names that drivers and clouds give them.
 
     Attributes:
+        gpus: GPUs that a trial can have whole.
+        split_gpus: GPUs in MIG mode.
         slice_type: type of the TPU slice of this host; None without a TPU.
     """
 
     gpus: tuple[Gpu, ...] = ()
+    split_gpus: tuple[Gpu, ...] = ()
     slice_type: str | None = None
 
 
@@ -31,7 +34,12 @@ def accelerators_here() -> HostAccelerators:
         ConfigError: CUDA_VISIBLE_DEVICES names a GPU that is not here.
         PlacementError: the GPUs' driver fails.
     """
-    return HostAccelerators(gpus=usable_gpus(), slice_type=slice_type_of())
+    gpus = visible_gpus()
+    return HostAccelerators(
+        gpus=tuple(gpu for gpu in gpus if not gpu.is_split),
+        split_gpus=tuple(gpu for gpu in gpus if gpu.is_split),
+        slice_type=slice_type_of(),
+    )
 
 
 def local_node(devices: Sequence[Device]) -> Node:

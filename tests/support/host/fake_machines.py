@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fake_driver import FakeGpu, install_driver
@@ -35,6 +35,45 @@ class Machine:
     failure: tuple[str, int] | None = None
     programs: tuple[str, ...] = ()
 
+
+DRIVER = "580.65.06"
+BUILDS = {"torch_ddp": CUDA_13, "tensorflow": CUDA_12}
+
+
+def with_gpus(*gpus: FakeGpu, **changes: object) -> Machine:
+    return replace(Machine(gpus=gpus, builds=BUILDS, driver=DRIVER), **changes)
+
+
+def card(name: str, watts: float, **changes: str) -> FakeGpu:
+    return FakeGpu(name=name, power_limit=f"{watts:.2f}", **changes)
+
+
+T4 = card("Tesla T4", 70, most_clock="1590", memory_total="15360")
+OLD = "535.104.05"
+MACHINES = {
+    "one_t4": with_gpus(T4),
+    "eight_l4": with_gpus(*[card("NVIDIA L4", 72, most_clock="2040", memory_total="23034")] * 8),
+    "h100_pcie": with_gpus(card("NVIDIA H100 PCIe", 350)),
+    "h100_nvl": with_gpus(card("NVIDIA H100 NVL", 400)),
+    "h100_sxm": with_gpus(card("NVIDIA H100 80GB HBM3", 700)),
+    "a100_40": with_gpus(card("NVIDIA A100-SXM4-40GB", 400)),
+    "a100_80": with_gpus(card("NVIDIA A100-SXM4-80GB", 400)),
+    "mig": with_gpus(card("NVIDIA A100-SXM4-40GB", 400, mig_mode="Enabled")),
+    "two_kinds": with_gpus(T4, card("NVIDIA A100-SXM4-40GB", 400)),
+    "v100": with_gpus(card("Tesla V100-SXM2-16GB", 300)),
+    "unknown_card": with_gpus(card("NVIDIA Future 1", 1000)),
+    "cpu_builds": with_gpus(T4, builds={}),
+    "neighbour": with_gpus(
+        card("Tesla T4", 50, utilization="97", memory_used="9000", persistence_mode="Disabled")
+    ),
+    "no_driver": Machine(),
+    "failing_driver": Machine(failure=("NVIDIA-SMI has failed because it couldn't communicate", 9)),
+    "old_driver": with_gpus(card("NVIDIA L4", 72, driver_version=OLD), driver=OLD),
+    "v5e_1": Machine(slice_type="v5litepod-1", builds={"torch_xla": LIBTPU}),
+    "v5e_8": Machine(slice_type="v5litepod-8", builds={"torch_xla": LIBTPU}),
+    "v5e_8_without_libtpu": Machine(slice_type="v5litepod-8"),
+    "v4_16": Machine(slice_type="v4-16", builds={"torch_xla": LIBTPU}),
+}
 
 _VERSIONS = {
     "torch_ddp": {"python": "3.11.9", "torch": "2.13.0"},

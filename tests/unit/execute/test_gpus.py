@@ -9,7 +9,7 @@ from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.execute.machine import gpus
 from orchestrator.execute.machine.gpus import Gpu, gpus_of, usable_gpus, visible_of
 
-_TWO = "0, GPU-8932f937-d72c, Tesla T4\n1, GPU-89aa0000-1111, NVIDIA A100-SXM4-40GB\n"
+_TWO = "0, GPU-8932f937-d72c, [N/A], Tesla T4\n1, GPU-89aa0000-1111, Disabled, NVIDIA A100-SXM4-40GB\n"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_driver_tells_of_each_gpu_its_index_uuid_and_name():
 
 
 def test_a_name_may_have_commas():
-    (gpu,) = gpus_of("0, GPU-1, Quadro, of some make")
+    (gpu,) = gpus_of("0, GPU-1, [N/A], Quadro, of some make")
     assert gpu.name == "Quadro, of some make"
 
 
@@ -37,8 +37,9 @@ def test_an_answer_that_is_no_table_is_told_as_it_is():
     with pytest.raises(PlacementError) as caught:
         gpus_of("No devices were found\n")
     assert str(caught.value) == (
-        "nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader answers 'No devices were found', which "
-        "is not an index, UUID and name; repair the driver, or leave the GPUs out: CUDA_VISIBLE_DEVICES=-1"
+        "nvidia-smi --query-gpu=index,uuid,mig.mode.current,name --format=csv,noheader answers "
+        "'No devices were found', which is not an index, UUID, mode and name; "
+        "repair the driver, or leave the GPUs out: CUDA_VISIBLE_DEVICES=-1"
     )
 
 
@@ -145,3 +146,9 @@ def test_the_driver_is_asked_and_the_variable_heeded(driver, monkeypatch):
     driver(FakeGpu(name="Tesla T4"), FakeGpu(name="Tesla T4"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert [gpu.index for gpu in usable_gpus()] == ["1"]
+
+
+def test_a_gpu_in_mig_mode_is_visible_and_not_usable(driver):
+    driver(FakeGpu(name="NVIDIA A100-SXM4-40GB", mig_mode="Enabled"), FakeGpu(name="Tesla T4"))
+    assert [gpu.name for gpu in usable_gpus()] == ["Tesla T4"]
+    assert [gpu.is_split for gpu in gpus.visible_gpus()] == [True, False]
