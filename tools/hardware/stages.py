@@ -18,6 +18,7 @@ _CLOCK_TOLERANCE = 0.25  # the independent loop has no input pipeline and no rea
 _LEAST_WATTS = 5.0
 _SURE_SECONDS = 2.0  # counters of energy move every 20 to 100 ms
 _SMALL = ("mnist_cnn", "mnist_gan", "imdb_bilstm", "imdb_bigru")
+_GAN_BATCHES = ("64", "128", "256", "512")
 _PLANTED = """
 import sys
 sys.path.extend({folders!r})
@@ -106,6 +107,30 @@ def heavy(session: Session) -> None:
     is_faster = all(seconds[slow] > seconds[fast] for slow, fast in pairwise(order))
     listed = ", ".join(f"{name} {1e3 * seconds[name]:.2f} ms" for name in order)
     session.check("heavy", is_faster and len(order) > 1, f"resnet50 takes less in lower precisions: {listed}")
+
+
+def gan(session: Session) -> None:
+    """Measure the mixed-precision GAN over batch sizes, and check that its rate grows with them."""
+    if session.device.kind == "cpu":
+        session.note("gan: of accelerators only")
+        return
+    results = session.sweep(
+        "gan",
+        f"trainer={session.trainer}",
+        "workload=mnist_gan",
+        "precision=bf16" if "bf16" in session.precisions else "precision=fp16",
+        f"global_batch_size={words_of(_GAN_BATCHES)}",
+        "steps=600",
+    )
+    rates = {}
+    for record in results:
+        _judge(session, "gan", record)
+        batch = record["spec"]["global_batch_size"]
+        rates[batch] = batch / step_seconds(record)
+        session.note(f"gan: batch {batch}: {rates[batch]:,.0f} samples/s")
+    is_faster = len(rates) > 1 and rates[max(rates)] > rates[min(rates)]
+    least, most = min(rates, default=0), max(rates, default=0)
+    session.check("gan", is_faster, f"samples/s grow from batch {least} to {most}")
 
 
 def clock(session: Session) -> None:
@@ -236,6 +261,7 @@ STAGES: Mapping[str, Callable[[Session], None]] = {
     "arithmetic": arithmetic,
     "measure": measure,
     "heavy": heavy,
+    "gan": gan,
     "clock": clock,
     "gate": gate,
     "compile": compile_,
