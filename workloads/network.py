@@ -35,6 +35,15 @@ class Network:
                 )
 
     @property
+    def last_uses(self) -> tuple[frozenset[int], ...]:
+        """For every node, the nodes whose outputs no later node takes."""
+        last_user = {source: index for index, node in enumerate(self.nodes) for source in node.inputs}
+        return tuple(
+            frozenset(source for source in node.inputs if last_user[source] == index)
+            for index, node in enumerate(self.nodes)
+        )
+
+    @property
     def takes_tokens(self) -> bool:
         """True where the input is int32 token ids instead of float32 values."""
         return any(isinstance(node.layer, Embedding) and INPUT in node.inputs for node in self.nodes)

@@ -21,6 +21,7 @@ class TorchNetwork(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.spec = network
+        self._last_uses = network.last_uses
         inputs = input_shapes_of(network)
         self.nodes = nn.ModuleList(
             module_of(node.layer, shape) for node, shape in zip(network.nodes, inputs, strict=True)
@@ -46,10 +47,15 @@ class TorchNetwork(nn.Module):
         return weights_of(self.spec.nodes[node].layer, self.nodes[node])
 
     def _values(self, inputs: Tensor, count: int) -> dict[int, Tensor]:
-        """Outputs of the first `count` nodes, and the input as INPUT."""
+        """Outputs of the first `count` nodes that node `count` or later ones take; the input is INPUT.
+
+        Autograd keeps what the backward pass needs; nothing else outlives its last use.
+        """
         values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
         for index, (node, module) in enumerate(zip(self.spec.nodes[:count], self.nodes, strict=False)):
             values[index] = module(*(values[source] for source in node.inputs))
+            for source in self._last_uses[index]:
+                del values[source]
         return values
 
     @staticmethod
