@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 XLA_VENV ?= .venv-xla
 TENSORFLOW_VENV ?= .venv-tensorflow
+COMPILE_VENV ?= .venv-tpu-compile
 XLA ?= 1
 SWEEP ?= tpu_vs_gpu
 
@@ -24,7 +25,7 @@ ENVIRONMENTS := $(VENV)/.installed $(if $(filter 1,$(XLA)),$(XLA_VENV)/.installe
 PINNED := constraints.txt
 CONSTRAINTS := $(shell $(PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) and print("--constraint $(PINNED)")')
 
-.PHONY: install xla gpu tpu sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook
+.PHONY: install xla gpu tpu tpu-compile sweep smoke test test-clusters test-fuzz test-slow test-all fuzz chaos hardware-test check audit constraints fix notebook
 
 install: $(ENVIRONMENTS)
 
@@ -37,6 +38,9 @@ gpu: $(VENV)/.installed $(TENSORFLOW_VENV)/.installed
 # A TPU VM: torch_xla with libtpu.
 tpu: $(ENVIRONMENTS) $(XLA_VENV)/.libtpu
 	$(VENV)/bin/python -m orchestrator doctor
+
+# Google's TPU compiler, which needs no TPU: tells whether a training step fits one.
+tpu-compile: $(COMPILE_VENV)/.installed
 
 OLD_PYTHON := Python 3.11 or later is needed, and $(PYTHON) is older or absent. \
 On Ubuntu, as on images of TPU VMs: sudo apt install python3.11-venv, then add PYTHON=python3.11 to the command
@@ -66,6 +70,11 @@ $(XLA_VENV)/.libtpu: $(XLA_VENV)/.installed
 $(TENSORFLOW_VENV)/.installed: pyproject.toml | python
 	$(PYTHON) -m venv $(TENSORFLOW_VENV)
 	$(PYTHON) -c '$(REQUIREMENTS)' tensorflow-gpu | $(TENSORFLOW_VENV)/bin/pip install --quiet --requirement /dev/stdin
+	touch $@
+
+$(COMPILE_VENV)/.installed: pyproject.toml | python
+	$(PYTHON) -m venv $(COMPILE_VENV)
+	$(PYTHON) -c '$(REQUIREMENTS)' tpu-compile | $(COMPILE_VENV)/bin/pip install --quiet --requirement /dev/stdin
 	touch $@
 
 sweep: $(ENVIRONMENTS)

@@ -20,6 +20,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
+from orchestrator.pipeline.compilation import asks_compiler, with_memory
 from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
@@ -88,7 +89,7 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
     _check_places(settings)
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
-    preflight = _preflight(settings, console, download=True)
+    preflight = _preflight(settings, console, download=True, compiles=True)
     for line in _unused(settings):
         print_line(console, line)
 
@@ -100,7 +101,7 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
 def plan(settings: Settings, *, console: Console) -> PlanPreview:
     """Decide for every point whether it runs, is cached or is skipped; no trial starts."""
     _check_places(settings)
-    preflight = _preflight(settings, console, download=False)
+    preflight = _preflight(settings, console, download=False, compiles=True)
     planned = plan_sweep(settings, preflight)
     decided = with_predictions(planned, settings, preflight)
     return PlanPreview(
@@ -134,7 +135,9 @@ def _check_places(settings: Settings) -> None:
         logger.warning("%s", warning)
 
 
-def _preflight(settings: Settings, console: Console, *, download: bool) -> PreflightState:
+def _preflight(
+    settings: Settings, console: Console, *, download: bool, compiles: bool = False
+) -> PreflightState:
     with download_bar(console) as progress:
         preflight = inspect(settings, download=download, progress=progress)
     for ref in preflight.data.values():
@@ -145,7 +148,11 @@ def _preflight(settings: Settings, console: Console, *, download: bool) -> Prefl
             "checkpoints: in a folder, so a lost trial starts anew on another node unless nodes share it; "
             "checkpoint.path=gs://BUCKET/FOLDER is visible to all nodes",
         )
-    return preflight
+    if not asks_compiler(settings):
+        return preflight
+    decided = plan_sweep(settings, preflight)
+    say = partial(print_line, console)
+    return with_memory(preflight, settings, decided, compiles=compiles, say=say)
 
 
 @contextmanager

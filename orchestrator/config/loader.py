@@ -28,7 +28,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Cluster
-from orchestrator.core.settings import Checkpointing, Deadlines, Settings, TrainerSettings
+from orchestrator.core.settings import Checkpointing, Compiling, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
 
 
@@ -174,4 +174,5 @@ def _settings(
         images=plain["report"].pop("images"),
         objective=Objective(**plain["report"]),
         budget=Budget(**plain["budget"]),
+        compiling=Compiling(**plain["compile"]),
     )

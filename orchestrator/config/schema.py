@@ -15,7 +15,13 @@ from orchestrator.core.device import Device
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
-from orchestrator.core.settings import ExecutorName, MissingDevice, ReportSource, StartMethodChoice
+from orchestrator.core.settings import (
+    CompileStage,
+    ExecutorName,
+    MissingDevice,
+    ReportSource,
+    StartMethodChoice,
+)
 from orchestrator.core.sweep import Order
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
@@ -47,6 +53,7 @@ SETTINGS_GROUPS = (
     "checkpoint",
     "prices",
     "budget",
+    "compile",
 )
 """Groups that hold for a whole command."""
 
@@ -90,6 +97,7 @@ class RootConf:
     checkpoint: Any = MISSING
     prices: Any = MISSING
     budget: Any = MISSING
+    compile: Any = MISSING
     sweep: Any = None
     report: ReportConf = field(default_factory=ReportConf)  # type: ignore[valid-type]  # made at run time
     num_workers: int = 1
@@ -217,6 +225,16 @@ class BudgetConf:
 
 
 @dataclass
+class CompileConf:
+    """What the compiler of an absent TPU is asked, and the limits of one of its processes."""
+
+    stage: str = _one_of("memory", CompileStage)
+    python: str = ""
+    seconds: float = 120
+    memory_gib: float = 8
+
+
+@dataclass
 class PriceRowConf:
     """USD an hour of an instance, accelerators and host together; null where it is not known or not sold."""
 
@@ -320,6 +338,7 @@ def register(folders: Sequence[Path]) -> None:
         "checkpoint": CheckpointConf,
         "prices": PricesConf,
         "budget": BudgetConf,
+        "compile": CompileConf,
         "pools": PoolsConf,
     }
     for group, schema in schemas.items():

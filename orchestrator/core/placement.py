@@ -7,6 +7,7 @@ from typing import Literal
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
+from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trial_spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -203,6 +204,7 @@ class Plan:
         step_priors: trial_id of a first repeat -> its step as predicted without own records of its workload,
             of all trials that are requested or lack their device.
         error_model: error model of these predictions; None in plans stored without one.
+        memory: trial_id -> whether the trial's step fits its device, of trials to run that were asked about.
     """
 
     sweep: str
@@ -218,6 +220,7 @@ class Plan:
     track_record: TrackRecord = field(default_factory=TrackRecord)
     step_priors: Mapping[str, StepPrior] = field(default_factory=dict)
     error_model: ErrorModel | None = None
+    memory: Mapping[str, MemoryFit | NoFit] = field(default_factory=dict)
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

@@ -15,6 +15,7 @@ from orchestrator.core.sweep import Sweep
 
 ExecutorName = Literal["inline", "ray"]
 MissingDevice = Literal["rehearse", "skip", "fail"]
+CompileStage = Literal["memory", "off"]
 ReportSource = Literal["ledger", "mlflow"]
 StartMethodChoice = Literal["auto", "fork", "spawn"]
 
@@ -73,6 +74,28 @@ class TrainerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compiling:
+    """What the compiler of TPUs is asked, and the limits of one of its processes.
+
+    Attributes:
+        stage: `memory` asks whether a step fits; `off` asks nothing.
+        python: interpreter of an environment with libtpu, from the working directory.
+        seconds: time until a process is killed.
+        memory_gib: resident memory beyond which it is killed.
+    """
+
+    stage: CompileStage = "off"
+    python: str = ""
+    seconds: float = 120.0
+    memory_gib: float = 8.0
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "memory_gib"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"compile.{name}={getattr(self, name)} must be positive and finite")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rerun:
     """Trials that are run although the records answer them.
 
@@ -108,6 +131,7 @@ class Settings:
         data_folder: photographs that the user brings, for the data set that takes them; None brings none.
         checkpointing: None makes and reads no checkpoints.
         rerun: trials that are run although the records answer them.
+        compiling: what the compiler of TPUs is asked before a trial starts.
     """
 
     sweep: Sweep
@@ -131,6 +155,7 @@ class Settings:
     images: bool = False
     rerun: Rerun = Rerun()
     budget: Budget = UNCAPPED
+    compiling: Compiling = Compiling()
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

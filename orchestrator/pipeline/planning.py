@@ -40,6 +40,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         code_sha256=preflight.driver["code_sha256"],
         missing_device=settings.missing_device,
         rerun=settings.rerun,
+        memory_fits=preflight.memory_fits,
     )
     check_lengths(decided.trainings, settings.objective)
     return decided

@@ -1,12 +1,13 @@
 """State collected before planning: devices, environments, data sets and existing records."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory, of_cluster, of_host
+from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
@@ -22,6 +23,7 @@ from orchestrator.execute.machine.inventory import (
 )
 from orchestrator.pipeline.components import ledger_of, price_book_of
 from orchestrator.pipeline.report_images import require_browser
+from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.trial_specs import data_needed
 from orchestrator.record.driver_environment import driver_environment
@@ -43,6 +45,7 @@ class PreflightState:
         ledgers: records of every sweep in the outputs folder, and of this sweep also those in its archive.
         driver: versions and variables of this process; part of every record.
         price_book: prices of the sweep's devices and pools, looked up once.
+        memory_fits: what the compilers of absent devices said about the memory of steps.
     """
 
     inventory: Inventory
@@ -51,6 +54,7 @@ class PreflightState:
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
     driver: Mapping[str, str]
     price_book: PriceBook
+    memory_fits: Mapping[MemoryKey, MemoryFit | NoFit] = field(default_factory=dict)
 
 
 def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.inventory import Inventory
+from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.placement import (
     Aim,
     Baseline,
@@ -20,9 +22,10 @@ from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
-from orchestrator.core.trial_spec import trial_id
+from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.plan.cache import CachedResults, failures_of, results_by_trial, stale, would_fail_again
 from orchestrator.plan.compatibility import reason_against, reason_against_build
+from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import DataIds, TrainSamples, trial_of, unsuitable, workload_of
@@ -44,6 +47,7 @@ class _PlanInputs:
     code_sha256: str
     missing_device: MissingDevice
     rerun: Rerun
+    memory_fits: Mapping[MemoryKey, MemoryFit | NoFit]
 
 
 def plan(
@@ -59,6 +63,7 @@ def plan(
     code_sha256: str,
     missing_device: MissingDevice,
     rerun: Rerun,
+    memory_fits: Mapping[MemoryKey, MemoryFit | NoFit] = MappingProxyType({}),
 ) -> Plan:
     """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
 
@@ -69,6 +74,7 @@ def plan(
         records: records of all sweeps.
         code_sha256: hash of the current code, ours and the user's.
         rerun: trials to run although records of them exist.
+        memory_fits: what is known about the memory of steps; a point that does not fit is skipped.
 
     Raises:
         ConfigError: a point with values that no trial can have, an unknown trainer, or a trial to be run
@@ -86,6 +92,7 @@ def plan(
         code_sha256=code_sha256,
         missing_device=missing_device,
         rerun=rerun,
+        memory_fits=memory_fits,
     )
     decided = [
         decision for point in sweep.points for decision in _decide(point, sweep.repeats, inputs=inputs)
@@ -101,7 +108,22 @@ def plan(
         baseline=_baseline(sweep, inputs=inputs),
         aims=_aims_of(sweep.points),
         trainings=_trainings_of(sweep.points, train_samples),
+        memory=_memory_of(outcomes, memory_fits),
     )
+
+
+def _memory_of(
+    outcomes: Iterable[PointDecision], memory_fits: Mapping[MemoryKey, MemoryFit | NoFit]
+) -> Mapping[str, MemoryFit | NoFit]:
+    """Return what is known about the memory of every trial to run, by its trial_id."""
+    placed = (outcome for outcome in outcomes if isinstance(outcome, Placement))
+    keys = {placement.trial_id: memory_key(placement.trial) for placement in placed}
+    return {trial: memory_fits[key] for trial, key in keys.items() if key in memory_fits}
+
+
+def _reason_against_memory(trial: TrialSpec, *, inputs: _PlanInputs) -> str | None:
+    fit = inputs.memory_fits.get(memory_key(trial))
+    return fit.words(trial.device) if isinstance(fit, MemoryFit) and not fit.fits else None
 
 
 def _baseline(sweep: Sweep, *, inputs: _PlanInputs) -> Baseline | None:
@@ -167,7 +189,12 @@ def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[Poin
         return
     environment = inputs.environments[point.trainer]
     against_build = reason_against_build(point, environment) if unanswered[0].is_measured else None
-    reason = reason_against(point, _trainer(point, inputs)) or environment.missing or against_build
+    reason = (
+        reason_against(point, _trainer(point, inputs))
+        or environment.missing
+        or against_build
+        or _reason_against_memory(unanswered[0].trial, inputs=inputs)
+    )
     if reason:
         yield Skipped(point=point.name, reason=reason, trial=unanswered[0].trial)
     elif unanswered[0].is_measured:

@@ -1,12 +1,14 @@
 """Decision on every point of a plan, as a table for people and as a data frame."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from orchestrator.analysis.formatting import processes_of
+from orchestrator.analysis.formatting import counted, processes_of
 from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.table import Column, Table
+from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.trial_spec import AXES, TrialSpec, axes_of
 
@@ -37,7 +39,7 @@ def plan_table(plan: Plan) -> Table:
     """One row per point: what becomes of it, its name, where it runs or why it does not, its trial."""
     name_of = names_in(plan)
     rows = [
-        *(_placed_row(placement, name_of) for placement in plan.placements),
+        *(_placed_row(placement, name_of, plan.memory) for placement in plan.placements),
         *(_cached_row(cached_trial, name_of) for cached_trial in plan.cached),
         *(_failed_row(failed_trial, name_of) for failed_trial in plan.failed),
         *(_skipped_row(skipped_point) for skipped_point in plan.skipped),
@@ -51,12 +53,25 @@ def plan_table(plan: Plan) -> Table:
     )
 
 
-def _placed_row(placement: Placement, name_of: Namer) -> tuple[str, ...]:
+def memory_lines(plan: Plan) -> tuple[str, ...]:
+    """Say for how many trials the memory is unknown, one line for each reason."""
+    reasons = Counter(fit.reason for fit in plan.memory.values() if isinstance(fit, NoFit))
+    return tuple(
+        f"memory of {counted(number, 'TPU trial')} not checked: {reason}"
+        for reason, number in reasons.items()
+    )
+
+
+def _placed_row(
+    placement: Placement, name_of: Namer, memory: Mapping[str, MemoryFit | NoFit]
+) -> tuple[str, ...]:
     nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
     if placement.unequal and placement.pool:
         nodes = " + ".join(str(part.pool) for part in placement.unequal)
     where = f"{nodes}, {processes_of(placement)} threads, {placement.start_method}"
-    notes = "; ".join([where, *placement.substitutions, *placement.warnings])
+    fit = memory.get(placement.trial_id)
+    in_memory = [fit.words(placement.trial.device)] if isinstance(fit, MemoryFit) else []
+    notes = "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
     return state, name_of(placement.trial), notes, placement.trial_id
 

@@ -40,6 +40,23 @@ def variables_of(networks: Networks, optimizers: Mapping[str, Any]) -> Iterator[
         yield from ((f"slot.{name}.{index}", variable) for index, variable in enumerate(optimizer.variables))
 
 
+def differentiate(
+    networks: Networks,
+    phase: Phase,
+    batch: Mapping[str, Any],
+    *,
+    optimizers: Mapping[str, Any],
+    trained: Mapping[str, list[Any]],
+    global_batch_size: int,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the losses of a replica's part of a batch, as shares of the global mean, and their gradients."""
+    with tf.GradientTape(persistent=len(trained) > 1) as tape:
+        of_samples = networks.losses(phase, batch)
+        losses = {name: tf.reduce_sum(losses) / global_batch_size for name, losses in of_samples.items()}
+        scaled = {name: optimizers[name].scale_loss(loss) for name, loss in losses.items()}
+    return losses, {name: tape.gradient(scaled[name], trained[name]) for name in losses}
+
+
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}
 _PRODUCTS = ("Conv2D", "MatMul", "CudnnRNNV3")
 
@@ -207,15 +224,16 @@ class TensorFlowTrainer:
         return losses
 
     def _losses_and_gradients(self, batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        with tf.GradientTape(persistent=len(self._trained) > 1) as tape:
-            of_samples = self._networks.losses(self._phase, batch)
-            losses = {
-                name: tf.reduce_sum(losses) / self._batches.global_batch_size
-                for name, losses in of_samples.items()
-            }
-            scaled = {name: self._optimizers[name].scale_loss(loss) for name, loss in losses.items()}
+        losses, gradients = differentiate(
+            self._networks,
+            self._phase,
+            batch,
+            optimizers=self._optimizers,
+            trained=self._trained,
+            global_batch_size=self._batches.global_batch_size,
+        )
         self._observe(tf.compat.v1.get_default_graph().get_operations())
-        return losses, {name: tape.gradient(scaled[name], self._trained[name]) for name in losses}
+        return losses, gradients
 
     def _infer_everywhere(self, samples: Any) -> Any:
         return self._strategy.run(self._networks.models[self._workload.quality.network], args=(samples,))

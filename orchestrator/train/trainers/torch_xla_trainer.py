@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,34 @@ def mean_over_hosts(values: Tensor) -> Tensor:
     return total / dist.get_world_size()
 
 
+def record_step(
+    losses_of: Losses,
+    optimizers: Iterable[torch.optim.Optimizer],
+    batch: Mapping[str, Tensor],
+    *,
+    autocast: AbstractContextManager[object],
+    exchange: Callable[[], None] | None = None,
+) -> dict[str, Tensor]:
+    """Record one training step, forward, backward and update; nothing is computed yet.
+
+    Args:
+        exchange: sums the gradients where the program itself does not.
+
+    Returns:
+        Loss of each network.
+    """
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+    with autocast:
+        losses = losses_of(batch)
+    torch.autograd.backward([*losses.values()])
+    if exchange:
+        exchange()
+    for optimizer in optimizers:
+        optimizer.step()
+    return {name: loss.detach() for name, loss in losses.items()}
+
+
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "CUDA": "gpu", "TPU": "tpu"}
 
 
@@ -81,7 +110,7 @@ class TorchXlaTrainer:
         self._workload = workload
         self._networks = Networks(workload, job.trial.seed).to(self._device)
         self._first_product = FirstProduct(self._networks)
-        self._autocast = _autocast(precision)
+        self._autocast = autocast_of(precision)
         if self._is_grouped:
             join(job, device=torch.device("cpu"), listener=listener)
         self._batches = batches
@@ -103,16 +132,13 @@ class TorchXlaTrainer:
     def step(self, index: int) -> None:
         """Forward, backward, update: recorded, compiled when it is new, and handed to the devices."""
         batch = self._staged[index % len(self._staged)] if self._staged else self._batch(index)
-        for optimizer in self._optimizers:
-            optimizer.zero_grad()
-        with self._autocast:
-            losses = self._replica(batch)
-        torch.autograd.backward([*losses.values()])
-        if self._sums:
-            average_gradients(self._trained)
-        for optimizer in self._optimizers:
-            optimizer.step()
-        self._losses = {name: loss.detach() for name, loss in losses.items()}
+        self._losses = record_step(
+            self._replica,
+            self._optimizers,
+            batch,
+            autocast=self._autocast,
+            exchange=partial(average_gradients, self._trained) if self._sums else None,
+        )
         torch_xla.sync()
         self._example = batch["x"]
         self.samples += len(batch["x"]) // runtime.process_count()
@@ -222,8 +248,10 @@ class TorchXlaTrainer:
         return sent[0]
 
 
-def _autocast(precision: Precision) -> AbstractContextManager[object]:
-    """XLA's autocast knows bfloat16 alone, and warns of any other dtype even where it is switched off."""
+def autocast_of(precision: Precision) -> AbstractContextManager[object]:
+    """Return the context in which products take the precision's dtype.
+
+    XLA's autocast knows bfloat16 alone, and warns of any other dtype even where it is switched off."""
     if precision.compute_dtype == "float32":
         return nullcontext()
     return torch.autocast("xla", dtype=getattr(torch, precision.compute_dtype))

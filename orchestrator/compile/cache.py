@@ -1,0 +1,62 @@
+"""A folder of answers by key: programs that were captured, and what the compiler said about them."""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from orchestrator.core import codec
+from orchestrator.core.errors import RecordError
+from orchestrator.core.memory_fit import MemoryFit
+
+
+def key_of(*parts: object) -> str:
+    """Return the SHA-256 of the parts, as a name for a file."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=codec.to_plain).encode()).hexdigest()
+
+
+class CompileCache:
+    """Answers in files that appear whole; one that cannot be read or written is as good as absent."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def program(self, capture_key: str) -> tuple[bytes, tuple[int, ...]] | None:
+        """Return a captured program and the numbers of its batch parameters."""
+        try:
+            parameters = json.loads(self._path(capture_key, "capture.json").read_bytes())
+            return self._path(capture_key, "hlo.pb").read_bytes(), tuple(parameters)
+        except (OSError, ValueError):
+            return None
+
+    def keep_program(self, capture_key: str, module: bytes, batch_parameters: tuple[int, ...]) -> None:
+        """Store a captured program; its parameters come last, so that they name a whole one."""
+        self._write(self._path(capture_key, "hlo.pb"), module)
+        self._write(self._path(capture_key, "capture.json"), json.dumps(batch_parameters).encode())
+
+    def fit(self, key: str) -> MemoryFit | None:
+        """Return the compiler's verdict."""
+        try:
+            return codec.from_json(MemoryFit, self._path(key, "memory.json").read_bytes())
+        except (OSError, RecordError):
+            return None
+
+    def keep_fit(self, key: str, fit: MemoryFit) -> None:
+        """Store a verdict."""
+        self._write(self._path(key, "memory.json"), codec.to_json(fit).encode())
+
+    def _path(self, key: str, ending: str) -> Path:
+        return self._folder / f"{key}.{ending}"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        with contextlib.suppress(OSError):  # a full disk costs time in the next command, and nothing now
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                Path(name).replace(path)
+            finally:
+                Path(name).unlink(missing_ok=True)

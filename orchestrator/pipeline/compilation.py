@@ -1,0 +1,87 @@
+"""Ask the compilers of absent devices about the trials of a plan, before any of them starts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from orchestrator.analysis.formatting import counted
+from orchestrator.compile.child import Limits
+from orchestrator.compile.memory import StepProgram, TpuMemoryCompiler
+from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Settings
+from orchestrator.execute.machine.agent import OWN_PYTHON
+from orchestrator.execute.machine.environment_probe import trainer_environment
+from orchestrator.pipeline.preflight import PreflightState, origins_of
+from orchestrator.plan.memory import MemoryKey, memory_key
+from orchestrator.train.capture.request import CaptureRequest
+from orchestrator.train.registry import trainer_info
+from workloads.data.sources import default_cache
+
+_GIB = 2**30
+
+Say = Callable[[str], None]
+"""Prints one line for a person."""
+
+
+def with_memory(
+    preflight: PreflightState, settings: Settings, decided: Plan, *, compiles: bool, say: Say
+) -> PreflightState:
+    """Add whether the steps of a plan's TPU trials fit.
+
+    Args:
+        compiles: False: use earlier answers only, and start no process of a compiler.
+    """
+    steps = _steps_of(decided, settings, preflight)
+    if not steps:
+        return preflight
+    compiler = TpuMemoryCompiler(
+        python=settings.compiling.python,
+        folder=default_cache() / "compiled",
+        limits=Limits(
+            seconds=settings.compiling.seconds, memory_bytes=round(settings.compiling.memory_gib * _GIB)
+        ),
+        code_sha256=preflight.driver["code_sha256"],
+        compiles=compiles,
+    )
+    if compiles and (number := sum(not compiler.knows(step) for step in steps.values())):
+        say(f"asking the TPU compiler whether {counted(number, 'step')} fit; compile=off asks nothing")
+    return replace(preflight, memory_fits={key: compiler.fit_of(step) for key, step in steps.items()})
+
+
+def asks_compiler(settings: Settings) -> bool:
+    """Return whether a sweep has TPUs and lets their compiler be asked."""
+    has_tpu = any(device.kind == "tpu" for device in settings.sweep.devices.values())
+    return has_tpu and settings.compiling.stage != "off"
+
+
+def _steps_of(
+    decided: Plan, settings: Settings, preflight: PreflightState
+) -> Mapping[MemoryKey, StepProgram]:
+    """Return every step of a TPU trial that would run, once."""
+    origins = origins_of(settings)
+    environments = {
+        name: trainer_environment(trainer_info(name), python=chosen.python)
+        if preflight.environments[name].python == OWN_PYTHON
+        else preflight.environments[name]
+        for name, chosen in settings.trainers.items()
+    }
+    placements = {
+        memory_key(placement.trial): placement
+        for placement in decided.placements
+        if placement.trains and settings.sweep.devices[placement.trial.device].kind == "tpu"
+    }
+    return {
+        key: StepProgram(
+            trainer=placement.trial.trainer,
+            environment=environments[placement.trial.trainer],
+            request=CaptureRequest(
+                workload=placement.trial.workload,
+                workload_options=placement.trial.workload_options,
+                precision=placement.trial.precision,
+                global_batch_size=placement.trial.global_batch_size,
+                origin=origins[placement.trial.workload],
+            ),
+            device=settings.sweep.devices[placement.trial.device],
+            num_workers=placement.trial.num_workers,
+        )
+        for key, placement in placements.items()
+    }

@@ -1,0 +1,76 @@
+"""What a capture process is asked, and what it answers: one JSON line for one step program."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.core import codec
+from orchestrator.core.errors import RecordError
+from orchestrator.core.trial_spec import Option
+from workloads.origins import Origin
+from workloads.registry import workload
+from workloads.spec import Gan, WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureRequest:
+    """A training step whose program is wanted.
+
+    Attributes:
+        global_batch_size: samples of a step, all replicas together.
+        origin: import location of the workload; None: search for it.
+    """
+
+    workload: str
+    workload_options: Mapping[str, Option]
+    precision: str
+    global_batch_size: int
+    origin: Origin | None = None
+
+    def spec(self) -> WorkloadSpec:
+        """Make the workload's spec. Raises ValueError."""
+        return workload(self.workload, dict(self.workload_options), origin=self.origin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedStep:
+    """The program of one training step of one replica that has the whole global batch.
+
+    Attributes:
+        module: an HloModuleProto, or an HloProto with one.
+        batch_parameters: numbers of the entry parameters that hold samples.
+    """
+
+    module: bytes
+    batch_parameters: tuple[int, ...]
+
+
+def batch_shapes(spec: WorkloadSpec, size: int) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Return shape and dtype of every tensor in a batch of the last phase, by its name in the batch."""
+    protocol = spec.phases[-1].protocol
+    network = spec.networks["discriminator" if isinstance(protocol, Gan) else protocol.network]
+    inputs = "int32" if network.takes_tokens else "float32"
+    return {
+        "x": ((size, *network.input_shape), inputs),
+        "y": ((size,), "int64"),
+        **{noise.name: ((size, *noise.shape), "float32") for noise in spec.noise},
+    }
+
+
+def serve(capture: Callable[[CaptureRequest], CapturedStep], folder: str) -> None:
+    """Read one request from standard input, and write the program into the folder.
+
+    The answer is one line on standard output: `{"batch_parameters": [...]}`, or `{"error": "..."}` for a step
+    that cannot be captured.
+    """
+    answer: dict[str, Any]
+    try:
+        captured = capture(codec.from_json(CaptureRequest, sys.stdin.readline()))
+        Path(folder, "program.hlo.pb").write_bytes(captured.module)
+        answer = {"batch_parameters": captured.batch_parameters}
+    except (RecordError, ValueError, RuntimeError, NotImplementedError, AttributeError) as error:
+        answer = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
+    sys.stdout.write(f"{json.dumps(answer)}\n")
