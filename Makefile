@@ -87,7 +87,7 @@ PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile
 TESTS := tests/integration tests/contract tests/equivalence tests/cli tests/data tests/golden tests/prediction
 
 # The files are taken in this order, the longest first. A third process makes it no faster on two cores.
-test: $(ENVIRONMENTS) check
+test: $(ENVIRONMENTS) $(COMPILE_VENV)/.installed check
 	$(PYTEST) --no-loadscope-reorder -m "not slow" $(TESTS)
 
 # Nodes that come, go and die, each a process of this machine or a namespace of it.

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.analysis.tables.plan import memory_lines
 from orchestrator.config.loader import devices_named, load
 from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.budget import BudgetStatus
@@ -42,7 +43,7 @@ class PlanPreview:
 
     Attributes:
         recommendations: from the records of all sweeps; empty without measurements.
-        unused: lines on accelerators of this host that no point uses.
+        remarks: lines on steps whose memory is unknown, and on accelerators of this host that no point uses.
     """
 
     plan: Plan
@@ -50,7 +51,7 @@ class PlanPreview:
     downloads: tuple[str, ...]
     balance: BudgetStatus | None = None
     recommendations: tuple[Recommendation, ...] = ()
-    unused: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -90,7 +91,7 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
     preflight = _preflight(settings, console, download=True, compiles=True)
-    for line in _unused(settings):
+    for line in (*memory_lines(preflight.memory_fits.values()), *_unused(settings)):
         print_line(console, line)
 
     watch = partial(_watch, console, ledger=display_path(ledger_of(settings).path))
@@ -110,7 +111,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
         balance=prospect_of(settings, preflight, decided),
         recommendations=answers_so_far(settings, preflight, decided),
-        unused=_unused(settings),
+        remarks=(*memory_lines(preflight.memory_fits.values()), *_unused(settings)),
     )
 
 

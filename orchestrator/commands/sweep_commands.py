@@ -13,7 +13,6 @@ from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.analysis.table import cut
 from orchestrator.analysis.tables.budget import prospect_line, question
-from orchestrator.analysis.tables.plan import memory_lines
 from orchestrator.commands import sweep
 from orchestrator.commands.command_line import DONE, NO_RESULT, Command, CommandLine, Flag
 from orchestrator.core import codec
@@ -80,10 +79,8 @@ def _plan(line: CommandLine, screen: Screen) -> int:
         screen.line(sentence_of(recommendation))
     for download in preview.downloads:
         screen.line(f"run would first try to download: {download}")
-    for unchecked in memory_lines(preview.plan):
-        screen.line(unchecked)
-    for unused in preview.unused:
-        screen.line(unused)
+    for remark in preview.remarks:
+        screen.line(remark)
     return DONE
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_GIB = 2**30
+_GIB, _MIB = 2**30, 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,16 @@ class MemoryFit:
 
     def words(self, device: str) -> str:
         """Say in one line how much memory the step takes on a device."""
-        needed, granted = f"{self.needed_bytes / _GIB:.2f} GiB", f"{self.granted_bytes / _GIB:.2f}"
+        needed, granted = _size(self.needed_bytes), _size(self.granted_bytes)
         source = f"(compiled, {self.compiler})"
         if self.fits:
             return f"a step takes {needed} of the {granted} that {device} grants a replica {source}"
         smaller = f"; global_batch_size={self.batch_that_fits} fits" if self.batch_that_fits else ""
         return f"a step needs {needed}, {device} grants a replica {granted}{smaller} {source}"
+
+
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / _GIB:.2f} GiB" if num_bytes >= _GIB else f"{num_bytes / _MIB:.1f} MiB"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

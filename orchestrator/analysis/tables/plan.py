@@ -1,7 +1,7 @@
 """Decision on every point of a plan, as a table for people and as a data frame."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
 
@@ -53,12 +53,11 @@ def plan_table(plan: Plan) -> Table:
     )
 
 
-def memory_lines(plan: Plan) -> tuple[str, ...]:
-    """Say for how many trials the memory is unknown, one line for each reason."""
-    reasons = Counter(fit.reason for fit in plan.memory.values() if isinstance(fit, NoFit))
+def memory_lines(fits: Iterable[MemoryFit | NoFit]) -> tuple[str, ...]:
+    """Say for how many steps the memory is unknown, one line for each reason."""
+    reasons = Counter(fit.reason for fit in fits if isinstance(fit, NoFit))
     return tuple(
-        f"memory of {counted(number, 'TPU trial')} not checked: {reason}"
-        for reason, number in reasons.items()
+        f"memory of {counted(number, 'TPU step')} not checked: {reason}" for reason, number in reasons.items()
     )
 
 

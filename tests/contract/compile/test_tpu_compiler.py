@@ -1,0 +1,181 @@
+"""Real programs of both frameworks, compiled by Google's compiler for TPUs that are not here."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+from tpu_compiler import libtpu_python
+from trainer_runs import python_of
+
+from orchestrator.compile import memory
+from orchestrator.compile.child import Limits
+from orchestrator.compile.memory import StepProgram, TpuMemoryCompiler
+from orchestrator.config.loader import devices_named
+from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.train.capture.request import CaptureRequest
+
+MIB = 2**20
+DEVICES = devices_named(ROOT)
+
+
+def step(trainer: str = "torch_xla", device: str = "tpu_v3_8", **changes: object) -> StepProgram:
+    python = python_of(trainer)
+    if not python.exists():
+        pytest.skip(f"{python} is absent; get it with: make xla")
+    request = CaptureRequest(workload="lenet5", workload_options={}, precision="bf16", global_batch_size=1024)
+    return StepProgram(
+        trainer=trainer,
+        environment=TrainerEnvironment(python=str(python), versions={}, missing=None),
+        request=replace(request, **changes),
+        device=DEVICES[device],
+        num_workers=1,
+    )
+
+
+def compiler(
+    folder: Path, *, seconds: float = 120, gib: float = 6, compiles: bool = True
+) -> TpuMemoryCompiler:
+    return TpuMemoryCompiler(
+        python=libtpu_python(),
+        folder=folder,
+        limits=Limits(seconds=seconds, memory_bytes=round(gib * 2**30)),
+        code_sha256="code",
+        compiles=compiles,
+    )
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("compiled")
+
+
+@pytest.mark.parametrize("trainer", ["torch_xla", "tensorflow"])
+def test_a_small_step_takes_some_megabytes_of_a_core(cache, trainer):
+    fit = compiler(cache).fit_of(step(trainer))
+    assert isinstance(fit, MemoryFit), fit
+    assert 4 * MIB < fit.needed_bytes < 16 * MIB  # 128 images of 32 x 32 a core
+    assert fit.granted_bytes == round(15.48 * 2**30)
+    assert fit.compiler.startswith("libtpu 0.")
+
+
+def test_a_slice_of_eight_cores_divides_the_batch(cache):
+    asked = compiler(cache)
+    one = asked.fit_of(step(device="tpu_v5e_1"))
+    eight = asked.fit_of(step(device="tpu_v5e_8"))
+    assert isinstance(one, MemoryFit)
+    assert isinstance(eight, MemoryFit)
+    assert 3 < one.needed_bytes / eight.needed_bytes < 9
+
+
+@pytest.mark.parametrize("device", ["tpu_v2_8", "tpu_v4_8", "tpu_v5p_8", "tpu_v6e_1"])
+def test_every_generation_compiles(cache, device):
+    fit = compiler(cache).fit_of(step(device=device))
+    assert isinstance(fit, MemoryFit), fit
+    assert fit.fits
+
+
+def test_both_sides_of_a_real_limit_and_the_next_smaller_batch(cache):
+    """VGG-11 at 224 pixels on one v5e; the compiler itself refuses what is said not to fit."""
+    options = {"image_size": 224, "num_classes": 1000}
+    large = step(device="tpu_v5e_1", workload="vgg11", workload_options=options, global_batch_size=4096)
+    fit = compiler(cache).fit_of(large)
+    assert isinstance(fit, MemoryFit), fit
+    assert not fit.fits
+    assert fit.batch_that_fits
+    small = replace(large, request=replace(large.request, global_batch_size=fit.batch_that_fits))
+    assert compiler(cache).fit_of(small).fits  # type: ignore[union-attr]  # a NoFit fails here
+
+
+def test_an_answer_is_kept_and_needs_no_process(cache, monkeypatch):
+    first = compiler(cache).fit_of(step())
+    asked = compiler(cache)
+    assert asked.knows(step())
+    monkeypatch.setattr(memory, "run_child", lambda *_args, **_named: pytest.fail("a process was started"))
+    assert asked.fit_of(step()) == first
+
+
+def test_without_compiling_only_earlier_answers_count(cache, tmp_path):
+    known = compiler(cache).fit_of(step())
+    assert compiler(cache, compiles=False).fit_of(step()) == known
+    assert compiler(tmp_path, compiles=False).fit_of(step()) == NoFit(reason="not compiled yet")
+
+
+def test_a_network_that_xla_cannot_take_is_one_line(tmp_path):
+    fit = compiler(tmp_path).fit_of(step(workload="no_such_workload"))
+    assert isinstance(fit, NoFit)
+    assert fit.reason.startswith("the program of torch_xla cannot be captured: ")
+    assert "no_such_workload" in fit.reason
+    assert "\n" not in fit.reason
+
+
+def test_a_deadline_and_a_memory_limit_are_classified_and_nothing_is_kept(tmp_path):
+    late = compiler(tmp_path, seconds=0.2).fit_of(step())
+    assert late == NoFit(reason="it took longer than 0.2 s")
+    small = compiler(tmp_path, gib=0.05).fit_of(step())
+    assert isinstance(small, NoFit)
+    assert "of this host's memory" in small.reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_compile_ends_with_the_process_that_asked_for_it(tmp_path):
+    child = ROOT / "orchestrator/compile/pjrt_child.py"
+    asker = (
+        "import json, subprocess, sys, time\n"
+        f"command = [{libtpu_python()!r}, '-I', {str(child)!r}]\n"
+        "child = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", asker], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_it_leaves_no_file_behind_and_asks_no_metadata_server(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert isinstance(compiler(tmp_path / "compiled").fit_of(step()), MemoryFit)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):
+    variables = {
+        **os.environ,
+        "ORCHESTRATOR_LIBTPU_PYTHON": libtpu_python(),
+        "ORCHESTRATOR_XLA_PYTHON": str(python_of("torch_xla")),
+        "ORCHESTRATOR_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(ROOT),
+    }
+    step()  # skips without torch_xla
+    words = (
+        "+sweep=single workload=vgg11 workload.image_size=224 trainer=torch_xla precision=bf16 tracking=none"
+    )
+    told = subprocess.run(
+        [
+            *(sys.executable, "-m", "orchestrator", "plan", "--json", *words.split()),
+            *("tracking=none", "data.source=synthetic", "device=tpu_v5e_1", "global_batch_size=8192,64"),
+        ],
+        env=variables,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    plan = json.loads(told.stdout)
+    (skipped,) = plan["skipped"]
+    assert "tpu_v5e_1 grants a replica 15.75 GiB; global_batch_size=" in skipped["reason"]
+    (placed,) = plan["placements"]
+    assert plan["memory"][placed["trial_id"]]["needed_bytes"] < 15 * 2**30

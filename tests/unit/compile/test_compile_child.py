@@ -1,0 +1,81 @@
+"""A compiler's child process: deadline, memory, and no process left."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.compile.child import ChildError, Limits, run_child
+
+GENEROUS = Limits(seconds=20, memory_bytes=2**30)
+
+
+def run(code: str, folder: Path, *, limits: Limits = GENEROUS, **options: object) -> list[str]:
+    return run_child(
+        [sys.executable, "-I", "-c", code],
+        request="hello",
+        variables=dict(os.environ),
+        folder=folder,
+        limits=limits,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_child_gets_the_request_and_its_lines_are_returned(tmp_path):
+    assert run("print(input(), 'there')", tmp_path) == ["hello there"]
+
+
+def test_an_endless_child_and_its_children_are_killed_at_the_deadline(tmp_path):
+    code = (
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(tmp_path / 'pids')!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "time.sleep(60)"
+    )
+    with pytest.raises(ChildError, match=r"it took longer than 1.5 s"):
+        run(code, tmp_path, limits=Limits(seconds=1.5, memory_bytes=2**30))
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    time.sleep(0.2)
+    assert [is_alive(pid) for pid in pids] == [False, False]
+
+
+def test_a_child_that_takes_too_much_memory_is_killed(tmp_path):
+    code = "data = b'1' * (300 * 2**20); import time; time.sleep(60)"
+    with pytest.raises(ChildError, match="it took more than 0 GiB of this host's memory"):
+        run(code, tmp_path, limits=Limits(seconds=20, memory_bytes=200 * 2**20))
+
+
+def test_a_child_is_ended_as_soon_as_it_told_enough(tmp_path):
+    code = f"open({str(tmp_path / 'done')!r}, 'w').close(); import time; time.sleep(60)"
+    started = time.monotonic()
+    assert run(code, tmp_path, is_enough=(tmp_path / "done").exists) == []
+    assert time.monotonic() - started < 15
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("raise ValueError('no such thing')", "ValueError: no such thing"),
+        ("import sys; sys.exit(3)", "it ended with code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "it was killed by signal 9"),
+        ("import os; os.close(0); os._exit(5)", "it ended with code 5"),
+    ],
+)
+def test_a_child_that_fails_says_why_in_one_line(tmp_path, code, message):
+    with pytest.raises(ChildError) as raised:
+        run(code, tmp_path)
+    assert str(raised.value) == message
+
+
+def test_a_python_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ChildError, match=r"/no/python: No such file or directory"):
+        run_child(["/no/python"], request="", variables={}, folder=tmp_path, limits=GENEROUS)

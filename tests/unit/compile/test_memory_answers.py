@@ -1,0 +1,181 @@
+"""What is kept of the compiler's answers, which devices have a target, and how a plan uses the answers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from plan_builders import TPU, planned, point
+
+from orchestrator.analysis.tables.plan import memory_lines, plan_table
+from orchestrator.compile.cache import CompileCache, key_of
+from orchestrator.compile.child import Limits
+from orchestrator.compile.compiler_output import reported_bytes
+from orchestrator.compile.memory import StepProgram, TpuMemoryCompiler
+from orchestrator.compile.targets import target_of
+from orchestrator.config.loader import devices_named
+from orchestrator.core import codec
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.placement import Plan
+from orchestrator.core.settings import Compiling
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.plan.memory import memory_key
+from orchestrator.train.capture.request import CaptureRequest
+
+GIB = 2**30
+FITS = MemoryFit(needed_bytes=3 * GIB, granted_bytes=16 * GIB, compiler="libtpu 0")
+MISFIT = MemoryFit(needed_bytes=28 * GIB, granted_bytes=16 * GIB, compiler="libtpu 0", batch_that_fits=32)
+ON_TPU = point(trainer="tensorflow", device=TPU, precision="bf16")
+REQUEST = CaptureRequest(
+    workload="lenet5", workload_options={"num_classes": 10}, precision="bf16", global_batch_size=128
+)
+STEP = StepProgram(
+    trainer="torch_xla",
+    environment=TrainerEnvironment(python="python", versions={}, missing=None),
+    request=REQUEST,
+    device=TPU,
+    num_workers=1,
+)
+
+
+def with_fit(fit: MemoryFit | NoFit, **changes: object) -> Plan:
+    asked = replace(ON_TPU, **changes)
+    (placed,) = planned(ON_TPU).placements
+    return planned(asked, memory_fits={memory_key(placed.trial): fit})
+
+
+def test_a_point_that_does_not_fit_is_skipped_with_both_sizes_and_a_batch_that_fits():
+    plan = with_fit(MISFIT)
+    assert plan.placements == ()
+    assert [skipped.reason for skipped in plan.skipped] == [
+        "a step needs 28.00 GiB, tpu_v3_8 grants a replica 16.00 GiB; global_batch_size=32 fits "
+        "(compiled, libtpu 0)"
+    ]
+
+
+def test_a_point_that_fits_says_so_in_its_row():
+    (row,) = plan_table(with_fit(FITS)).rows
+    assert (
+        "a step takes 3.00 GiB of the 16.00 GiB that tpu_v3_8 grants a replica (compiled, libtpu 0)" in row[2]
+    )
+
+
+@pytest.mark.parametrize(
+    "changes", [{"global_batch_size": 128}, {"precision": "tpu_default"}, {"workload": "lenet5"}]
+)
+def test_a_verdict_holds_for_its_own_step_alone(changes):
+    plan = with_fit(MISFIT, **changes)
+    assert len(plan.placements) == 1
+    assert plan.memory == {}
+
+
+@pytest.mark.parametrize("changes", [{"seed": 3}, {"steps": 240}])
+def test_seed_and_length_change_no_memory(changes):
+    assert with_fit(MISFIT, **changes).placements == ()
+
+
+def test_an_unknown_memory_stops_nothing_and_is_counted_by_its_reason():
+    plan = with_fit(NoFit(reason="there is no TPU compiler"))
+    assert len(plan.placements) == 1
+    assert memory_lines(plan.memory.values()) == (
+        "memory of 1 TPU step not checked: there is no TPU compiler",
+    )
+    assert memory_lines(with_fit(FITS).memory.values()) == ()
+
+
+def test_a_plan_with_verdicts_is_read_back():
+    for fit in (FITS, NoFit(reason="no compiler")):
+        plan = with_fit(fit)
+        assert codec.from_json(Plan, codec.to_json(plan)).memory == plan.memory
+    stored = json.loads(codec.to_json(with_fit(FITS)))
+    del stored["memory"]  # as an earlier version wrote it
+    assert codec.from_plain(Plan, stored).memory == {}
+
+
+def test_a_step_of_exactly_the_granted_memory_fits():
+    assert replace(FITS, needed_bytes=FITS.granted_bytes).fits
+    assert not replace(FITS, needed_bytes=FITS.granted_bytes + 1).fits
+
+
+def test_every_tpu_of_the_configuration_has_a_target_with_a_partition_for_each_replica(tmp_path):
+    devices = devices_named(tmp_path)
+    tpus = {name: device for name, device in devices.items() if device.kind == "tpu"}
+    assert len(tpus) >= 8
+    for device in tpus.values():
+        target = target_of(device)
+        assert target is not None
+        assert target.partitions == device.replicas
+    assert target_of(tpus["tpu_v4_8"]).chip_config == "megacore"  # type: ignore[union-attr]
+    assert target_of(tpus["tpu_v5e_8"]).topology == "v5e:2x4"  # type: ignore[union-attr]
+    assert {name for name, device in devices.items() if target_of(device)} == set(tpus)
+
+
+def test_the_total_is_read_from_a_whole_report_alone():
+    report = "Memory Space: default (color=0)\nTotal bytes: 8564736 (8.17MiB)\n  cumulative_size; size;\n"
+    assert reported_bytes(report) == 8_564_736
+    assert reported_bytes(report[:50]) is None  # the file is written while it is read
+    assert reported_bytes("") is None
+
+
+def test_answers_are_kept_by_everything_that_they_depend_on(tmp_path):
+    cache = CompileCache(tmp_path / "compiled")
+    assert cache.fit("a") is None
+    cache.keep_fit("a", FITS)
+    cache.keep_program("b", b"module", (0, 3))
+    assert cache.fit("a") == FITS
+    assert cache.program("b") == (b"module", (0, 3))
+    keys = {
+        key_of("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "code"),
+        key_of("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "other code"),
+        key_of("capture", "torch_xla", {"torch": "2.8"}, REQUEST, "code"),
+        key_of("capture", "torch_xla", {"torch": "2.9"}, replace(REQUEST, global_batch_size=64), "code"),
+    }
+    assert len(keys) == 4
+
+
+def test_a_spoiled_answer_is_asked_for_again(tmp_path):
+    cache = CompileCache(tmp_path)
+    cache.keep_fit("a", FITS)
+    (tmp_path / "a.memory.json").write_text("{")
+    assert cache.fit("a") is None
+    cache.keep_program("b", b"module", (0,))
+    (tmp_path / "b.capture.json").write_text("nonsense")
+    assert cache.program("b") is None
+
+
+def test_a_cache_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    cache = CompileCache(tmp_path / "file")
+    cache.keep_fit("a", FITS)
+    assert cache.fit("a") is None
+
+
+def compiler(folder: Path, *, python: str = "/no/python", compiles: bool = True) -> TpuMemoryCompiler:
+    limits = Limits(seconds=10, memory_bytes=GIB)
+    return TpuMemoryCompiler(
+        python=python, folder=folder, limits=limits, code_sha256="code", compiles=compiles
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (STEP, "there is no TPU compiler; get it with: make tpu-compile"),
+        (replace(STEP, trainer="torch_tpu"), "programs of torch_tpu cannot be captured"),
+        (replace(STEP, num_workers=2), "programs over several slices are not compiled"),
+        (
+            replace(STEP, device=replace(TPU, slice_type="v9-8")),
+            "the TPU compiler has no target for tpu_v3_8",
+        ),
+    ],
+)
+def test_a_step_that_cannot_be_compiled_says_why(tmp_path, step, reason):
+    assert compiler(tmp_path).fit_of(step) == NoFit(reason=reason)
+
+
+@pytest.mark.parametrize("name", ["seconds", "memory_gib"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_limits_must_be_positive_and_finite(name, value):
+    with pytest.raises(ConfigError, match=f"compile.{name}="):
+        Compiling(**{name: value})
