@@ -26,7 +26,7 @@ DEVICES = devices_named(ROOT)
 
 
 def step(trainer: str = "torch_xla", device: str = "tpu_v3_8", **changes: object) -> StepProgram:
-    python = python_of(trainer)
+    python = python_of(trainer).absolute()
     if not python.exists():
         pytest.skip(f"{python} is absent; get it with: make xla")
     request = CaptureRequest(workload="lenet5", workload_options={}, precision="bf16", global_batch_size=1024)
@@ -155,7 +155,7 @@ def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):
     variables = {
         **os.environ,
         "ORCHESTRATOR_LIBTPU_PYTHON": libtpu_python(),
-        "ORCHESTRATOR_XLA_PYTHON": str(python_of("torch_xla")),
+        "ORCHESTRATOR_XLA_PYTHON": str(python_of("torch_xla").absolute()),
         "ORCHESTRATOR_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": str(ROOT),
     }

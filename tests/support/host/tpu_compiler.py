@@ -12,4 +12,4 @@ def libtpu_python() -> str:
     path = Path(os.environ.get("ORCHESTRATOR_LIBTPU_PYTHON", ROOT / ".venv-tpu-compile/bin/python"))
     if not path.exists():
         pytest.skip(f"{path} is absent; get it with: make tpu-compile")
-    return str(path)
+    return str(path.absolute())
