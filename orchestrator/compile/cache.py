@@ -36,6 +36,18 @@ class CompileCache:
         self._write(self._path(capture_key, "hlo.pb"), module)
         self._write(self._path(capture_key, "capture.json"), json.dumps(batch_parameters).encode())
 
+    def count(self, key: str) -> tuple[int, int] | None:
+        """Return bytes of tensors and of gradients."""
+        try:
+            tensors, gradients = json.loads(self._path(key, "tensors.json").read_bytes())
+            return int(tensors), int(gradients)
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def keep_count(self, key: str, counted: tuple[int, int]) -> None:
+        """Store a count."""
+        self._write(self._path(key, "tensors.json"), json.dumps(counted).encode())
+
     def fit(self, key: str) -> MemoryFit | None:
         """Return the compiler's verdict."""
         try:

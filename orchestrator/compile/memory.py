@@ -1,26 +1,19 @@
 """(training step, device) -> whether the step's program fits, as the device's own compiler says."""
 
 import json
-import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from orchestrator.compile.cache import CompileCache, key_of
 from orchestrator.compile.child import ChildError, Limits, run_child
 from orchestrator.compile.compiler_output import reported_bytes
+from orchestrator.compile.step import StepProgram, answers_in, ask_trainer, with_smaller_batch
 from orchestrator.compile.targets import CompileTarget, target_of
-from orchestrator.core import codec
-from orchestrator.core.device import Device
 from orchestrator.core.memory_fit import MemoryFit, NoFit
-from orchestrator.core.trainer import TrainerEnvironment
-from orchestrator.execute.machine.child_process import link_code
 from orchestrator.train.capture.hlo import MalformedProgramError, module_of, split_over
-from orchestrator.train.capture.request import CaptureRequest
 
 _PROGRAMS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "torch_xla": ("orchestrator.train.capture.torch_xla_program", {"PJRT_DEVICE": "CPU"}),
@@ -42,22 +35,6 @@ _VERSION = "import importlib.metadata as m; print(m.version('libtpu'))"
 _VERSION_SECONDS = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepProgram:
-    """A training step whose program a trainer would run on a device.
-
-    Attributes:
-        environment: the trainer's, on this host.
-        num_workers: devices of the trial.
-    """
-
-    trainer: str
-    environment: TrainerEnvironment
-    request: CaptureRequest
-    device: Device
-    num_workers: int
-
-
 class TpuMemoryCompiler:
     """Google's TPU compiler in child processes, and a cache of its answers.
 
@@ -77,23 +54,8 @@ class TpuMemoryCompiler:
         self._compiles = compiles
 
     def fit_of(self, step: StepProgram) -> MemoryFit | NoFit:
-        """Return the memory of a step on one replica, or the reason why it is not known.
-
-        For a step that does not fit, half the batch is tried, and half of that, until one fits.
-        """
-        fit = self._fit_or_reason(step)
-        if isinstance(fit, NoFit) or fit.fits:
-            return fit
-        smaller, replicas = step, step.device.replicas
-        while smaller.request.global_batch_size % (2 * replicas) == 0:
-            half = smaller.request.global_batch_size // 2
-            smaller = replace(smaller, request=replace(smaller.request, global_batch_size=half))
-            tried = self._fit_or_reason(smaller)
-            if isinstance(tried, NoFit):
-                break
-            if tried.fits:
-                return replace(fit, batch_that_fits=half)
-        return fit
+        """Return the memory of a step on one replica, or the reason why it is not known."""
+        return with_smaller_batch(step, self._fit_or_reason)
 
     def knows(self, step: StepProgram) -> bool:
         """Return whether the answer needs no new process of a compiler."""
@@ -168,21 +130,16 @@ class TpuMemoryCompiler:
         """Capture the program in the trainer's own environment. Raises ChildError."""
         name, variables = _PROGRAMS[step.trainer]
         with tempfile.TemporaryDirectory(prefix="capture-") as place:
-            folder = Path(place)
-            link_code(folder / "code")
-            environment = {**os.environ, **variables, "PYTHONPATH": str(folder / "code")}
-            lines = run_child(
-                [step.environment.python, "-P", "-m", name, place],
-                request=codec.to_json(step.request),
-                variables=environment,
-                folder=folder,
+            answer = ask_trainer(
+                name,
+                step,
+                step.request,
+                keys={"batch_parameters"},
+                folder=Path(place),
+                variables=variables,
                 limits=self._limits,
             )
-            answer = _answers(lines)
-            if "batch_parameters" not in answer:
-                reason = answer.get("error", "its process gave no answer")
-                raise ChildError(f"the program of {step.trainer} cannot be captured: {reason}")
-            return (folder / "program.hlo.pb").read_bytes(), tuple(answer["batch_parameters"])
+            return Path(place, "program.hlo.pb").read_bytes(), tuple(answer["batch_parameters"])
 
     def _compiled(self, module: bytes, target: CompileTarget, version: str) -> MemoryFit:
         """Compile until memory is assigned; machine code is not waited for. Raises ChildError."""
@@ -217,17 +174,8 @@ class TpuMemoryCompiler:
             )
             needed = needed_bytes()
             if needed is None:
-                reason = str(_answers(lines).get("error", "it reported no memory")).splitlines()[0]
+                reason = str(answers_in(lines).get("error", "it reported no memory")).splitlines()[0]
                 raise ChildError(f"the TPU compiler refused the program: {reason[:200]}")
             return MemoryFit(
                 needed_bytes=needed, granted_bytes=target.granted_bytes, compiler=f"libtpu {version}"
             )
-
-
-def _answers(lines: list[str]) -> dict[str, Any]:
-    """Merge the JSON objects among a child's lines; frameworks print others."""
-    merged: dict[str, Any] = {}
-    for line in lines:
-        if line.startswith("{"):
-            merged |= json.loads(line)
-    return merged

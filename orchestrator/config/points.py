@@ -195,7 +195,7 @@ def device_of(plain: Mapping[str, Any], *, file_name: str) -> Device:
 
 def _figures_of(plain: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the numbers of a device's file with their keys."""
-    for key in ("memory_bytes_per_second", "link_bytes_per_second", "tdp_watts"):
+    for key in ("memory_bytes", "memory_bytes_per_second", "link_bytes_per_second", "tdp_watts"):
         if plain[key] is not None:
             yield key, plain[key]
     for key in ("peak_flops_per_second", "cpus"):

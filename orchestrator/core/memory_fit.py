@@ -1,8 +1,20 @@
-"""Whether a training step fits a device's memory, as the device's own compiler says."""
+"""Whether a training step fits a device's memory: as its compiler says, or as its tensors are counted."""
 
 from dataclasses import dataclass
 
 _GIB, _MIB = 2**30, 2**20
+
+
+_COUNTED = "(predicted by counting)"
+
+_CONTEXT_BYTES = 512 * _MIB
+"""CUDA's context and its libraries; 0.3 to 0.5 GB by PyTorch's documentation and users' reports."""
+
+_MARGIN = 1.15
+"""Workspaces of cuDNN, fragmentation of the allocator: an assumption, never compared with a GPU."""
+
+_DRIVER_SHARE = 0.94
+"""Share of the capacity that the driver leaves: 15,360 of 16,384 MiB on a T4 with ECC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +49,50 @@ class MemoryFit:
 
 def _size(num_bytes: int) -> str:
     return f"{num_bytes / _GIB:.2f} GiB" if num_bytes >= _GIB else f"{num_bytes / _MIB:.1f} MiB"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorCount:
+    """Memory that the tensors of a step take on a GPU, counted without one: at least that is needed.
+
+    Attributes:
+        tensor_bytes: most bytes of tensors that live at once in a replica, staged batches left out.
+        bucket_bytes: copies of the gradients that the exchange between replicas keeps; 0 for one replica.
+        staged_bytes: most bytes of batches that are put on the GPU before the first step.
+        capacity_bytes: memory of the GPU.
+        batch_that_fits: a smaller global batch whose tensors fit, if these do not and one was found.
+    """
+
+    tensor_bytes: int
+    bucket_bytes: int
+    staged_bytes: int
+    capacity_bytes: int
+    batch_that_fits: int | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the tensors alone fit; False is sure."""
+        return self.tensor_bytes + self.bucket_bytes <= self.capacity_bytes
+
+    @property
+    def is_tight(self) -> bool:
+        """Return whether it is open that everything fits: tensors, their margin, batches, CUDA's context."""
+        tensors = self.tensor_bytes + self.bucket_bytes
+        most = _MARGIN * tensors + self.staged_bytes + _CONTEXT_BYTES
+        return self.fits and most > _DRIVER_SHARE * self.capacity_bytes
+
+    def words(self, device: str) -> str:
+        """Say in one line how much memory the step takes on a device."""
+        needed, granted = _size(self.tensor_bytes + self.bucket_bytes), _size(self.capacity_bytes)
+        if not self.fits:
+            smaller = f"; global_batch_size={self.batch_that_fits} fits" if self.batch_that_fits else ""
+            return f"the tensors of a step need {needed}, {device} has {granted}{smaller} {_COUNTED}"
+        verdict = "tight" if self.is_tight else "fits"
+        return f"{verdict}: the tensors of a step take {needed} of the {granted} of {device} {_COUNTED}"
+
+
+Verdict = MemoryFit | TensorCount
+"""What is known about a step's memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Literal
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
-from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.trial_spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -220,7 +220,7 @@ class Plan:
     track_record: TrackRecord = field(default_factory=TrackRecord)
     step_priors: Mapping[str, StepPrior] = field(default_factory=dict)
     error_model: ErrorModel | None = None
-    memory: Mapping[str, MemoryFit | NoFit] = field(default_factory=dict)
+    memory: Mapping[str, Verdict | NoFit] = field(default_factory=dict)
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

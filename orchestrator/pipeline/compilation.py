@@ -1,11 +1,14 @@
-"""Ask the compilers of absent devices about the trials of a plan, before any of them starts."""
+"""Ask whether the steps of a plan's trials fit their devices' memory, before any of them starts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.compile.child import Limits
-from orchestrator.compile.memory import StepProgram, TpuMemoryCompiler
+from orchestrator.compile.memory import TpuMemoryCompiler
+from orchestrator.compile.step import StepProgram
+from orchestrator.compile.tensors import GpuTensorCounter
+from orchestrator.core.device import DeviceKind
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
 from orchestrator.execute.machine.agent import OWN_PYTHON
@@ -25,38 +28,43 @@ Say = Callable[[str], None]
 def with_memory(
     preflight: PreflightState, settings: Settings, decided: Plan, *, compiles: bool, say: Say
 ) -> PreflightState:
-    """Add whether the steps of a plan's TPU trials fit.
+    """Add whether the steps of a plan's GPU and TPU trials fit.
 
     Args:
-        compiles: False: use earlier answers only, and start no process of a compiler.
+        compiles: False: use earlier answers only, and start no process.
     """
     steps = _steps_of(decided, settings, preflight)
-    if not steps:
-        return preflight
-    compiler = TpuMemoryCompiler(
-        python=settings.compiling.python,
-        folder=default_cache() / "compiled",
-        limits=Limits(
-            seconds=settings.compiling.seconds, memory_bytes=round(settings.compiling.memory_gib * _GIB)
-        ),
-        code_sha256=preflight.driver["code_sha256"],
-        compiles=compiles,
+    folder, code_sha256 = default_cache() / "compiled", preflight.driver["code_sha256"]
+    limits = Limits(
+        seconds=settings.compiling.seconds, memory_bytes=round(settings.compiling.memory_gib * _GIB)
     )
-    if compiles and (number := sum(not compiler.knows(step) for step in steps.values())):
-        say(f"asking the TPU compiler whether {counted(number, 'step')} fit; compile=off asks nothing")
-    return replace(preflight, memory_fits={key: compiler.fit_of(step) for key, step in steps.items()})
+    sources: Mapping[DeviceKind, TpuMemoryCompiler | GpuTensorCounter] = {
+        "tpu": TpuMemoryCompiler(
+            python=settings.compiling.python,
+            folder=folder,
+            limits=limits,
+            code_sha256=code_sha256,
+            compiles=compiles,
+        ),
+        "gpu": GpuTensorCounter(folder=folder, limits=limits, code_sha256=code_sha256, compiles=compiles),
+    }
+    number = sum(not sources[step.device.kind].knows(step) for step in steps.values())
+    if compiles and number:
+        say(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
+    fits = {key: sources[step.device.kind].fit_of(step) for key, step in steps.items()}
+    return replace(preflight, memory_fits=fits)
 
 
 def asks_compiler(settings: Settings) -> bool:
-    """Return whether a sweep has TPUs and lets their compiler be asked."""
-    has_tpu = any(device.kind == "tpu" for device in settings.sweep.devices.values())
-    return has_tpu and settings.compiling.stage != "off"
+    """Return whether a sweep has accelerators whose memory is asked about."""
+    has_any = any(device.kind != "cpu" for device in settings.sweep.devices.values())
+    return has_any and settings.compiling.stage != "off"
 
 
 def _steps_of(
     decided: Plan, settings: Settings, preflight: PreflightState
 ) -> Mapping[MemoryKey, StepProgram]:
-    """Return every step of a TPU trial that would run, once."""
+    """Return every step of a trial on GPUs or TPUs that would run, once."""
     origins = origins_of(settings)
     environments = {
         name: trainer_environment(trainer_info(name), python=chosen.python)
@@ -67,11 +75,14 @@ def _steps_of(
     placements = {
         memory_key(placement.trial): placement
         for placement in decided.placements
-        if placement.trains and settings.sweep.devices[placement.trial.device].kind == "tpu"
+        if placement.trains
+        and not placement.trial.other_devices
+        and settings.sweep.devices[placement.trial.device].kind != "cpu"
     }
     return {
         key: StepProgram(
             trainer=placement.trial.trainer,
+            options=placement.trial.trainer_options,
             environment=environments[placement.trial.trainer],
             request=CaptureRequest(
                 workload=placement.trial.workload,

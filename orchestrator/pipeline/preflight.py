@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory, of_cluster, of_host
-from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trainer import TrainerEnvironment
@@ -54,7 +54,7 @@ class PreflightState:
     ledgers: Mapping[str, tuple[TrialRecord, ...]]
     driver: Mapping[str, str]
     price_book: PriceBook
-    memory_fits: Mapping[MemoryKey, MemoryFit | NoFit] = field(default_factory=dict)
+    memory_fits: Mapping[MemoryKey, Verdict | NoFit] = field(default_factory=dict)
 
 
 def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:

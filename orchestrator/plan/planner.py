@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from orchestrator.core.errors import ConfigError, UnknownNameError
 from orchestrator.core.inventory import Inventory
-from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import (
     Aim,
     Baseline,
@@ -47,7 +47,7 @@ class _PlanInputs:
     code_sha256: str
     missing_device: MissingDevice
     rerun: Rerun
-    memory_fits: Mapping[MemoryKey, MemoryFit | NoFit]
+    memory_fits: Mapping[MemoryKey, Verdict | NoFit]
 
 
 def plan(
@@ -63,7 +63,7 @@ def plan(
     code_sha256: str,
     missing_device: MissingDevice,
     rerun: Rerun,
-    memory_fits: Mapping[MemoryKey, MemoryFit | NoFit] = MappingProxyType({}),
+    memory_fits: Mapping[MemoryKey, Verdict | NoFit] = MappingProxyType({}),
 ) -> Plan:
     """Decide for every point: each repeat measured, one rehearsal, one reason against it, or its records.
 
@@ -113,8 +113,8 @@ def plan(
 
 
 def _memory_of(
-    outcomes: Iterable[PointDecision], memory_fits: Mapping[MemoryKey, MemoryFit | NoFit]
-) -> Mapping[str, MemoryFit | NoFit]:
+    outcomes: Iterable[PointDecision], memory_fits: Mapping[MemoryKey, Verdict | NoFit]
+) -> Mapping[str, Verdict | NoFit]:
     """Return what is known about the memory of every trial to run, by its trial_id."""
     placed = (outcome for outcome in outcomes if isinstance(outcome, Placement))
     keys = {placement.trial_id: memory_key(placement.trial) for placement in placed}
@@ -123,7 +123,7 @@ def _memory_of(
 
 def _reason_against_memory(trial: TrialSpec, *, inputs: _PlanInputs) -> str | None:
     fit = inputs.memory_fits.get(memory_key(trial))
-    return fit.words(trial.device) if isinstance(fit, MemoryFit) and not fit.fits else None
+    return fit.words(trial.device) if isinstance(fit, Verdict) and not fit.fits else None
 
 
 def _baseline(sweep: Sweep, *, inputs: _PlanInputs) -> Baseline | None:

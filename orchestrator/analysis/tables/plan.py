@@ -8,7 +8,7 @@ import pandas as pd
 from orchestrator.analysis.formatting import counted, processes_of
 from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.table import Column, Table
-from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.trial_spec import AXES, TrialSpec, axes_of
 
@@ -53,23 +53,23 @@ def plan_table(plan: Plan) -> Table:
     )
 
 
-def memory_lines(fits: Iterable[MemoryFit | NoFit]) -> tuple[str, ...]:
+def memory_lines(fits: Iterable[Verdict | NoFit]) -> tuple[str, ...]:
     """Say for how many steps the memory is unknown, one line for each reason."""
     reasons = Counter(fit.reason for fit in fits if isinstance(fit, NoFit))
     return tuple(
-        f"memory of {counted(number, 'TPU step')} not checked: {reason}" for reason, number in reasons.items()
+        f"memory of {counted(number, 'step')} not checked: {reason}" for reason, number in reasons.items()
     )
 
 
 def _placed_row(
-    placement: Placement, name_of: Namer, memory: Mapping[str, MemoryFit | NoFit]
+    placement: Placement, name_of: Namer, memory: Mapping[str, Verdict | NoFit]
 ) -> tuple[str, ...]:
     nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
     if placement.unequal and placement.pool:
         nodes = " + ".join(str(part.pool) for part in placement.unequal)
     where = f"{nodes}, {processes_of(placement)} threads, {placement.start_method}"
     fit = memory.get(placement.trial_id)
-    in_memory = [fit.words(placement.trial.device)] if isinstance(fit, MemoryFit) else []
+    in_memory = [fit.words(placement.trial.device)] if isinstance(fit, Verdict) else []
     notes = "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
     return state, name_of(placement.trial), notes, placement.trial_id

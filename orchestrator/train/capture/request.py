@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,17 +61,24 @@ def batch_shapes(spec: WorkloadSpec, size: int) -> dict[str, tuple[tuple[int, ..
     }
 
 
+@contextmanager
+def refusals() -> Iterator[dict[str, Any]]:
+    """Yield the answer of a capture process; an error of a step that cannot be traced becomes the answer."""
+    answer: dict[str, Any] = {}
+    try:
+        yield answer
+    except (RecordError, ValueError, RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
+        answer["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+
+
 def serve(capture: Callable[[CaptureRequest], CapturedStep], folder: str) -> None:
     """Read one request from standard input, and write the program into the folder.
 
     The answer is one line on standard output: `{"batch_parameters": [...]}`, or `{"error": "..."}` for a step
     that cannot be captured.
     """
-    answer: dict[str, Any]
-    try:
+    with refusals() as answer:
         captured = capture(codec.from_json(CaptureRequest, sys.stdin.readline()))
         Path(folder, "program.hlo.pb").write_bytes(captured.module)
-        answer = {"batch_parameters": captured.batch_parameters}
-    except (RecordError, ValueError, RuntimeError, NotImplementedError, AttributeError) as error:
-        answer = {"error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
+        answer["batch_parameters"] = captured.batch_parameters
     sys.stdout.write(f"{json.dumps(answer)}\n")

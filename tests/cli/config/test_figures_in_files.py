@@ -16,7 +16,7 @@ from orchestrator.commands.command_line import WRONG_REQUEST
 CONF = ROOT / "conf"
 NO_FIGURE = ("0", "-1", ".nan", ".inf")
 NO_NUMBER = ("much", "true", "[1]")
-FIGURES = ("memory_bytes_per_second", "link_bytes_per_second", "tdp_watts")
+FIGURES = ("memory_bytes", "memory_bytes_per_second", "link_bytes_per_second", "tdp_watts")
 INSIDE = ("peak_flops_per_second.fp16", "cpus.2")
 WHOLE = ("chips", "replicas")
 

@@ -14,8 +14,10 @@ from tpu_compiler import libtpu_python
 from trainer_runs import python_of
 
 from orchestrator.compile import memory
+from orchestrator.compile import step as steps
 from orchestrator.compile.child import Limits
-from orchestrator.compile.memory import StepProgram, TpuMemoryCompiler
+from orchestrator.compile.memory import TpuMemoryCompiler
+from orchestrator.compile.step import StepProgram
 from orchestrator.config.loader import devices_named
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trainer import TrainerEnvironment
@@ -32,6 +34,7 @@ def step(trainer: str = "torch_xla", device: str = "tpu_v3_8", **changes: object
     request = CaptureRequest(workload="lenet5", workload_options={}, precision="bf16", global_batch_size=1024)
     return StepProgram(
         trainer=trainer,
+        options={},
         environment=TrainerEnvironment(python=str(python), versions={}, missing=None),
         request=replace(request, **changes),
         device=DEVICES[device],
@@ -97,7 +100,8 @@ def test_an_answer_is_kept_and_needs_no_process(cache, monkeypatch):
     first = compiler(cache).fit_of(step())
     asked = compiler(cache)
     assert asked.knows(step())
-    monkeypatch.setattr(memory, "run_child", lambda *_args, **_named: pytest.fail("a process was started"))
+    for module in (memory, steps):
+        monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
     assert asked.fit_of(step()) == first
 
 
@@ -110,7 +114,7 @@ def test_without_compiling_only_earlier_answers_count(cache, tmp_path):
 def test_a_network_that_xla_cannot_take_is_one_line(tmp_path):
     fit = compiler(tmp_path).fit_of(step(workload="no_such_workload"))
     assert isinstance(fit, NoFit)
-    assert fit.reason.startswith("the program of torch_xla cannot be captured: ")
+    assert fit.reason.startswith("the step of torch_xla cannot be traced: ")
     assert "no_such_workload" in fit.reason
     assert "\n" not in fit.reason
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.compile.child import ChildError, Limits, run_child
+from orchestrator.compile.step import answers_in
 
 GENEROUS = Limits(seconds=20, memory_bytes=2**30)
 
@@ -74,6 +75,12 @@ def test_a_child_that_fails_says_why_in_one_line(tmp_path, code, message):
     with pytest.raises(ChildError) as raised:
         run(code, tmp_path)
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("lines", [[], ["{"], ['{"other": 1}'], ["[1]", "warning: nothing"]])
+def test_an_answer_is_what_was_asked_for(lines):
+    assert not answers_in(lines).keys() >= {"tensor_bytes"}
+    assert answers_in([*lines, '{"tensor_bytes": 3}'])["tensor_bytes"] == 3
 
 
 def test_a_python_that_is_not_there_is_named(tmp_path):

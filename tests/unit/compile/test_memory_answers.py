@@ -5,18 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from plan_builders import TPU, planned, point
+from plan_builders import T4, TPU, planned, point
 
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
 from orchestrator.compile.cache import CompileCache, key_of
 from orchestrator.compile.child import Limits
 from orchestrator.compile.compiler_output import reported_bytes
-from orchestrator.compile.memory import StepProgram, TpuMemoryCompiler
+from orchestrator.compile.memory import TpuMemoryCompiler
+from orchestrator.compile.step import StepProgram
 from orchestrator.compile.targets import target_of
+from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.memory_fit import MemoryFit, NoFit
+from orchestrator.core.memory_fit import MemoryFit, NoFit, TensorCount
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Compiling
 from orchestrator.core.trainer import TrainerEnvironment
@@ -32,6 +34,7 @@ REQUEST = CaptureRequest(
 )
 STEP = StepProgram(
     trainer="torch_xla",
+    options={},
     environment=TrainerEnvironment(python="python", versions={}, missing=None),
     request=REQUEST,
     device=TPU,
@@ -78,9 +81,7 @@ def test_seed_and_length_change_no_memory(changes):
 def test_an_unknown_memory_stops_nothing_and_is_counted_by_its_reason():
     plan = with_fit(NoFit(reason="there is no TPU compiler"))
     assert len(plan.placements) == 1
-    assert memory_lines(plan.memory.values()) == (
-        "memory of 1 TPU step not checked: there is no TPU compiler",
-    )
+    assert memory_lines(plan.memory.values()) == ("memory of 1 step not checked: there is no TPU compiler",)
     assert memory_lines(with_fit(FITS).memory.values()) == ()
 
 
@@ -179,3 +180,76 @@ def test_a_step_that_cannot_be_compiled_says_why(tmp_path, step, reason):
 def test_limits_must_be_positive_and_finite(name, value):
     with pytest.raises(ConfigError, match=f"compile.{name}="):
         Compiling(**{name: value})
+
+
+def counted(tensors: float, *, capacity: float = 16, buckets: float = 0) -> TensorCount:
+    return TensorCount(
+        tensor_bytes=round(tensors * GIB),
+        bucket_bytes=round(buckets * GIB),
+        staged_bytes=GIB // 2,
+        capacity_bytes=round(capacity * GIB),
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (
+            counted(9.31),
+            "fits: the tensors of a step take 9.31 GiB of the 16.00 GiB of v100",
+        ),
+        (
+            counted(14),
+            "tight: the tensors of a step take 14.00 GiB of the 16.00 GiB of v100",
+        ),
+        (
+            counted(12.5, buckets=2),
+            "tight: the tensors of a step take 14.50 GiB of the 16.00 GiB of v100",
+        ),
+        (counted(16.89), "the tensors of a step need 16.89 GiB, v100 has 16.00 GiB"),
+        (
+            counted(15, buckets=2),
+            "the tensors of a step need 17.00 GiB, v100 has 16.00 GiB",
+        ),
+        (
+            replace(counted(16.89), batch_that_fits=64),
+            "the tensors of a step need 16.89 GiB, v100 has 16.00 GiB; global_batch_size=64 fits",
+        ),
+    ],
+)
+def test_a_gpu_fits_is_tight_or_does_not_fit(count, words):
+    assert count.words("v100") == f"{words} (predicted by counting)"
+    assert count.fits == ("need" not in words)
+
+
+def test_tensors_that_take_all_but_the_context_are_tight():
+    """15.04 GiB that the driver leaves, less 1 GiB of batches and context, over 1.15."""
+    assert not counted(12.2).is_tight
+    assert counted(12.3).is_tight
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"trainer": "tensorflow"}, "tensors of tensorflow on GPUs are not counted"),
+        ({"options": {"compile": "on"}}, "torch.compile fuses operations, and its tensors are not counted"),
+        ({"device": replace(T4, memory_bytes=None)}, "the memory of t4 is unknown: memory_bytes in its file"),
+        ({"environment": TrainerEnvironment(python="p", versions={}, missing="no torch")}, "no torch"),
+    ],
+)
+def test_tensors_that_cannot_be_counted_say_why(tmp_path, changes, reason):
+    counter = GpuTensorCounter(
+        folder=tmp_path, limits=Limits(seconds=1, memory_bytes=GIB), code_sha256="code", compiles=True
+    )
+    on_gpu = replace(STEP, trainer="torch_ddp", device=replace(T4, memory_bytes=16.0 * GIB))
+    asked = replace(on_gpu, **changes)
+    assert counter.fit_of(asked) == NoFit(reason=reason)
+    assert counter.knows(asked)
+
+
+def test_every_gpu_of_the_configuration_has_its_memory(tmp_path):
+    gpus = {name: device for name, device in devices_named(tmp_path).items() if device.kind == "gpu"}
+    assert len(gpus) >= 15
+    for name, device in gpus.items():
+        assert device.memory_bytes is not None, name
+        assert 16 * GIB <= device.memory_bytes <= 141 * GIB

@@ -1,0 +1,89 @@
+"""(training step, GPU) -> the memory that the step's tensors take, counted in a process without a GPU."""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.compile.cache import CompileCache, key_of
+from orchestrator.compile.child import ChildError, Limits
+from orchestrator.compile.step import StepProgram, ask_trainer, with_smaller_batch
+from orchestrator.core.memory_fit import NoFit, TensorCount
+from workloads.data.batches import STAGED_BYTES
+
+_MODULE = "orchestrator.train.capture.torch_tensors"
+_VARIABLES = {"CUDA_VISIBLE_DEVICES": ""}
+
+
+class GpuTensorCounter:
+    """A count of a step's tensors in child processes, and a cache of its answers.
+
+    Args:
+        code_sha256: hash of the code, ours and the user's: a count of other code is never used.
+        compiles: False: answer from the cache alone.
+    """
+
+    def __init__(self, *, folder: Path, limits: Limits, code_sha256: str, compiles: bool) -> None:
+        self._cache = CompileCache(folder)
+        self._limits = limits
+        self._code_sha256 = code_sha256
+        self._compiles = compiles
+
+    def fit_of(self, step: StepProgram) -> TensorCount | NoFit:
+        """Return the memory of a replica's tensors, or the reason why it is not known."""
+        return with_smaller_batch(step, self._fit_or_reason)
+
+    def knows(self, step: StepProgram) -> bool:
+        """Return whether the answer needs no new process."""
+        return _obstacle(step) is not None or self._cache.count(self._key(step)) is not None
+
+    def _fit_or_reason(self, step: StepProgram) -> TensorCount | NoFit:
+        if obstacle := _obstacle(step):
+            return NoFit(reason=obstacle)
+        key = self._key(step)
+        counted = self._cache.count(key)
+        if counted is None:
+            if not self._compiles:
+                return NoFit(reason="not counted yet")
+            try:
+                counted = self._counted(step)
+            except ChildError as error:
+                return NoFit(reason=str(error))
+            self._cache.keep_count(key, counted)
+        tensor_bytes, gradient_bytes = counted
+        assert step.device.memory_bytes is not None
+        return TensorCount(
+            tensor_bytes=tensor_bytes,
+            bucket_bytes=gradient_bytes if step.replicas > 1 else 0,
+            staged_bytes=STAGED_BYTES // step.replicas,
+            capacity_bytes=round(step.device.memory_bytes),
+        )
+
+    def _key(self, step: StepProgram) -> str:
+        request = replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
+        return key_of("tensors", step.environment.versions, request, self._code_sha256)
+
+    def _counted(self, step: StepProgram) -> tuple[int, int]:
+        """Count in the trainer's own environment. Raises ChildError."""
+        share = replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
+        with tempfile.TemporaryDirectory(prefix="capture-") as place:
+            answer = ask_trainer(
+                _MODULE,
+                step,
+                share,
+                keys={"tensor_bytes", "gradient_bytes"},
+                folder=Path(place),
+                variables=_VARIABLES,
+                limits=self._limits,
+            )
+        return answer["tensor_bytes"], answer["gradient_bytes"]
+
+
+def _obstacle(step: StepProgram) -> str | None:
+    """Explain why a step's tensors cannot be counted; None if they may be."""
+    if step.device.memory_bytes is None:
+        return f"the memory of {step.device.name} is unknown: memory_bytes in its file"
+    if step.trainer != "torch_ddp":
+        return f"tensors of {step.trainer} on GPUs are not counted"
+    if step.options.get("compile") == "on":
+        return "torch.compile fuses operations, and its tensors are not counted"
+    return step.environment.missing

@@ -1,0 +1,125 @@
+"""Count of the memory that the tensors of a torch_ddp training step take, on tensors without data.
+
+A replica's step runs on fake CPU tensors, which have shapes and no data. Every operation of the real step is
+made.
+The storages that live at once are those of a GPU, whose kernels differ in their workspaces.
+"""
+
+import json
+import sys
+import weakref
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from orchestrator.core import codec
+from orchestrator.train.capture.request import CaptureRequest, batch_shapes, refusals
+from orchestrator.train.precision import PRECISIONS, Precision
+from workloads.with_torch.training import Losses, Networks, optimizer_of
+
+_ALIGNMENT_BYTES = 512  # of an allocation on a GPU: PyTorch, c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize
+
+
+class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
+    """The bytes of all storages that an operation has touched and that are alive, and the most there were."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # likewise
+        self.peak_bytes = 0
+        self._bytes = 0
+        self._sizes: dict[int, int] = {}
+
+    def __torch_dispatch__(self, operation: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, and note the storages of its inputs and outputs."""
+        named = kwargs or {}
+        output = operation(*args, **named)
+        for value in tree_flatten((args, named, output))[0]:
+            if isinstance(value, Tensor):
+                self._note(value)
+        return output
+
+    def _note(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key not in self._sizes:
+            size = -(-storage.nbytes() // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+            self._sizes[key] = size
+            self._bytes += size
+            self.peak_bytes = max(self.peak_bytes, self._bytes)
+            weakref.finalize(storage, self._forget, key)
+
+    def _forget(self, key: int) -> None:
+        self._bytes -= self._sizes.pop(key)
+
+
+def count(request: CaptureRequest) -> dict[str, int]:
+    """Return the peak of live bytes in a steady step, and the bytes of all gradients.
+
+    Args:
+        request: its batch is that of one replica.
+    """
+    spec = request.spec()
+    real, phase = Networks(spec, 0), spec.phases[-1]
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        networks = _without_data(real, mode)
+        trained = networks.train_in(phase)
+        losses_of = Losses(networks, phase)
+        optimizers = [optimizer_of(phase.optimizers[name], weights) for name, weights in trained.items()]
+        shapes = batch_shapes(spec, request.global_batch_size)
+
+        def step() -> None:
+            batch = {
+                name: torch.empty(shape, dtype=getattr(torch, dtype))
+                for name, (shape, dtype) in shapes.items()
+            }
+            with _autocast(PRECISIONS[request.precision]):
+                losses = losses_of(batch)
+            for optimizer in optimizers:
+                optimizer.zero_grad()
+            torch.autograd.backward([*losses.values()])
+            for optimizer in optimizers:
+                optimizer.step()
+
+        with LiveStorages() as live:
+            step()  # makes the optimizers' state and the first gradients
+            step()
+    gradients = (weight.grad for weights in trained.values() for weight in weights)
+    return {
+        "tensor_bytes": live.peak_bytes,
+        "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
+    }
+
+
+def _without_data(networks: Networks, mode: FakeTensorMode) -> Networks:
+    """Put tensors without data in the place of all weights; networks cannot be built in fake mode."""
+    for module in networks.modules():
+        for name, weight in list(module._parameters.items()):
+            if weight is not None:
+                module._parameters[name] = torch.nn.Parameter(mode.from_tensor(weight.data))
+        for name, buffer in list(module._buffers.items()):
+            if buffer is not None:
+                module._buffers[name] = mode.from_tensor(buffer)
+    return networks
+
+
+def _autocast(precision: Precision) -> AbstractContextManager[object]:
+    """Return the CPU's autocast, whose half precision has as many bytes as any other."""
+    if precision.compute_dtype == "float32":
+        return nullcontext()
+    return torch.autocast("cpu", dtype=torch.bfloat16)
+
+
+def main() -> None:
+    """Read one request from standard input, and answer with one line: the count, or `{"error": "..."}`."""
+    with refusals() as answer:
+        answer |= count(codec.from_json(CaptureRequest, sys.stdin.readline()))
+    sys.stdout.write(f"{json.dumps(answer)}\n")
+
+
+if __name__ == "__main__":
+    main()

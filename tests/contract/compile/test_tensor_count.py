@@ -1,0 +1,141 @@
+"""Tensors of real steps, counted without data, against steps that are really taken on this CPU."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from repository import ROOT
+
+from orchestrator.compile.child import Limits
+from orchestrator.compile.step import StepProgram
+from orchestrator.compile.tensors import GpuTensorCounter
+from orchestrator.config.loader import devices_named
+from orchestrator.core.memory_fit import NoFit, TensorCount
+from orchestrator.core.trainer import TrainerEnvironment
+from orchestrator.train.capture.request import CaptureRequest
+
+MIB = 2**20
+DEVICES = devices_named(ROOT)
+LARGE = {"image_size": 224, "num_classes": 1000}
+
+REAL_STEPS = """
+import torch
+from torch.profiler import ProfilerActivity, profile
+from workloads.registry import workload
+from workloads.with_torch.training import Losses, Networks, optimizer_of
+
+torch.set_num_threads(1)
+spec = workload("resnet18", {"image_size": 224, "num_classes": 1000})
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+    networks, phase = Networks(spec, 0), spec.phases[-1]
+    (parameters,) = networks.train_in(phase).values()
+    losses_of, optimizer = Losses(networks, phase), optimizer_of(phase.optimizers["model"], parameters)
+    for _ in range(2):
+        batch = {"x": torch.rand(8, 224, 224, 3), "y": torch.zeros(8, dtype=torch.int64)}
+        losses = losses_of(batch)
+        optimizer.zero_grad()
+        torch.autograd.backward([*losses.values()])
+        optimizer.step()
+events = [event for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
+live = peak = 0
+for event in sorted(events, key=lambda event: event.start_ns()):
+    live += event.nbytes()
+    peak = max(peak, live)
+print("peak", peak)
+"""
+"""Prints the most bytes that PyTorch's allocator had given out at once in two real steps."""
+
+
+def step(workload: str = "resnet18", **changes: object) -> StepProgram:
+    pytest.importorskip("torch")
+    request = CaptureRequest(
+        workload=workload, workload_options=LARGE, precision="fp32", global_batch_size=32
+    )
+    return StepProgram(
+        trainer="torch_ddp",
+        options={},
+        environment=TrainerEnvironment(python=sys.executable, versions={}, missing=None),
+        request=replace(request, **changes),
+        device=DEVICES["v100"],
+        num_workers=1,
+    )
+
+
+@pytest.fixture(scope="module")
+def counter(tmp_path_factory):
+    return GpuTensorCounter(
+        folder=tmp_path_factory.mktemp("counts"),
+        limits=Limits(seconds=120, memory_bytes=4 * 2**30),
+        code_sha256="code",
+        compiles=True,
+    )
+
+
+def count(counter: GpuTensorCounter, asked: StepProgram) -> TensorCount:
+    fit = counter.fit_of(asked)
+    assert isinstance(fit, TensorCount), fit
+    return fit
+
+
+def test_the_count_is_that_of_the_allocator_in_a_real_step(counter):
+    """Operations keep some tensors of their own for a moment, which no count of their results sees."""
+    told = subprocess.run(
+        [sys.executable, "-c", REAL_STEPS],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (peak,) = (int(line.split()[1]) for line in told.stdout.splitlines() if line.startswith("peak "))
+    assert 0.94 < count(counter, step(global_batch_size=8)).tensor_bytes / peak <= 1.0
+
+
+@pytest.mark.parametrize("name", ["imdb_bilstm", "mnist_dbn", "mnist_gan", "mobilenet_v2", "xception"])
+def test_every_kind_of_network_can_be_counted(counter, name):
+    assert count(counter, step(name, workload_options={})).tensor_bytes > MIB
+
+
+def test_a_resnet50_of_128_images_fits_a_v100_since_outputs_are_freed(counter):
+    """16.89 GiB when every layer's output lived until the forward pass ended."""
+    fit = count(counter, step("resnet50", global_batch_size=128))
+    assert fit.tensor_bytes / 2**30 == pytest.approx(9.35, abs=0.05)
+    assert fit.fits
+    assert not fit.is_tight
+
+
+def test_too_large_a_batch_does_not_fit_and_a_smaller_one_is_named(counter):
+    fit = count(counter, step("resnet50", global_batch_size=512))
+    assert not fit.fits
+    assert fit.batch_that_fits == 128  # 256 images take 18.4 GiB
+
+
+def test_two_workers_halve_the_batch_and_keep_buckets_of_gradients(counter):
+    alone = count(counter, step(global_batch_size=16))
+    together = count(counter, replace(step(global_batch_size=32), num_workers=2))
+    assert together.tensor_bytes == alone.tensor_bytes
+    assert together.bucket_bytes == pytest.approx(4 * 11_692_520, rel=1e-6)  # resnet18's weights
+    assert alone.bucket_bytes == 0
+
+
+def test_half_precision_takes_less(counter):
+    assert (
+        count(counter, step(precision="fp16")).tensor_bytes
+        < 0.7 * count(counter, step(precision="fp32")).tensor_bytes
+    )
+
+
+def test_an_answer_is_kept(counter, monkeypatch):
+    first = count(counter, step())
+    assert counter.knows(step())
+    monkeypatch.setattr(
+        "orchestrator.compile.step.run_child", lambda *_, **__: pytest.fail("a process was started")
+    )
+    assert count(counter, step()) == first
+
+
+def test_an_unknown_workload_is_one_line(counter):
+    fit = counter.fit_of(step("no_such_workload"))
+    assert isinstance(fit, NoFit)
+    assert fit.reason.startswith("the step of torch_ddp cannot be traced: ")
