@@ -11,7 +11,7 @@ from orchestrator.compile.cache import CompileCache, key_of
 from orchestrator.compile.child import ChildError, Limits, run_child
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.step import StepProgram, answers_in, ask_trainer, with_smaller_batch
-from orchestrator.compile.targets import CompileTarget, target_of
+from orchestrator.compile.targets import LIBTPU_VERSION, CompileTarget, target_of
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.train.capture.hlo import MalformedProgramError, module_of, split_over
 
@@ -68,7 +68,7 @@ class TpuMemoryCompiler:
             return NoFit(reason=obstacle)
         try:
             return self._fit(step)
-        except ChildError as error:
+        except (ChildError, OSError) as error:  # a full disk, too
             return NoFit(reason=str(error))
 
     def _obstacle(self, step: StepProgram) -> str | None:
@@ -81,6 +81,10 @@ class TpuMemoryCompiler:
             return "programs over several slices are not compiled"
         if self._version is None:
             return f"there is no TPU compiler; get it with: {_INSTALL}"
+        if self._version != LIBTPU_VERSION:
+            return (
+                f"the TPU compiler is libtpu {self._version}, not {LIBTPU_VERSION}; get it with: {_INSTALL}"
+            )
         return step.environment.missing
 
     @cached_property

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from orchestrator.core.device import Device
 from orchestrator.core.tpu_topology import generation_of, topology_of_host
 
+LIBTPU_VERSION = "0.0.52"
+"""The version whose limits and reports are known here."""
+
 _GIB = 2**30
 
 
@@ -41,7 +44,7 @@ _GENERATIONS: Mapping[str, _Generation] = {
     "v5p": _Generation(name="v5p", granted_gib=95.73),
     "v6e": _Generation(name="v6e", granted_gib=31.24),
 }
-"""Generation in a slice type -> the compiler's name, and the memory that libtpu 0.0.52 grants a device.
+"""Generation in a slice type -> the compiler's name, and the memory that it grants a device.
 
 It says the latter when it refuses a program that is too large."""
 

@@ -8,6 +8,7 @@ from orchestrator.compile.cache import CompileCache, key_of
 from orchestrator.compile.child import ChildError, Limits
 from orchestrator.compile.step import StepProgram, ask_trainer, with_smaller_batch
 from orchestrator.core.memory_fit import NoFit, TensorCount
+from orchestrator.train.capture.request import CaptureRequest
 from workloads.data.batches import STAGED_BYTES
 
 _MODULE = "orchestrator.train.capture.torch_tensors"
@@ -46,7 +47,7 @@ class GpuTensorCounter:
                 return NoFit(reason="not counted yet")
             try:
                 counted = self._counted(step)
-            except ChildError as error:
+            except (ChildError, OSError) as error:  # a full disk, too
                 return NoFit(reason=str(error))
             self._cache.keep_count(key, counted)
         tensor_bytes, gradient_bytes = counted
@@ -59,23 +60,26 @@ class GpuTensorCounter:
         )
 
     def _key(self, step: StepProgram) -> str:
-        request = replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
-        return key_of("tensors", step.environment.versions, request, self._code_sha256)
+        return key_of("tensors", step.environment.versions, _share_of(step), self._code_sha256)
 
     def _counted(self, step: StepProgram) -> tuple[int, int]:
-        """Count in the trainer's own environment. Raises ChildError."""
-        share = replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
+        """Count in the trainer's own environment. Raises ChildError and OSError."""
         with tempfile.TemporaryDirectory(prefix="capture-") as place:
             answer = ask_trainer(
                 _MODULE,
                 step,
-                share,
+                _share_of(step),
                 keys={"tensor_bytes", "gradient_bytes"},
                 folder=Path(place),
                 variables=_VARIABLES,
                 limits=self._limits,
             )
         return answer["tensor_bytes"], answer["gradient_bytes"]
+
+
+def _share_of(step: StepProgram) -> CaptureRequest:
+    """Return the step of one replica, with its share of the batch."""
+    return replace(step.request, global_batch_size=step.request.global_batch_size // step.replicas)
 
 
 def _obstacle(step: StepProgram) -> str | None:

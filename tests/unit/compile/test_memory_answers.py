@@ -1,11 +1,14 @@
 """What is kept of the compiler's answers, which devices have a target, and how a plan uses the answers."""
 
 import json
+import tempfile
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from plan_builders import T4, TPU, planned, point
+from repository import ROOT
 
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
 from orchestrator.compile.cache import CompileCache, key_of
@@ -13,7 +16,7 @@ from orchestrator.compile.child import Limits
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
-from orchestrator.compile.targets import target_of
+from orchestrator.compile.targets import LIBTPU_VERSION, target_of
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
@@ -253,3 +256,27 @@ def test_every_gpu_of_the_configuration_has_its_memory(tmp_path):
     for name, device in gpus.items():
         assert device.memory_bytes is not None, name
         assert 16 * GIB <= device.memory_bytes <= 141 * GIB
+
+
+def test_the_extra_pins_the_version_whose_limits_are_known():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras["tpu-compile"] == [f"libtpu=={LIBTPU_VERSION}"]
+
+
+def test_another_version_of_the_compiler_is_not_asked(tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 0.0.21\n")
+    python.chmod(0o755)
+    assert compiler(tmp_path, python=str(python)).fit_of(STEP) == NoFit(
+        reason="the TPU compiler is libtpu 0.0.21, not 0.0.52; get it with: make tpu-compile"
+    )
+
+
+def test_without_room_for_temporary_files_the_reason_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/no/folder")
+    counter = GpuTensorCounter(
+        folder=tmp_path, limits=Limits(seconds=1, memory_bytes=GIB), code_sha256="code", compiles=True
+    )
+    fit = counter.fit_of(replace(STEP, trainer="torch_ddp", device=replace(T4, memory_bytes=16.0 * GIB)))
+    assert isinstance(fit, NoFit)
+    assert "No such file or directory: '/no/folder/" in fit.reason
