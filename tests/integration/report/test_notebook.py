@@ -23,10 +23,14 @@ def code(notebook):
 
 
 def shapes_of(cell):
-    """Return the kind of each output; columns and number of rows of data frames, lines of streams."""
+    """Return the kind of each output; columns and number of rows of data frames, lines of streams.
+
+    A question about memory is printed only where its answer is not cached.
+    """
     for output in cell.outputs:
         if output.output_type == "stream":
-            yield output.name, [line.split()[0] for line in output.text.splitlines()]
+            starts = [line.split()[0] for line in output.text.splitlines()]
+            yield output.name, [start for start in starts if start != "memory:"]
             continue
         page = output.data.get("text/html", "")
         is_frame = 'class="dataframe"' in page
