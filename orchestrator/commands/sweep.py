@@ -11,7 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.analysis.tables.plan import memory_lines
+from orchestrator.analysis.tables.plan import memory_lines, time_lines
+from orchestrator.compile.step_time import NOT_ASKED
 from orchestrator.config.loader import devices_named, load
 from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.budget import BudgetStatus
@@ -21,7 +22,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.executor import TrialCallback
 from orchestrator.pipeline.budget import Ask
-from orchestrator.pipeline.compilation import asks_compiler, with_memory
+from orchestrator.pipeline.compilation import asks_compiler, with_compilers
 from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
@@ -91,7 +92,7 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
     places = [display_path(ledger_of(settings).path), *filter(None, [settings.archive_url])]
     print_line(console, f"records: {' and '.join(places)}")
     preflight = _preflight(settings, console, download=True, compiles=True)
-    for line in (*memory_lines(preflight.memory_fits.values()), *_unused(settings)):
+    for line in (*_unanswered(settings, preflight), *_unused(settings)):
         print_line(console, line)
 
     watch = partial(_watch, console, ledger=display_path(ledger_of(settings).path))
@@ -111,7 +112,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
         balance=prospect_of(settings, preflight, decided),
         recommendations=answers_so_far(settings, preflight, decided),
-        remarks=(*memory_lines(preflight.memory_fits.values()), *_unused(settings)),
+        remarks=(*_unanswered(settings, preflight), *_unused(settings)),
     )
 
 
@@ -125,6 +126,13 @@ def report(settings: Settings, *, console: Console) -> SweepReport:
     if settings.report_source == "mlflow":
         return report_tracked(settings)
     return report_sweep(settings, _preflight(settings, console, download=False))
+
+
+def _unanswered(settings: Settings, preflight: PreflightState) -> tuple[str, ...]:
+    """Say what compilers did not answer, and why; times that were not asked for are named once."""
+    asked = settings.compiling.stage == "full"
+    times = [step for step in preflight.compiled_steps.values() if asked or step == NOT_ASKED]
+    return (*memory_lines(preflight.memory_fits.values()), *time_lines(times))
 
 
 def _unused(settings: Settings) -> tuple[str, ...]:
@@ -153,7 +161,7 @@ def _preflight(
         return preflight
     decided = plan_sweep(settings, preflight)
     say = partial(print_line, console)
-    return with_memory(preflight, settings, decided, compiles=compiles, say=say)
+    return with_compilers(preflight, settings, decided, compiles=compiles, say=say)
 
 
 @contextmanager

@@ -5,8 +5,10 @@ import hashlib
 import json
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.compile.program_cost import ProgramCost
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
 from orchestrator.core.memory_fit import MemoryFit
@@ -17,24 +19,44 @@ def key_of(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=codec.to_plain).encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedProgram:
+    """What a trainer's process answered.
+
+    Attributes:
+        module: the program of one replica that has the whole global batch.
+        batch_parameters: numbers of the entry parameters that hold samples.
+        host_seconds: time that the host takes to prepare one step, at least; None: not known.
+    """
+
+    module: bytes
+    batch_parameters: tuple[int, ...]
+    host_seconds: float | None
+
+
 class CompileCache:
     """Answers in files that appear whole; one that cannot be read or written is as good as absent."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def program(self, capture_key: str) -> tuple[bytes, tuple[int, ...]] | None:
-        """Return a captured program and the numbers of its batch parameters."""
+    def program(self, capture_key: str) -> CapturedProgram | None:
+        """Return a captured program."""
         try:
-            parameters = json.loads(self._path(capture_key, "capture.json").read_bytes())
-            return self._path(capture_key, "hlo.pb").read_bytes(), tuple(parameters)
-        except (OSError, ValueError):
+            told = json.loads(self._path(capture_key, "capture.json").read_bytes())
+            return CapturedProgram(
+                module=self._path(capture_key, "hlo.pb").read_bytes(),
+                batch_parameters=tuple(told["batch_parameters"]),
+                host_seconds=told["host_seconds"],
+            )
+        except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def keep_program(self, capture_key: str, module: bytes, batch_parameters: tuple[int, ...]) -> None:
-        """Store a captured program; its parameters come last, so that they name a whole one."""
-        self._write(self._path(capture_key, "hlo.pb"), module)
-        self._write(self._path(capture_key, "capture.json"), json.dumps(batch_parameters).encode())
+    def keep_program(self, capture_key: str, captured: CapturedProgram) -> None:
+        """Store a captured program; what is told about it comes last, so that it names a whole one."""
+        told = {"batch_parameters": captured.batch_parameters, "host_seconds": captured.host_seconds}
+        self._write(self._path(capture_key, "hlo.pb"), captured.module)
+        self._write(self._path(capture_key, "capture.json"), json.dumps(told).encode())
 
     def count(self, key: str) -> tuple[int, int] | None:
         """Return bytes of tensors and of gradients."""
@@ -58,6 +80,17 @@ class CompileCache:
     def keep_fit(self, key: str, fit: MemoryFit) -> None:
         """Store a verdict."""
         self._write(self._path(key, "memory.json"), codec.to_json(fit).encode())
+
+    def cost(self, key: str) -> ProgramCost | None:
+        """Return the cycles and bytes of a compiled program."""
+        try:
+            return codec.from_json(ProgramCost, self._path(key, "cost.json").read_bytes())
+        except (OSError, RecordError):
+            return None
+
+    def keep_cost(self, key: str, cost: ProgramCost) -> None:
+        """Store a cost."""
+        self._write(self._path(key, "cost.json"), codec.to_json(cost).encode())
 
     def _path(self, key: str, ending: str) -> Path:
         return self._folder / f"{key}.{ending}"

@@ -4,10 +4,14 @@ refusal.
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec
+
+EstimateProvenance = Literal["predicted", "compiled"]
+"""`compiled`: the device's own compiler told it; `predicted`: all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,7 @@ class Estimate:
     likely: float
     high: float
     source: str
+    provenance: EstimateProvenance = "predicted"
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.likely <= self.high < math.inf:
@@ -70,6 +75,7 @@ class StepPrior:
         log_seconds: mean.
         device: deviation of the error that the hardware adds to every network.
         network: deviation of the error of this network on that hardware.
+        provenance: that of the estimate.
     """
 
     hardware: str
@@ -77,6 +83,7 @@ class StepPrior:
     log_seconds: float
     device: float
     network: float
+    provenance: EstimateProvenance = "predicted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

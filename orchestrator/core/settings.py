@@ -15,7 +15,7 @@ from orchestrator.core.sweep import Sweep
 
 ExecutorName = Literal["inline", "ray"]
 MissingDevice = Literal["rehearse", "skip", "fail"]
-CompileStage = Literal["memory", "off"]
+CompileStage = Literal["memory", "full", "off"]
 ReportSource = Literal["ledger", "mlflow"]
 StartMethodChoice = Literal["auto", "fork", "spawn"]
 
@@ -78,7 +78,8 @@ class Compiling:
     """What the compiler of TPUs is asked, and the limits of one of its processes.
 
     Attributes:
-        stage: `memory` asks whether a step fits; `off` asks nothing.
+        stage: `memory` asks whether a step fits, `full` also for the time of a step on a TPU; `off` asks
+            nothing.
         python: interpreter of an environment with libtpu, from the working directory.
         seconds: time until a process is killed.
         memory_gib: resident memory beyond which it is killed.

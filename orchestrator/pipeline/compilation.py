@@ -1,16 +1,23 @@
-"""Ask whether the steps of a plan's trials fit their devices' memory, before any of them starts."""
+"""Ask compilers about the memory and the time of a plan's steps, before any trial starts."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.compile.child import Limits
 from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
+from orchestrator.compile.step_time import TpuStepCompiler
 from orchestrator.compile.tensors import GpuTensorCounter
+from orchestrator.compile.tpu_programs import TpuPrograms
+from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
+from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
 from orchestrator.pipeline.preflight import PreflightState, origins_of
@@ -20,39 +27,47 @@ from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
 
 _GIB = 2**30
+_PROCESSES = max(1, (os.cpu_count() or 2) // 2)
+"""Compilers at once; one takes up to 4 GB of memory, and now and then more than one core."""
 
 Say = Callable[[str], None]
 """Prints one line for a person."""
 
 
-def with_memory(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compilers:
+    """What answers questions about steps."""
+
+    memory: Mapping[DeviceKind, TpuMemoryCompiler | GpuTensorCounter]
+    time: TpuStepCompiler
+
+
+def with_compilers(
     preflight: PreflightState, settings: Settings, decided: Plan, *, compiles: bool, say: Say
 ) -> PreflightState:
-    """Add whether the steps of a plan's GPU and TPU trials fit.
+    """Add whether the steps of a plan's GPU and TPU trials fit, and how long those of absent TPUs take.
+
+    Times that were compiled earlier are used in every stage; new ones are compiled in the stage `full`.
 
     Args:
         compiles: False: use earlier answers only, and start no process.
     """
-    steps = _steps_of(decided, settings, preflight)
-    folder, code_sha256 = default_cache() / "compiled", preflight.driver["code_sha256"]
-    limits = Limits(
-        seconds=settings.compiling.seconds, memory_bytes=round(settings.compiling.memory_gib * _GIB)
-    )
-    sources: Mapping[DeviceKind, TpuMemoryCompiler | GpuTensorCounter] = {
-        "tpu": TpuMemoryCompiler(
-            python=settings.compiling.python,
-            folder=folder,
-            limits=limits,
-            code_sha256=code_sha256,
-            compiles=compiles,
-        ),
-        "gpu": GpuTensorCounter(folder=folder, limits=limits, code_sha256=code_sha256, compiles=compiles),
-    }
-    number = sum(not sources[step.device.kind].knows(step) for step in steps.values())
+    compilers = _compilers_of(settings, preflight, compiles=compiles)
+    placed = [placement.trial for placement in decided.placements if placement.trains]
+    steps = _steps_of(placed, settings, preflight)
+    number = sum(not compilers.memory[step.device.kind].knows(step) for step in steps.values())
     if compiles and number:
         say(f"memory: asking about {counted(number, 'step')}; compile=off asks nothing")
-    fits = {key: sources[step.device.kind].fit_of(step) for key, step in steps.items()}
-    return replace(preflight, memory_fits=fits)
+    fits = {key: compilers.memory[step.device.kind].fit_of(step) for key, step in steps.items()}
+    training = [trial for trial in decided.absent if trainer_info(trial.trainer).trains]
+    absent = {
+        key: step
+        for key, step in _steps_of(training, settings, preflight).items()
+        if step.device.kind == "tpu"
+    }
+    return replace(
+        preflight, memory_fits=fits, compiled_steps=_compiled(absent, compilers.time, compiles, say)
+    )
 
 
 def asks_compiler(settings: Settings) -> bool:
@@ -61,10 +76,55 @@ def asks_compiler(settings: Settings) -> bool:
     return has_any and settings.compiling.stage != "off"
 
 
+def _compilers_of(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
+    folder, code_sha256 = default_cache() / "compiled", preflight.driver["code_sha256"]
+    limits = Limits(
+        seconds=settings.compiling.seconds, memory_bytes=round(settings.compiling.memory_gib * _GIB)
+    )
+    programs = TpuPrograms(
+        python=settings.compiling.python,
+        folder=folder,
+        limits=limits,
+        code_sha256=code_sha256,
+        captures=compiles,
+    )
+    return _Compilers(
+        memory={
+            "tpu": TpuMemoryCompiler(programs, compiles=compiles),
+            "gpu": GpuTensorCounter(folder=folder, limits=limits, code_sha256=code_sha256, compiles=compiles),
+        },
+        time=TpuStepCompiler(programs, compiles=compiles and settings.compiling.stage == "full"),
+    )
+
+
+def _compiled(
+    steps: Mapping[MemoryKey, StepProgram], compiler: TpuStepCompiler, compiles: bool, say: Say
+) -> Mapping[MemoryKey, CompiledStep | NotCompiled]:
+    """Return the times of steps; several are compiled at once, and every answer is kept at once."""
+    known = {key: compiler.step_of(step) for key, step in steps.items() if compiler.knows(step)}
+    asked = {key: step for key, step in steps.items() if key not in known}
+    if not asked or not compiles or not compiler.compiles:
+        return known
+    say(f"time: compiling {counted(len(asked), 'step')} for TPUs, {counted(_PROCESSES, 'process')} at once")
+    start = time.monotonic()
+    with ThreadPoolExecutor(max_workers=_PROCESSES) as pool:
+        futures = {pool.submit(compiler.step_of, step): key for key, step in asked.items()}
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                known[futures[future]] = future.result()
+                left = (time.monotonic() - start) / done * (len(asked) - done)
+                say(f"time: {done} of {counted(len(asked), 'step')} compiled, about {left:.0f} s left")
+        except BaseException:
+            compiler.cancel()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return {key: known[key] for key in steps}
+
+
 def _steps_of(
-    decided: Plan, settings: Settings, preflight: PreflightState
+    trials: Iterable[TrialSpec], settings: Settings, preflight: PreflightState
 ) -> Mapping[MemoryKey, StepProgram]:
-    """Return every step of a trial on GPUs or TPUs that would run, once."""
+    """Return every step of trials on GPUs or TPUs, once."""
     origins = origins_of(settings)
     environments = {
         name: trainer_environment(trainer_info(name), python=chosen.python)
@@ -72,27 +132,25 @@ def _steps_of(
         else preflight.environments[name]
         for name, chosen in settings.trainers.items()
     }
-    placements = {
-        memory_key(placement.trial): placement
-        for placement in decided.placements
-        if placement.trains
-        and not placement.trial.other_devices
-        and settings.sweep.devices[placement.trial.device].kind != "cpu"
+    alike = {
+        memory_key(trial): trial
+        for trial in trials
+        if not trial.other_devices and settings.sweep.devices[trial.device].kind != "cpu"
     }
     return {
         key: StepProgram(
-            trainer=placement.trial.trainer,
-            options=placement.trial.trainer_options,
-            environment=environments[placement.trial.trainer],
+            trainer=trial.trainer,
+            options=trial.trainer_options,
+            environment=environments[trial.trainer],
             request=CaptureRequest(
-                workload=placement.trial.workload,
-                workload_options=placement.trial.workload_options,
-                precision=placement.trial.precision,
-                global_batch_size=placement.trial.global_batch_size,
-                origin=origins[placement.trial.workload],
+                workload=trial.workload,
+                workload_options=trial.workload_options,
+                precision=trial.precision,
+                global_batch_size=trial.global_batch_size,
+                origin=origins[trial.workload],
             ),
-            device=settings.sweep.devices[placement.trial.device],
-            num_workers=placement.trial.num_workers,
+            device=settings.sweep.devices[trial.device],
+            num_workers=trial.num_workers,
         )
-        for key, placement in placements.items()
+        for key, trial in alike.items()
     }

@@ -15,6 +15,7 @@ from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, repriced
 from orchestrator.predict.step_time.bundled_models import default_models
+from orchestrator.predict.step_time.compiled_estimate import estimates_from
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
 from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
@@ -52,13 +53,14 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
     all_records = (record for records in preflight.ledgers.values() for record in records)
     basis = bases_of(price_book.devices, models)
     own = step_measurements(all_records, devices=price_book.devices)
+    compiled_of = estimates_from(preflight.compiled_steps)
     blind = leave_one_workload_out_estimator(basis, own, models.prior)
     return replace(
         decided,
-        forecasts=forecasts_of(decided, price_book, estimator_of(basis, own, models.prior)),
+        forecasts=forecasts_of(decided, price_book, estimator_of(basis, own, models.prior, compiled_of)),
         hindcasts=hindcasts_of(decided, preflight.ledgers.get(settings.sweep.name, ()), blind),
         track_record=track_record_of(own, blind),
-        step_priors=step_priors_of(decided, basis, own, models.prior),
+        step_priors=step_priors_of(decided, basis, own, models.prior, compiled_of),
         error_model=error_model_of(models),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device
 from orchestrator.core.errors import ConfigError, PlacementError
 from orchestrator.core.inventory import Inventory, of_cluster, of_host
@@ -46,6 +47,7 @@ class PreflightState:
         driver: versions and variables of this process; part of every record.
         price_book: prices of the sweep's devices and pools, looked up once.
         memory_fits: what the compilers of absent devices said about the memory of steps.
+        compiled_steps: what they said about the time of steps.
     """
 
     inventory: Inventory
@@ -55,6 +57,7 @@ class PreflightState:
     driver: Mapping[str, str]
     price_book: PriceBook
     memory_fits: Mapping[MemoryKey, Verdict | NoFit] = field(default_factory=dict)
+    compiled_steps: Mapping[MemoryKey, CompiledStep | NotCompiled] = field(default_factory=dict)
 
 
 def inspect(settings: Settings, *, download: bool, progress: Progress | None = None) -> PreflightState:

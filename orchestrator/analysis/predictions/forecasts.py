@@ -29,7 +29,8 @@ _OTHERS = (
     "data",
 )
 _NOTE = (
-    "Predicted, not measured: these devices are not available. Brackets should contain 90 of 100 "
+    "Predicted or compiled, not measured: these devices are not available. Compiled: the device's own "
+    "compiler estimated the step (docs/compiled.md). Brackets should contain 90 of 100 "
     "measurements. Hours and dollars cover all steps in the steady state, without set-up, "
     "compilation and evaluation, for one repeat. Predictions do not distinguish the trainers in "
     "one row."
@@ -55,6 +56,11 @@ class Predicted:
     num_phases: int
     step: Estimate | Refusal
     price: Price | Unpriced
+
+    @property
+    def known_by(self) -> str:
+        """`predicted`, `compiled`, or `refused`."""
+        return "refused" if isinstance(self.step, Refusal) else self.step.provenance
 
     @property
     def step_seconds(self) -> Spread | None:
@@ -123,6 +129,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             forecast.trial.precision,
             ", ".join(forecast.trainers),
             count(forecast.num_trials),
+            forecast.known_by,
             _format_spread(forecast.step_seconds, factor=1000),
             _format_spread(forecast.hours, is_limit=forecast.is_limit),
             _format_spread(forecast.usd, is_limit=forecast.is_limit),
@@ -145,6 +152,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
         columns=(
             *(Column(header=name) for name in ("workload", "device", "precision", "trainers")),
             Column(header="trials", is_number=True, is_detail=True),
+            Column(header="known by"),
             *(Column(header=f"{text} [90%]", is_number=True) for text in ("step ms", "hours", "$")),
             Column(header="from, or why not"),
         ),
@@ -162,7 +170,8 @@ def _total_of(forecasts: Sequence[Predicted]) -> tuple[str, ...]:
     usd = _sum_of([(forecast.usd, forecast.num_trials) for forecast in forecasts])
     is_limit = any(forecast.is_limit for forecast in forecasts)
     sums = (_format_spread(total, is_limit=is_limit) for total in (hours, usd))
-    return ("all with hours", "", "", "", count(trials), "", *sums, f"{counted(trials, 'trial')}, once each")
+    named = ("all with hours", "", "", "", count(trials), "", "")
+    return (*named, *sums, f"{counted(trials, 'trial')}, once each")
 
 
 def _sum_of(parts: Sequence[tuple[Spread | None, int]]) -> Spread | None:

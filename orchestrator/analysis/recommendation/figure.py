@@ -74,14 +74,16 @@ def _panel(
     return Figure(
         title=title,
         caption=(
-            f"For {recommendation.basis}. Filled: measured, with the 95% interval of the mean. Hollow: "
-            f"predicted, with the interval that is to hold 90 of 100 measurements.{more}"
+            f"For {recommendation.basis}. Filled: measured, with the 95% interval of the mean. Hollow "
+            "circles: predicted; hollow diamonds: compiled, by the device's own compiler; both with the "
+            f"interval that is to hold 90 of 100 measurements.{more}"
         ),
         alternative=_describe_values(values, axis),
         height_pixels=130 + _ROW_PIXELS * len(values),
         plot={
             "data": [
                 _marks(values, "measured", COLOURS[0], "circle"),
+                _marks(values, "compiled", COLOURS[1], "diamond-open"),
                 _marks(values, "predicted", NEUTRAL, "circle-open"),
             ],
             "layout": {

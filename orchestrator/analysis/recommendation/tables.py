@@ -83,7 +83,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
 
 def _listed_settings(recommendation: Recommendation) -> list[RankedSetting]:
     measured = [one for one in recommendation.standings if one.provenance == "measured"]
-    predicted = [one for one in recommendation.standings if one.provenance == "predicted"]
+    predicted = [one for one in recommendation.standings if one.provenance != "measured"]
     kept = {one.setting for one in (*measured, *predicted[:_MOST_ROWS])}
     return [one for one in recommendation.standings if one.setting in kept]
 

@@ -68,6 +68,11 @@ _TERMS = (
         "own measurements of other trials, give the step time. docs/prediction.md has the method "
         "and its errors",
     ),
+    (
+        "compiled",
+        "the device was not available. Its own compiler estimated the cycles of the step's program; nothing "
+        "was run. docs/compiled.md has the method and its errors",
+    ),
 )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from orchestrator.analysis.formatting import counted, processes_of
 from orchestrator.analysis.measurements.setting import Namer, names_in
 from orchestrator.analysis.table import Column, Table
+from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
 from orchestrator.core.trial_spec import AXES, TrialSpec, axes_of
@@ -58,6 +59,14 @@ def memory_lines(fits: Iterable[Verdict | NoFit]) -> tuple[str, ...]:
     reasons = Counter(fit.reason for fit in fits if isinstance(fit, NoFit))
     return tuple(
         f"memory of {counted(number, 'step')} not checked: {reason}" for reason, number in reasons.items()
+    )
+
+
+def time_lines(steps: Iterable[CompiledStep | NotCompiled]) -> tuple[str, ...]:
+    """Say for how many steps the compiler told no time, one line for each reason."""
+    reasons = Counter(step.reason for step in steps if isinstance(step, NotCompiled))
+    return tuple(
+        f"time of {counted(number, 'step')} not compiled: {reason}" for reason, number in reasons.items()
     )
 
 

@@ -55,14 +55,20 @@ def _transferred(own: LatencyTable, table: LatencyTable, *, anchor: str, target:
     )
     source = f"its profile, and {len(set(pair.models.tolist()))} models measured on both"
     for row, workload in enumerate(workloads):
-        ends = {"low": float(low[row]), "high": float(high[row])}
-        likely = float(prediction.step_seconds[row])
+        step: Estimate | Refusal = _out_of_range(target)
+        if in_range[row]:
+            step = Estimate(
+                low=float(low[row]),
+                likely=float(prediction.step_seconds[row]),
+                high=float(high[row]),
+                source=source,
+            )
         yield Transfer(
             workload=workload,
             anchor=anchor,
             measured_seconds=float(profiles.step_seconds[row]),
             target=target,
-            step=Estimate(likely=likely, source=source, **ends) if in_range[row] else _out_of_range(target),
+            step=step,
         )
 
 

@@ -101,6 +101,13 @@ _NOT_ALIKE = Refusal(reason="devices that are not alike are not modelled", to_me
 
 Estimator = Callable[[TrialSpec], Estimate | Refusal]
 
+CompiledOf = Callable[[TrialSpec], Estimate | None]
+"""Estimates the step of a trial from what the device's compiler told; None: it told no time."""
+
+
+def no_compiler(_: TrialSpec) -> None:
+    """Return no estimate, for estimators that compare with measurements."""
+
 
 def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
     """Build a cached estimate from published data; trainers share it, because large networks take
@@ -136,8 +143,13 @@ def bases_of(devices: Mapping[str, Device], models: DefaultModels) -> BasisOf:
     return of_trial
 
 
-def estimator_of(basis_of_trial: BasisOf, own: Sequence[StepMeasurement], prior: ErrorPrior) -> Estimator:
-    """All that is known is used."""
+def estimator_of(
+    basis_of_trial: BasisOf,
+    own: Sequence[StepMeasurement],
+    prior: ErrorPrior,
+    compiled_of: CompiledOf = no_compiler,
+) -> Estimator:
+    """All that is known is used: own records of the very step, else the compiler, else published data."""
     corrected = corrector_of(basis_of_trial, own, prior)
     same: dict[Shape, list[StepMeasurement]] = defaultdict(list)
     for measurement in own:
@@ -147,7 +159,9 @@ def estimator_of(basis_of_trial: BasisOf, own: Sequence[StepMeasurement], prior:
         if trial.other_devices:
             return _NOT_ALIKE
         repeats = same.get(step_key(trial))
-        return measured_step(repeats, prior) if repeats else corrected(basis_of_trial(trial), trial.trainer)
+        if repeats:
+            return measured_step(repeats, prior)
+        return compiled_of(trial) or corrected(basis_of_trial(trial), trial.trainer)
 
     return estimate
 

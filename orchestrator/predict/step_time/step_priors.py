@@ -10,7 +10,7 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.trial_spec import TrialSpec, trial_id
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.error_model import ErrorPrior
-from orchestrator.predict.step_time.estimator import BasisOf, Correction, corrector_of
+from orchestrator.predict.step_time.estimator import BasisOf, CompiledOf, Correction, corrector_of
 from orchestrator.predict.step_time.own_records import StepMeasurement
 from orchestrator.predict.step_time.published_estimate import PublishedEstimate
 from orchestrator.train.registry import trainers
@@ -43,11 +43,16 @@ def step_prior(
         log_seconds=math.log(step.likely),
         device=math.sqrt(deviation**2 - network**2),
         network=network,
+        provenance=step.provenance,
     )
 
 
 def step_priors_of(
-    plan: Plan, basis_of_trial: BasisOf, own: Iterable[StepMeasurement], prior: ErrorPrior
+    plan: Plan,
+    basis_of_trial: BasisOf,
+    own: Iterable[StepMeasurement],
+    prior: ErrorPrior,
+    compiled_of: CompiledOf,
 ) -> Mapping[str, StepPrior]:
     """Predict the steps of all trials of a plan, those without their device too, by first repeat's trial_id.
 
@@ -66,7 +71,7 @@ def step_priors_of(
             continue
         basis = basis_of_trial(trial)
         prior_of_trial = step_prior(
-            corrected_without(trial.workload)(basis, None),
+            compiled_of(trial) or corrected_without(trial.workload)(basis, None),
             basis,
             batch_size=trial.global_batch_size,
             prior=prior,

@@ -43,10 +43,12 @@ class CapturedStep:
     Attributes:
         module: an HloModuleProto, or an HloProto with one.
         batch_parameters: numbers of the entry parameters that hold samples.
+        host_seconds: time that the host takes to prepare one step, at least; None: not known.
     """
 
     module: bytes
     batch_parameters: tuple[int, ...]
+    host_seconds: float | None
 
 
 def batch_shapes(spec: WorkloadSpec, size: int) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -74,11 +76,12 @@ def refusals() -> Iterator[dict[str, Any]]:
 def serve(capture: Callable[[CaptureRequest], CapturedStep], folder: str) -> None:
     """Read one request from standard input, and write the program into the folder.
 
-    The answer is one line on standard output: `{"batch_parameters": [...]}`, or `{"error": "..."}` for a step
-    that cannot be captured.
+    The answer is one line on standard output: `{"batch_parameters": [...], "host_seconds": ...}`, or
+    `{"error": "..."}` for a step that cannot be captured.
     """
     with refusals() as answer:
         captured = capture(codec.from_json(CaptureRequest, sys.stdin.readline()))
         Path(folder, "program.hlo.pb").write_bytes(captured.module)
         answer["batch_parameters"] = captured.batch_parameters
+        answer["host_seconds"] = captured.host_seconds
     sys.stdout.write(f"{json.dumps(answer)}\n")

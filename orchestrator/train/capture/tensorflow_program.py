@@ -47,7 +47,7 @@ def capture(request: CaptureRequest) -> CapturedStep:
     traced = tf.function(step, autograph=False, jit_compile=True)
     signature = [tf.TensorSpec(shape, getattr(tf, dtype)) for shape, dtype in shapes.values()]
     module = traced.experimental_get_compiler_ir(*signature)(stage="hlo_serialized")
-    return CapturedStep(module=module, batch_parameters=tuple(range(len(shapes))))
+    return CapturedStep(module=module, batch_parameters=tuple(range(len(shapes))), host_seconds=None)
 
 
 if __name__ == "__main__":

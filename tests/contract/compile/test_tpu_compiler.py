@@ -13,12 +13,15 @@ from repository import ROOT
 from tpu_compiler import libtpu_python
 from trainer_runs import python_of
 
-from orchestrator.compile import memory
 from orchestrator.compile import step as steps
+from orchestrator.compile import tpu_programs
 from orchestrator.compile.child import Limits
 from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
+from orchestrator.compile.step_time import NOT_ASKED, TpuStepCompiler
+from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
+from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.train.capture.request import CaptureRequest
@@ -42,16 +45,20 @@ def step(trainer: str = "torch_xla", device: str = "tpu_v3_8", **changes: object
     )
 
 
-def compiler(
-    folder: Path, *, seconds: float = 120, gib: float = 6, compiles: bool = True
-) -> TpuMemoryCompiler:
-    return TpuMemoryCompiler(
+def programs(folder: Path, *, seconds: float = 120, gib: float = 6, captures: bool = True) -> TpuPrograms:
+    return TpuPrograms(
         python=libtpu_python(),
         folder=folder,
         limits=Limits(seconds=seconds, memory_bytes=round(gib * 2**30)),
         code_sha256="code",
-        compiles=compiles,
+        captures=captures,
     )
+
+
+def compiler(
+    folder: Path, *, seconds: float = 120, gib: float = 6, compiles: bool = True
+) -> TpuMemoryCompiler:
+    return TpuMemoryCompiler(programs(folder, seconds=seconds, gib=gib, captures=compiles), compiles=compiles)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +107,7 @@ def test_an_answer_is_kept_and_needs_no_process(cache, monkeypatch):
     first = compiler(cache).fit_of(step())
     asked = compiler(cache)
     assert asked.knows(step())
-    for module in (memory, steps):
+    for module in (tpu_programs, steps):
         monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
     assert asked.fit_of(step()) == first
 
@@ -153,6 +160,74 @@ def test_it_leaves_no_file_behind_and_asks_no_metadata_server(tmp_path, monkeypa
     monkeypatch.setattr("tempfile.tempdir", None)
     assert isinstance(compiler(tmp_path / "compiled").fit_of(step()), MemoryFit)
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def timer(folder: Path, *, compiles: bool = True, seconds: float = 120) -> TpuStepCompiler:
+    return TpuStepCompiler(programs(folder, seconds=seconds), compiles=compiles)
+
+
+def test_a_small_step_waits_for_the_host_and_its_time_is_kept(cache, monkeypatch):
+    compiled = timer(cache).step_of(step(global_batch_size=1024))
+    assert isinstance(compiled, CompiledStep), compiled
+    assert 0.15e-3 < compiled.device_seconds < 0.35e-3  # 128 images a core: 0.23 ms without the sums
+    assert 0 < compiled.unpriced_seconds < 0.1e-3
+    assert 0 < compiled.link_seconds < 0.1e-3
+    assert compiled.host_seconds is not None
+    assert compiled.seconds == max(compiled.on_device_seconds, compiled.host_seconds)
+    asked = timer(cache, compiles=False)
+    assert asked.knows(step())
+    for module in (tpu_programs, steps):
+        monkeypatch.setattr(module, "run_child", lambda *_, **__: pytest.fail("a process was started"))
+    assert asked.step_of(step()) == compiled
+
+
+def test_a_step_costs_more_cycles_with_more_samples_and_fewer_seconds_on_a_newer_tpu(tmp_path):
+    cnn = step(workload="cifar10_cnn", device="tpu_v5e_1", global_batch_size=256)
+    small, large, newer = (
+        timer(tmp_path).step_of(one)
+        for one in (
+            cnn,
+            replace(cnn, request=replace(cnn.request, global_batch_size=512)),
+            replace(cnn, device=DEVICES["tpu_v5p_8"]),
+        )
+    )
+    assert isinstance(small, CompiledStep)
+    assert isinstance(large, CompiledStep)
+    assert isinstance(newer, CompiledStep)
+    assert 1.5 < large.device_seconds / small.device_seconds < 2.5
+    assert newer.on_device_seconds < small.on_device_seconds
+
+
+def test_a_loop_counts_once_for_every_trip(tmp_path):
+    """Twice the tokens take about twice the cycles: the recurrent layers are loops over the tokens."""
+    short, long = (
+        timer(tmp_path).step_of(
+            step(workload="imdb_bilstm", workload_options={"sequence_length": length}, global_batch_size=512)
+        )
+        for length in (40, 80)
+    )
+    assert isinstance(short, CompiledStep)
+    assert isinstance(long, CompiledStep)
+    assert 1.6 < long.device_seconds / short.device_seconds < 2.4
+
+
+def test_a_short_step_of_tensorflow_has_no_time_because_its_host_is_not_known(tmp_path):
+    compiled = timer(tmp_path).step_of(step("tensorflow"))
+    assert isinstance(compiled, NotCompiled)
+    assert compiled.reason.startswith("the host's part of tensorflow is not known, and the device's is 0.2")
+
+
+def test_a_time_that_was_not_asked_for_and_one_that_takes_too_long(tmp_path):
+    assert compiler(tmp_path).fit_of(step())
+    assert timer(tmp_path, compiles=False).step_of(step()) == NOT_ASKED
+    late = timer(tmp_path, seconds=0.2).step_of(step())
+    assert late == NotCompiled(reason="it took longer than 0.2 s")
+    assert timer(tmp_path, compiles=False).step_of(step()) == NOT_ASKED
+
+
+def test_a_generation_whose_cycles_have_no_known_unit_is_refused(tmp_path):
+    compiled = timer(tmp_path).step_of(step(device="tpu_v6e_1"))
+    assert compiled == NotCompiled(reason="the unit of the TPU compiler's cycles is not known for tpu_v6e_1")
 
 
 def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):

@@ -11,13 +11,14 @@ from plan_builders import T4, TPU, planned, point
 from repository import ROOT
 
 from orchestrator.analysis.tables.plan import memory_lines, plan_table
-from orchestrator.compile.cache import CompileCache, key_of
+from orchestrator.compile.cache import CapturedProgram, CompileCache, key_of
 from orchestrator.compile.child import Limits
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.memory import TpuMemoryCompiler
 from orchestrator.compile.step import StepProgram
 from orchestrator.compile.targets import LIBTPU_VERSION, target_of
 from orchestrator.compile.tensors import GpuTensorCounter
+from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.config.loader import devices_named
 from orchestrator.core import codec
 from orchestrator.core.errors import ConfigError
@@ -126,9 +127,10 @@ def test_answers_are_kept_by_everything_that_they_depend_on(tmp_path):
     cache = CompileCache(tmp_path / "compiled")
     assert cache.fit("a") is None
     cache.keep_fit("a", FITS)
-    cache.keep_program("b", b"module", (0, 3))
+    captured = CapturedProgram(module=b"module", batch_parameters=(0, 3), host_seconds=0.1)
+    cache.keep_program("b", captured)
     assert cache.fit("a") == FITS
-    assert cache.program("b") == (b"module", (0, 3))
+    assert cache.program("b") == captured
     keys = {
         key_of("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "code"),
         key_of("capture", "torch_xla", {"torch": "2.9"}, REQUEST, "other code"),
@@ -143,9 +145,12 @@ def test_a_spoiled_answer_is_asked_for_again(tmp_path):
     cache.keep_fit("a", FITS)
     (tmp_path / "a.memory.json").write_text("{")
     assert cache.fit("a") is None
-    cache.keep_program("b", b"module", (0,))
-    (tmp_path / "b.capture.json").write_text("nonsense")
-    assert cache.program("b") is None
+    captured = CapturedProgram(module=b"module", batch_parameters=(0,), host_seconds=None)
+    for spoiled in ("nonsense", "[0]", '{"batch_parameters": [0]}'):
+        cache.keep_program("b", captured)
+        assert cache.program("b") == captured
+        (tmp_path / "b.capture.json").write_text(spoiled)
+        assert cache.program("b") is None
 
 
 def test_a_cache_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path):
@@ -157,9 +162,8 @@ def test_a_cache_that_cannot_be_written_keeps_nothing_and_stops_nothing(tmp_path
 
 def compiler(folder: Path, *, python: str = "/no/python", compiles: bool = True) -> TpuMemoryCompiler:
     limits = Limits(seconds=10, memory_bytes=GIB)
-    return TpuMemoryCompiler(
-        python=python, folder=folder, limits=limits, code_sha256="code", compiles=compiles
-    )
+    programs = TpuPrograms(python=python, folder=folder, limits=limits, code_sha256="code", captures=compiles)
+    return TpuMemoryCompiler(programs, compiles=compiles)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def reasons_of(
         return []
     reasons = []
     rivals = sorted(
-        (one for one in standings if one.provenance == "predicted" and one.chance >= SHOWN),
+        (one for one in standings if one.provenance != "measured" and one.chance >= SHOWN),
         key=lambda one: -one.chance,
     )
     if rivals:
@@ -52,7 +52,7 @@ def reasons_of(
         left = len(rivals) - _MOST_RIVALS
         more = f" and {left:,} more" if left > 0 else ""
         reasons.append(
-            f"predicted, not measured, and with this chance as good as the best: {named_rivals}{more}"
+            f"{_bases(rivals)}, not measured, and with this chance as good as the best: {named_rivals}{more}"
         )
     by_reason: dict[str, int] = {}
     for one in sorted(excluded, key=lambda one: not one.may_be_best):
@@ -65,3 +65,8 @@ def reasons_of(
             f"chance of {chance(best.chance)}"
         )
     return reasons
+
+
+def _bases(rivals: Sequence[RankedSetting]) -> str:
+    """`predicted`, `compiled`, or `predicted or compiled`."""
+    return " or ".join(sorted({one.provenance for one in rivals}, reverse=True))

@@ -22,7 +22,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
-from orchestrator.core.estimate import Forecast, Refusal, StepPrior
+from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim, Plan
 from orchestrator.core.result import TrialRecord, variables_of, versions_of
@@ -234,9 +234,9 @@ def candidates_of(
 
 
 def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -> list[Unnamed]:
-    """Make one candidate of all trainers on the same hardware."""
+    """Make one candidate of all trainers on the same hardware; a compiled step precedes predicted ones."""
     by_setting: dict[Setting, Unnamed] = {}
-    for forecast in forecasts:
+    for forecast in sorted(forecasts, key=lambda forecast: not _is_compiled(forecast)):
         bare = without_trainer(setting_of_job(forecast.trial))
         refusal = _refusal_of(forecast)
         prior = None if refusal else _prior_of(forecast, priors)
@@ -253,6 +253,10 @@ def _predicted(forecasts: Iterable[Forecast], priors: Mapping[str, StepPrior]) -
             ),
         )
     return list(by_setting.values())
+
+
+def _is_compiled(forecast: Forecast) -> bool:
+    return isinstance(forecast.step, Estimate) and forecast.step.provenance == "compiled"
 
 
 def without_trainer(setting: Setting) -> Setting:
@@ -285,6 +289,7 @@ def _prior_of(forecast: Forecast, priors: Mapping[str, StepPrior]) -> StepPrior 
         log_seconds=math.log(step.likely),
         device=math.log(step.high / step.likely) / INDEPENDENT.quantile,
         network=0.0,
+        provenance=step.provenance,
     )
 
 

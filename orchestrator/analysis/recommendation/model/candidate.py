@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.metrics.cost import marks_of
-from orchestrator.core.estimate import Refusal, StepPrior
+from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.target import Target
 
 _SECONDS_PER_HOUR = 3600
 
-TimeBasis = Literal["measured", "predicted"]
+TimeBasis = Literal["measured"] | EstimateProvenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,9 @@ class CandidateSetting:
     @property
     def provenance(self) -> TimeBasis:
         """TimeBasis of its time."""
-        return "measured" if self.quiet else "predicted"
+        if self.quiet:
+            return "measured"
+        return self.prior.provenance if self.prior else "predicted"
 
     @property
     def usd_per_second(self) -> float:

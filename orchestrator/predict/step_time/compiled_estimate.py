@@ -1,0 +1,49 @@
+"""(what a TPU's compiler told about steps) -> estimates with their interval. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from orchestrator.core.compiled_step import CompiledStep, NotCompiled
+from orchestrator.core.estimate import Estimate
+from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.plan.memory import MemoryKey, memory_key
+from orchestrator.predict.step_time.analytic import around
+from orchestrator.predict.step_time.estimator import CompiledOf
+
+COMPILED_FACTOR = 1.6
+"""Factor to both sides that is to hold 90 of 100 published steps of networks and generations that were held
+out: printed by `benchmarks/compiled.py`, and kept in docs/compiled.md."""
+
+_HOST_FACTOR = 3.0
+"""The same where the device waits for the host, which is another machine than this one: an assumption."""
+
+
+def estimates_from(steps: Mapping[MemoryKey, CompiledStep | NotCompiled]) -> CompiledOf:
+    """Return the estimate of a trial whose step was compiled."""
+
+    def compiled_of(trial: TrialSpec) -> Estimate | None:
+        step = steps.get(memory_key(trial))
+        return compiled_estimate(step) if isinstance(step, CompiledStep) else None
+
+    return compiled_of
+
+
+def compiled_estimate(step: CompiledStep) -> Estimate:
+    """Return the time of a compiled step with its 90% interval."""
+    factor = _HOST_FACTOR if step.is_host_bound else COMPILED_FACTOR
+    return replace(around(step.seconds, factor=factor, source=_source_of(step)), provenance="compiled")
+
+
+def _source_of(step: CompiledStep) -> str:
+    parts = {
+        "cycles": step.device_seconds,
+        "memory alone": step.unpriced_seconds,
+        "links": step.link_seconds,
+    }
+    told = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items() if seconds > 0)
+    if step.is_host_bound:
+        return (
+            f"compiled, {step.compiler}: the device waits for the host, whose part takes as long here; {told}"
+        )
+    host = "" if step.host_seconds is not None else "; the host's part is not known"
+    return f"compiled, {step.compiler}: {told}{host}"
