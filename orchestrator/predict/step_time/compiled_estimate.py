@@ -1,13 +1,11 @@
 """(what a TPU's compiler told about steps) -> estimates with their interval. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.estimate import Estimate
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.plan.memory import MemoryKey, memory_key
-from orchestrator.predict.step_time.analytic import around
 from orchestrator.predict.step_time.estimator import CompiledOf
 
 COMPILED_FACTOR = 1.6
@@ -15,7 +13,7 @@ COMPILED_FACTOR = 1.6
 out: printed by `benchmarks/compiled.py`, and kept in docs/compiled.md."""
 
 _HOST_FACTOR = 3.0
-"""The same where the device waits for the host, which is another machine than this one: an assumption."""
+"""The same for the host's part, which another machine than this one would do: an assumption."""
 
 
 def estimates_from(steps: Mapping[MemoryKey, CompiledStep | NotCompiled]) -> CompiledOf:
@@ -30,8 +28,14 @@ def estimates_from(steps: Mapping[MemoryKey, CompiledStep | NotCompiled]) -> Com
 
 def compiled_estimate(step: CompiledStep) -> Estimate:
     """Return the time of a compiled step with its 90% interval."""
-    factor = _HOST_FACTOR if step.is_host_bound else COMPILED_FACTOR
-    return replace(around(step.seconds, factor=factor, source=_source_of(step)), provenance="compiled")
+    device, host = step.on_device_seconds, step.host_seconds or 0.0
+    return Estimate(
+        low=max(device / COMPILED_FACTOR, host / _HOST_FACTOR),
+        likely=step.seconds,
+        high=max(device * COMPILED_FACTOR, host * _HOST_FACTOR),
+        source=_source_of(step),
+        provenance="compiled",
+    )
 
 
 def _source_of(step: CompiledStep) -> str:
@@ -42,8 +46,7 @@ def _source_of(step: CompiledStep) -> str:
     }
     told = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in parts.items() if seconds > 0)
     if step.is_host_bound:
-        return (
-            f"compiled, {step.compiler}: the device waits for the host, whose part takes as long here; {told}"
-        )
+        waited = f"the device waits for the host, {1e3 * step.seconds:.3g} ms on this one"
+        return f"compiled, {step.compiler}: {waited}; {told}"
     host = "" if step.host_seconds is not None else "; the host's part is not known"
     return f"compiled, {step.compiler}: {told}{host}"
