@@ -74,16 +74,15 @@ def _panel(
     return Figure(
         title=title,
         caption=(
-            f"For {recommendation.basis}. Filled: measured, with the 95% interval of the mean. Hollow "
-            "circles: predicted; hollow diamonds: compiled, by the device's own compiler; both with the "
-            f"interval that is to hold 90 of 100 measurements.{more}"
+            f"For {recommendation.basis}. Filled: measured, with the 95% interval of the mean. "
+            f"{_hollow(values)}, with the interval that is to hold 90 of 100 measurements.{more}"
         ),
         alternative=_describe_values(values, axis),
         height_pixels=130 + _ROW_PIXELS * len(values),
         plot={
             "data": [
                 _marks(values, "measured", COLOURS[0], "circle"),
-                _marks(values, "compiled", COLOURS[1], "diamond-open"),
+                *([_marks(values, "compiled", COLOURS[1], "diamond-open")] if _has_compiled(values) else []),
                 _marks(values, "predicted", NEUTRAL, "circle-open"),
             ],
             "layout": {
@@ -92,6 +91,17 @@ def _panel(
             },
         },
     )
+
+
+def _has_compiled(values: Sequence[tuple[RankedSetting, Spread]]) -> bool:
+    return any(one.provenance == "compiled" for one, _ in values)
+
+
+def _hollow(values: Sequence[tuple[RankedSetting, Spread]]) -> str:
+    """Explain the hollow marks."""
+    if _has_compiled(values):
+        return "Hollow diamonds: compiled, by the device's own compiler, and hollow circles: predicted, both"
+    return "Hollow: predicted"
 
 
 def _describe_values(values: Sequence[tuple[RankedSetting, Spread]], axis: str) -> str:

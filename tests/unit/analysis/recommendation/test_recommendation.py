@@ -10,6 +10,7 @@ from price_builders import price
 from report_builders import forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.predictions.forecasts import predicted_table
 from orchestrator.analysis.recommendation.figure import recommendation_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
 from orchestrator.analysis.report.headline import headline_of
@@ -483,6 +484,22 @@ def test_the_front_has_whiskers_and_cost_has_a_figure_of_its_own():
         measured_marks = figure.plot["data"][0]
         assert all(width > 0 for width in measured_marks["error_x"]["array"])
         assert "lines" not in measured_marks["mode"]
+
+
+def test_a_compiled_step_has_a_mark_and_a_name_of_its_own():
+    told = forecast(device="tpu_v3_8", precision="bf16", step_seconds=0.0001)
+    compiled = replace(told, step=replace(told.step, provenance="compiled"))
+    records = repeats(rates=(8000, 8100, 8200))
+    findings = findings_of(records, plan_of(records, forecasts=(compiled, forecast())))
+    (found,) = findings.recommendations
+    assert {one.provenance for one in found.standings} == {"measured", "compiled", "predicted"}
+    assert "compiled, not measured, and with this chance as good as the best: tpu_v3_8" in str(found.reasons)
+    figure = recommendation_figures(findings.recommendations)[0]
+    marks = {one["name"]: one["marker"]["symbol"] for one in figure.plot["data"]}
+    assert marks == {"measured": "circle", "compiled": "diamond-open", "predicted": "circle-open"}
+    assert "Hollow diamonds: compiled" in figure.caption
+    (row,) = [row for row in predicted_table(findings.predicted).rows if "tpu_v3_8" in row]
+    assert "compiled" in row
 
 
 prices = st.sampled_from((0.36, 3.6, 36.0))
