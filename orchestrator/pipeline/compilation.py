@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.compile.child import Limits
@@ -14,17 +16,22 @@ from orchestrator.compile.step_time import TpuStepCompiler
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.compile.tpu_programs import TpuPrograms
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
-from orchestrator.core.device import DeviceKind
+from orchestrator.core.device import Device, DeviceKind
+from orchestrator.core.estimate import Estimate
 from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Settings
+from orchestrator.core.sweep import Point
+from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.machine.agent import OWN_PYTHON
 from orchestrator.execute.machine.environment_probe import trainer_environment
-from orchestrator.pipeline.preflight import PreflightState, origins_of
+from orchestrator.pipeline.preflight import PreflightState, code_sha256_of, origins_of
 from orchestrator.plan.memory import MemoryKey, memory_key
+from orchestrator.predict.step_time.compiled_estimate import compiled_estimate
 from orchestrator.train.capture.request import CaptureRequest
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
+from workloads.origins import Origin
 
 _GIB = 2**30
 _PROCESSES = max(1, (os.cpu_count() or 2) // 2)
@@ -76,25 +83,61 @@ def asks_compiler(settings: Settings) -> bool:
     return has_any and settings.compiling.stage != "off"
 
 
-def _compilers_of(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
-    folder, code_sha256 = default_cache() / "compiled", preflight.driver["code_sha256"]
-    limits = Limits(
-        seconds=settings.compiling.seconds, memory_bytes=round(settings.compiling.memory_gib * _GIB)
+def compiled_steps_of(settings: Settings) -> Callable[[Iterable[Point]], Estimate | None]:
+    """Return a function that finds the compiled step of points that differ in their trainer alone.
+
+    It uses what plans and sweeps compiled earlier, and starts no compiler.
+    """
+    if not asks_compiler(settings):
+        return lambda _: None
+    compiler = TpuStepCompiler(
+        _programs_of(settings, code_sha256_of(settings), captures=False), compiles=False
     )
-    programs = TpuPrograms(
-        python=settings.compiling.python,
-        folder=folder,
-        limits=limits,
-        code_sha256=code_sha256,
-        captures=compiles,
+    environments = cache(partial(_environment_of, settings))
+    origins = origins_of(settings)
+
+    def compiled_of(points: Iterable[Point]) -> Estimate | None:
+        for point in points:
+            if point.device.kind == "tpu" and not point.other_devices:
+                environment = environments(point.trainer)
+                step = _program_of(point, point.device, environment, origins[point.workload])
+                told = compiler.step_of(step)
+                if isinstance(told, CompiledStep):
+                    return compiled_estimate(told)
+        return None
+
+    return compiled_of
+
+
+def _compilers_of(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
+    code_sha256 = preflight.driver["code_sha256"]
+    programs = _programs_of(settings, code_sha256, captures=compiles)
+    counter = GpuTensorCounter(
+        folder=_folder(), limits=_limits_of(settings), code_sha256=code_sha256, compiles=compiles
     )
     return _Compilers(
-        memory={
-            "tpu": TpuMemoryCompiler(programs, compiles=compiles),
-            "gpu": GpuTensorCounter(folder=folder, limits=limits, code_sha256=code_sha256, compiles=compiles),
-        },
+        memory={"tpu": TpuMemoryCompiler(programs, compiles=compiles), "gpu": counter},
         time=TpuStepCompiler(programs, compiles=compiles and settings.compiling.stage == "full"),
     )
+
+
+def _programs_of(settings: Settings, code_sha256: str, *, captures: bool) -> TpuPrograms:
+    return TpuPrograms(
+        python=settings.compiling.python,
+        folder=_folder(),
+        limits=_limits_of(settings),
+        code_sha256=code_sha256,
+        captures=captures,
+    )
+
+
+def _folder() -> Path:
+    return default_cache() / "compiled"
+
+
+def _limits_of(settings: Settings) -> Limits:
+    memory_bytes = round(settings.compiling.memory_gib * _GIB)
+    return Limits(seconds=settings.compiling.seconds, memory_bytes=memory_bytes)
 
 
 def _compiled(
@@ -127,10 +170,10 @@ def _steps_of(
     """Return every step of trials on GPUs or TPUs, once."""
     origins = origins_of(settings)
     environments = {
-        name: trainer_environment(trainer_info(name), python=chosen.python)
+        name: _environment_of(settings, name)
         if preflight.environments[name].python == OWN_PYTHON
         else preflight.environments[name]
-        for name, chosen in settings.trainers.items()
+        for name in settings.trainers
     }
     alike = {
         memory_key(trial): trial
@@ -138,19 +181,34 @@ def _steps_of(
         if not trial.other_devices and settings.sweep.devices[trial.device].kind != "cpu"
     }
     return {
-        key: StepProgram(
-            trainer=trial.trainer,
-            options=trial.trainer_options,
-            environment=environments[trial.trainer],
-            request=CaptureRequest(
-                workload=trial.workload,
-                workload_options=trial.workload_options,
-                precision=trial.precision,
-                global_batch_size=trial.global_batch_size,
-                origin=origins[trial.workload],
-            ),
-            device=settings.sweep.devices[trial.device],
-            num_workers=trial.num_workers,
+        key: _program_of(
+            trial,
+            settings.sweep.devices[trial.device],
+            environments[trial.trainer],
+            origins[trial.workload],
         )
         for key, trial in alike.items()
     }
+
+
+def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
+    return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
+
+
+def _program_of(
+    asked: TrialSpec | Point, device: Device, environment: TrainerEnvironment, origin: Origin
+) -> StepProgram:
+    return StepProgram(
+        trainer=asked.trainer,
+        options=asked.trainer_options,
+        environment=environment,
+        request=CaptureRequest(
+            workload=asked.workload,
+            workload_options=asked.workload_options,
+            precision=asked.precision,
+            global_batch_size=asked.global_batch_size,
+            origin=origin,
+        ),
+        device=device,
+        num_workers=asked.num_workers,
+    )

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.pipeline.compilation import compiled_steps_of
 from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
@@ -58,6 +59,7 @@ class _PredictionInputs:
     Attributes:
         alike, records_alike: own measurements, and the newest records, by
             `_identity_of_trial`.
+        compiled_of: finds the step of points that differ in their trainer alone, as a compiler told it.
     """
 
     settings: Settings
@@ -68,6 +70,7 @@ class _PredictionInputs:
     own: tuple[StepMeasurement, ...]
     alike: Mapping[Hashable, Sequence[StepMeasurement]]
     records_alike: Mapping[Hashable, Sequence[TrialRecord]]
+    compiled_of: Callable[[Iterable[Point]], Estimate | None]
 
     @property
     def points(self) -> Iterable[Point]:
@@ -134,14 +137,15 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
     """
     inputs = _inputs_of(_settings(overrides, working_directory))
     models, corrected = inputs.models, inputs.corrected_by(inputs.own)
+    alike: dict[Hashable, list[Point]] = defaultdict(list)
+    for point in inputs.settings.sweep.points:
+        alike[inputs.identity(point)].append(point)
 
     def step_of(point: Point, query: StepQuery) -> Estimate | Refusal:
-        repeats = inputs.repeats_of(point)
-        return (
-            measured_step(repeats, models.prior)
-            if repeats
-            else corrected(published_estimate_of(query, models), None)
-        )
+        if repeats := inputs.repeats_of(point):
+            return measured_step(repeats, models.prior)
+        compiled = inputs.compiled_of(alike[inputs.identity(point)])
+        return compiled or corrected(published_estimate_of(query, models), None)
 
     return tuple(
         Prediction(
@@ -233,7 +237,7 @@ def _known_setting(
         refusal = Refusal(reason=reason, to_measure="it with another trainer or precision")
     else:
         basis = published_estimate_of(query, inputs.models)
-        step = _in_phases(query) or corrected(basis, None)
+        step = _in_phases(query) or inputs.compiled_of(points) or corrected(basis, None)
         prior = step_prior(step, basis, batch_size=point.global_batch_size, prior=inputs.models.prior)
         refusal = step if isinstance(step, Refusal) else None
     return KnownSetting(
@@ -291,6 +295,7 @@ def _inputs_of(settings: Settings) -> _PredictionInputs:
         own=own,
         alike=alike,
         records_alike=records_alike,
+        compiled_of=compiled_steps_of(settings),
     )
 
 

@@ -27,7 +27,7 @@ from orchestrator.pipeline.report_images import require_browser
 from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.trial_specs import data_needed
-from orchestrator.record.driver_environment import driver_environment
+from orchestrator.record.driver_environment import code_sha256, driver_environment
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.train.registry import trainer_info
 from workloads.data.download import Progress
@@ -83,7 +83,7 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
         ledgers=ledgers_of(settings),
         driver=driver_environment(
             Path.cwd(),
-            packages={Path(origin.folder) for origin in origins_of(settings).values() if origin.folder},
+            packages=_packages_of(settings),
         ),
         price_book=price_book_of(settings),
     )
@@ -92,6 +92,15 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
 def origins_of(settings: Settings) -> dict[str, Origin]:
     """Return the import location of each workload of the sweep."""
     return {point.workload: origin_of(point.workload) for point in settings.sweep.points}
+
+
+def code_sha256_of(settings: Settings) -> str:
+    """Hash the code: that of this project, and of the user's workloads in the sweep."""
+    return code_sha256(_packages_of(settings))
+
+
+def _packages_of(settings: Settings) -> set[Path]:
+    return {Path(origin.folder) for origin in origins_of(settings).values() if origin.folder}
 
 
 def ledgers_of(settings: Settings) -> dict[str, tuple[TrialRecord, ...]]:

@@ -30,8 +30,9 @@ _HEADERS = (
     ("from, or why not", False),
 )
 _NOTE = (
-    "Predicted, not measured. Roofline: the longest of compute, memory and exchange at the devices' peaks, "
-    "by analytic counts: a bound for direct algorithms without fusion. Brackets: what is to hold 90 of 100 "
+    "Predicted or compiled, not measured. Compiled: the device's own compiler estimated the step "
+    "(docs/compiled.md). Roofline: the longest of compute, memory and exchange at the devices' peaks, by "
+    "analytic counts: a bound for direct algorithms without fusion. Brackets: what is to hold 90 of 100 "
     "measurements, of networks that were not measured before or, where own records of the very step are "
     "there, of its repeats. Dollars: of the steady state, without set-up."
 )

@@ -24,8 +24,8 @@ _MOST_ROWS = 20  # of predicted settings of one job: the others are hardly ever 
 _RANKED = (
     "Time and cost are those of the whole job: set-up and first step are included, checkpoints and "
     "evaluations left out. Brackets: of measured settings the 95% interval of the mean over repeats and "
-    "seeds, of predicted ones the interval that is to hold 90 of 100 measurements. Chance: that a setting "
-    "keeps to the limits and lies within 5% of the best, measured or predicted. On the front: no other "
+    "seeds, of others the interval that is to hold 90 of 100 measurements. Chance: that a setting "
+    "keeps to the limits and lies within 5% of the best, measured or not. On the front: no other "
     "measured setting is shown better in time, cost or quality without being shown worse in another."
 )
 _NEXT_NOTE = (

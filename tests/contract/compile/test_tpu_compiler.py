@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -230,29 +231,52 @@ def test_a_generation_whose_cycles_have_no_known_unit_is_refused(tmp_path):
     assert compiled == NotCompiled(reason="the unit of the TPU compiler's cycles is not known for tpu_v6e_1")
 
 
-def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):
+def planning(folder: Path, *words: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command of a plan for a v5e of its own cache, and its variables."""
     variables = {
         **os.environ,
         "ORCHESTRATOR_LIBTPU_PYTHON": libtpu_python(),
         "ORCHESTRATOR_XLA_PYTHON": str(python_of("torch_xla").absolute()),
-        "ORCHESTRATOR_CACHE": str(tmp_path / "cache"),
+        "ORCHESTRATOR_CACHE": str(folder / "cache"),
         "PYTHONPATH": str(ROOT),
     }
     step()  # skips without torch_xla
-    words = (
-        "+sweep=single workload=vgg11 workload.image_size=224 trainer=torch_xla precision=bf16 tracking=none"
+    always = ("+sweep=single", "trainer=torch_xla", "device=tpu_v5e_1", "precision=bf16", "tracking=none")
+    command = [sys.executable, "-m", "orchestrator", "plan", "--json", *always, "data.source=synthetic"]
+    return [*command, *words], variables
+
+
+def test_an_interrupted_plan_ends_at_once_and_goes_on_where_it_was(tmp_path):
+    command, variables = planning(
+        tmp_path, "workload=cifar10_cnn", "global_batch_size=2048,4096", "compile=full"
     )
-    told = subprocess.run(
-        [
-            *(sys.executable, "-m", "orchestrator", "plan", "--json", *words.split()),
-            *("tracking=none", "data.source=synthetic", "device=tpu_v5e_1", "global_batch_size=8192,64"),
-        ],
-        env=variables,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
+    with subprocess.Popen(
+        command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not [*tmp_path.glob("cache/compiled/*.cost.json")]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        _, errors = process.communicate(timeout=30)
+        assert time.monotonic() - start < 10
+        assert process.returncode != 0
+        assert "Traceback" not in errors
+    (first,) = tmp_path.glob("cache/compiled/*.cost.json")
+    kept = first.stat().st_mtime_ns
+    again = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert first.stat().st_mtime_ns == kept
+    forecasts = json.loads(again.stdout)["forecasts"]
+    assert [forecast["step"]["provenance"] for forecast in forecasts] == ["compiled", "compiled"]
+    assert len([*tmp_path.glob("cache/compiled/*.cost.json")]) == 2
+
+
+def test_a_plan_skips_what_does_not_fit_and_says_what_does(tmp_path):
+    command, variables = planning(
+        tmp_path, "workload=vgg11", "workload.image_size=224", "global_batch_size=8192,64"
     )
+    told = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
     plan = json.loads(told.stdout)
     (skipped,) = plan["skipped"]
     assert "tpu_v5e_1 grants a replica 15.75 GiB; global_batch_size=" in skipped["reason"]
