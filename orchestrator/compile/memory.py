@@ -15,15 +15,17 @@ class TpuMemoryCompiler:
 
     Args:
         compiles: False: answer from the cache alone.
+        finds_largest: find the largest batch that fits, and not only a half of one that does not.
     """
 
-    def __init__(self, programs: TpuPrograms, *, compiles: bool) -> None:
+    def __init__(self, programs: TpuPrograms, *, compiles: bool, finds_largest: bool = False) -> None:
         self._programs = programs
+        self._finds_largest = finds_largest
         self._compiles = compiles
 
     def fit_of(self, step: StepProgram) -> MemoryFit | NoFit:
         """Return the memory of a step on one replica, or the reason why it is not known."""
-        return with_smaller_batch(step, self._fit_or_reason)
+        return with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
 
     def knows(self, step: StepProgram) -> bool:
         """Return whether the answer needs no new process of a trainer."""

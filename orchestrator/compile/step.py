@@ -44,20 +44,48 @@ class StepProgram:
 V = TypeVar("V", MemoryFit, TensorCount)
 
 
-def with_smaller_batch(step: StepProgram, fit_of: Callable[[StepProgram], V | NoFit]) -> V | NoFit:
-    """Return the verdict on a step; one that does not fit gets the first half, quarter, ... that does."""
+_RESOLUTION = 32
+
+
+def with_smaller_batch(
+    step: StepProgram, fit_of: Callable[[StepProgram], V | NoFit], *, finds_largest: bool
+) -> V | NoFit:
+    """Return the verdict on a step; one that does not fit gets a smaller batch that does, if there is one.
+
+    Args:
+        finds_largest: False: the first of its half, quarter, ...; True: the largest, to a 32nd of it.
+    """
     fit = fit_of(step)
     if isinstance(fit, NoFit) or fit.fits:
         return fit
+
+    def fits(batch: int) -> bool:
+        tried = fit_of(replace(step, request=replace(step.request, global_batch_size=batch)))
+        return not isinstance(tried, NoFit) and tried.fits
+
+    batch = _half_that_fits(step, fits)
+    if batch and finds_largest:
+        batch = _largest_that_fits(batch, 2 * batch, step.replicas, fits)
+    return replace(fit, batch_that_fits=batch) if batch else fit
+
+
+def _half_that_fits(step: StepProgram, fits: Callable[[int], bool]) -> int | None:
     batch = step.request.global_batch_size
     while batch % (2 * step.replicas) == 0:
         batch //= 2
-        tried = fit_of(replace(step, request=replace(step.request, global_batch_size=batch)))
-        if isinstance(tried, NoFit):
+        if fits(batch):
+            return batch
+    return None
+
+
+def _largest_that_fits(fitting: int, too_large: int, replicas: int, fits: Callable[[int], bool]) -> int:
+    """Bisect between a batch that fits and one that does not, in whole numbers of samples a replica."""
+    while too_large - fitting > max(replicas, fitting // _RESOLUTION):
+        middle = (fitting + too_large) // 2 // replicas * replicas
+        if middle == fitting:
             break
-        if tried.fits:
-            return replace(fit, batch_that_fits=batch)
-    return fit
+        fitting, too_large = (middle, too_large) if fits(middle) else (fitting, middle)
+    return fitting
 
 
 def ask_trainer(

@@ -46,13 +46,15 @@ _GENERATIONS: Mapping[str, _Generation] = {
     "v5litepod": _Generation(name="v5e", granted_gib=15.75, clock_ghz=1.50),
     "v5p": _Generation(name="v5p", granted_gib=95.73, clock_ghz=1.75),
     "v6e": _Generation(name="v6e", granted_gib=31.24),
+    "tpu7x": _Generation(name="tpu7x", granted_gib=94.74),
 }
 """Generation in a slice type -> the compiler's name, the memory that it grants a device, and the clock.
 
 It says the memory when it refuses a program that is too large. The clock is the published peak over the
 operations of a cycle: 128 x 128 multiply-adds in every matrix unit (1 in a core of v2, 2 of v3; 8 in a chip
 of v4 and v5p, 4 of v5e), as Jouppi et al. 2021 and 2023 and Google's documentation give both. The cycles of a
-large matrix product on a v6e would need 3.0 GHz to reach its peak, so their unit is not known."""
+large matrix product on a v6e would need 3.0 GHz to reach its peak, and on a v7x 2.9 GHz, so their unit is not
+known."""
 
 
 def target_of(device: Device) -> CompileTarget | None:

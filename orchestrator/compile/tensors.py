@@ -21,9 +21,13 @@ class GpuTensorCounter:
     Args:
         code_sha256: hash of the code, ours and the user's: a count of other code is never used.
         compiles: False: answer from the cache alone.
+        finds_largest: find the largest batch that fits, and not only a half of one that does not.
     """
 
-    def __init__(self, *, folder: Path, limits: Limits, code_sha256: str, compiles: bool) -> None:
+    def __init__(
+        self, *, folder: Path, limits: Limits, code_sha256: str, compiles: bool, finds_largest: bool = False
+    ) -> None:
+        self._finds_largest = finds_largest
         self._cache = CompileCache(folder)
         self._limits = limits
         self._code_sha256 = code_sha256
@@ -31,7 +35,7 @@ class GpuTensorCounter:
 
     def fit_of(self, step: StepProgram) -> TensorCount | NoFit:
         """Return the memory of a replica's tensors, or the reason why it is not known."""
-        return with_smaller_batch(step, self._fit_or_reason)
+        return with_smaller_batch(step, self._fit_or_reason, finds_largest=self._finds_largest)
 
     def knows(self, step: StepProgram) -> bool:
         """Return whether the answer needs no new process."""

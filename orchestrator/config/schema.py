@@ -230,6 +230,7 @@ class CompileConf:
 
     stage: str = _one_of("memory", CompileStage)
     python: str = ""
+    largest_batch: bool = False
     seconds: float = 120
     memory_gib: float = 8
 

@@ -83,10 +83,12 @@ class Compiling:
         python: interpreter of an environment with libtpu, from the working directory.
         seconds: time until a process is killed.
         memory_gib: resident memory beyond which it is killed.
+        largest_batch: find the largest batch that fits in place of one that does not, and not only a half.
     """
 
     stage: CompileStage = "off"
     python: str = ""
+    largest_batch: bool = False
     seconds: float = 120.0
     memory_gib: float = 8.0
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.core.device import Device
+from orchestrator.core.errors import ConfigError
 from orchestrator.core.pool import Cluster, Pool, region_of
 from orchestrator.core.price import Provisioning
 
@@ -73,6 +74,10 @@ def _machine(pool: Pool, cluster: Cluster) -> Plain:
 
 
 def _tpu(pool: Pool, cluster: Cluster) -> Plain:
+    if pool.device.runtime is None:
+        raise ConfigError(
+            f"pool {pool.name}: the software version of {pool.device.name} is unknown: runtime in its file"
+        )
     return {
         "acceleratorType": pool.device.slice_type,
         "runtimeVersion": pool.device.runtime,

@@ -110,13 +110,20 @@ def compiled_steps_of(settings: Settings) -> Callable[[Iterable[Point]], Estimat
 
 
 def _compilers_of(settings: Settings, preflight: PreflightState, *, compiles: bool) -> _Compilers:
-    code_sha256 = preflight.driver["code_sha256"]
+    code_sha256, finds_largest = preflight.driver["code_sha256"], settings.compiling.largest_batch
     programs = _programs_of(settings, code_sha256, captures=compiles)
     counter = GpuTensorCounter(
-        folder=_folder(), limits=_limits_of(settings), code_sha256=code_sha256, compiles=compiles
+        folder=_folder(),
+        limits=_limits_of(settings),
+        code_sha256=code_sha256,
+        compiles=compiles,
+        finds_largest=finds_largest,
     )
     return _Compilers(
-        memory={"tpu": TpuMemoryCompiler(programs, compiles=compiles), "gpu": counter},
+        memory={
+            "tpu": TpuMemoryCompiler(programs, compiles=compiles, finds_largest=finds_largest),
+            "gpu": counter,
+        },
         time=TpuStepCompiler(programs, compiles=compiles and settings.compiling.stage == "full"),
     )
 

@@ -11,7 +11,7 @@ _DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Packages that come in distributions of other names."""
 
-_TPU_GENERATIONS: Mapping[str, str] = {"v5litepod": "v5e"}
+_TPU_GENERATIONS: Mapping[str, str] = {"v5litepod": "v5e", "tpu7x": "v7x"}
 
 
 def framework_versions(packages: Iterable[str]) -> dict[str, str]:

@@ -73,10 +73,12 @@ def check_tensorflow(request: TrainingRequest) -> str | None:
 
 
 def check_torch_xla(request: TrainingRequest) -> str | None:
-    """Refuse GPUs, for which the package has no plugin."""
+    """Refuse GPUs, for which the package has no plugin, and a TPU that is newer than its runtime."""
     if request.kind == "gpu":
         return (
             "torch_xla needs a CUDA plugin for a GPU, and its package has none; "
             "choose another trainer, or a CPU or TPU"
         )
+    if request.generation == "tpu7x":
+        return "torch_xla 2.9 brings libtpu 0.0.21, which has no TPU v7x; choose another trainer or TPU"
     return None

@@ -119,6 +119,10 @@ def test_a_check_without_what_ray_s_validators_need_says_what_to_install(file):
             ["cluster", "pools=gke", PROJECT, "pools.nodes.tpu-v5e-8.device=tpu_v2_8"],
             "pool tpu-v5e-8: GKE does not offer tpu_v2_8",
         ),
+        (
+            [*GCP, "pools.nodes.tpu-v3-8.device=tpu_v7x_8"],
+            "pool tpu-v3-8: the software version of tpu_v7x_8 is unknown: runtime in its file",
+        ),
         ([*GCP, "device=t4"], "unknown key of 'cluster': 'device'; did you mean"),
         ([*GCP, "pools.head=t4"], "pools.head='t4' must be a device of the kind cpu, with an instance"),
         ([*GCP, "pools.head=t5"], "unknown pools.head 't5'; did you mean 't4'? known: a100_40, "),

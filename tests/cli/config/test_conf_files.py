@@ -50,7 +50,7 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
     assert found.kind == "cpu" or 1e11 < found.memory_bytes_per_second < 1e14
     assert found.cpus.keys() == found.instances.keys()
     assert found.ray_type is not None or found.kind == "cpu" or not found.instances
-    assert (found.runtime is None) == (found.kind != "tpu")
+    assert (found.runtime is None) == (found.kind != "tpu" or option == "tpu_v7x_8")
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_a_device_file_gives_a_device_with_its_source(nodes, option):
         ("tpu_v3_8", 4, 8, 492e12),
         ("tpu_v4_8", 4, 4, 1100e12),
         ("tpu_v5e_8", 8, 8, 1576e12),
+        ("tpu_v7x_8", 4, 8, 9228e12),
     ],
 )
 def test_replicas_are_cores_on_old_tpus_and_chips_elsewhere(nodes, option, chips, replicas, bf16):

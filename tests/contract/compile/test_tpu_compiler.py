@@ -85,7 +85,7 @@ def test_a_slice_of_eight_cores_divides_the_batch(cache):
     assert 3 < one.needed_bytes / eight.needed_bytes < 9
 
 
-@pytest.mark.parametrize("device", ["tpu_v2_8", "tpu_v4_8", "tpu_v5p_8", "tpu_v6e_1"])
+@pytest.mark.parametrize("device", ["tpu_v2_8", "tpu_v4_8", "tpu_v5p_8", "tpu_v6e_1", "tpu_v7x_8"])
 def test_every_generation_compiles(cache, device):
     fit = compiler(cache).fit_of(step(device=device))
     assert isinstance(fit, MemoryFit), fit

@@ -15,7 +15,7 @@ from orchestrator.compile.cache import CapturedProgram, CompileCache, key_of
 from orchestrator.compile.child import Limits
 from orchestrator.compile.compiler_output import reported_bytes
 from orchestrator.compile.memory import TpuMemoryCompiler
-from orchestrator.compile.step import StepProgram
+from orchestrator.compile.step import StepProgram, with_smaller_batch
 from orchestrator.compile.targets import LIBTPU_VERSION, target_of
 from orchestrator.compile.tensors import GpuTensorCounter
 from orchestrator.compile.tpu_programs import TpuPrograms
@@ -284,3 +284,32 @@ def test_without_room_for_temporary_files_the_reason_is_one_line(tmp_path, monke
     fit = counter.fit_of(replace(STEP, trainer="torch_ddp", device=replace(T4, memory_bytes=16.0 * GIB)))
     assert isinstance(fit, NoFit)
     assert "No such file or directory: '/no/folder/" in fit.reason
+
+
+def limited_to(batch: int, asked: list[int]):
+    def fit_of(step: StepProgram) -> MemoryFit:
+        asked.append(step.request.global_batch_size)
+        return replace(FITS, needed_bytes=asked[-1], granted_bytes=batch)
+
+    return fit_of
+
+
+@pytest.mark.parametrize(
+    ("limit", "finds_largest", "found"),
+    [(1500, False, 1024), (1500, True, 1496), (1023, True, 1016), (7, True, None), (8, True, 8)],
+)
+def test_a_smaller_batch_is_a_half_or_the_largest_to_a_32nd(limit, finds_largest, found):
+    asked: list[int] = []
+    step = replace(STEP, request=replace(REQUEST, global_batch_size=2048), device=replace(TPU, replicas=8))
+    fit = with_smaller_batch(step, limited_to(limit, asked), finds_largest=finds_largest)
+    assert isinstance(fit, MemoryFit)
+    assert not fit.fits
+    batch = fit.batch_that_fits
+    if found is None or not finds_largest:
+        assert batch == found
+    else:
+        assert batch is not None
+        assert found - found // 32 <= batch <= found
+        assert batch % 8 == 0
+    assert len(asked) == len(set(asked))
+    assert len(asked) < 16

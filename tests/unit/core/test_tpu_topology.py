@@ -48,7 +48,7 @@ def test_a_slice_that_cannot_be_had_is_refused(topology, found, message):
     assert str(told.value).startswith(message)
 
 
-@pytest.mark.parametrize("generation", ["v2", "v3", "v4", "v5litepod", "v5p", "v6e"])
+@pytest.mark.parametrize("generation", ["v2", "v3", "v4", "v5litepod", "v5p", "v6e", "tpu7x"])
 def test_every_generation_has_shapes_the_smallest_first_and_none_twice(generation):
     shapes = topologies_of(generation)
     assert sorted(shapes, key=chips_of) == list(shapes)

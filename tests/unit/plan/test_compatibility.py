@@ -105,6 +105,11 @@ def test_what_goes_together_has_no_reason_against_it(trainer, changes):
             {"device": TPU},
             "torch_tpu does not support TPU v3; it supports: v4, v5p, v5litepod, v6e",
         ),
+        (
+            trainer_info("torch_xla"),
+            {"device": replace(TPU, slice_type="tpu7x-8")},
+            "torch_xla 2.9 brings libtpu 0.0.21, which has no TPU v7x; choose another trainer or TPU",
+        ),
         (XLA, {"device": T4}, "torch_xla does not train on a GPU; it trains on: CPU, TPU"),
         (
             torch_like(precisions={"cpu": ("fp32",)}),
