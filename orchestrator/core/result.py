@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from orchestrator.core.compiled_step import CompiledStep
 from orchestrator.core.errors import FAILURE_KINDS, FailureKind, RecordError
 from orchestrator.core.host_usage import HostUsage
+from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
@@ -184,6 +186,8 @@ class TrialRecord:
         reused_from: the sweep whose ledger holds the original of this record; None for an original.
         price: price of the measured hardware, or the reason why it has none; None if it was not looked up.
         host_use: usage samples of the workers' host, every few seconds from their start to their end.
+        memory: what was known about the step's memory before the trial started; None: not asked.
+        compiled: time of the step as the compiler of an absent device told it; no measurement.
     """
 
     trial_id: str
@@ -201,6 +205,8 @@ class TrialRecord:
     reused_from: str | None = None
     price: Price | Unpriced | None = None
     host_use: tuple[HostUsage, ...] = ()
+    memory: Verdict | NoFit | None = None
+    compiled: CompiledStep | None = None
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

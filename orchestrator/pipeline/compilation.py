@@ -19,6 +19,7 @@ from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.device import Device, DeviceKind
 from orchestrator.core.estimate import Estimate
 from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Point
 from orchestrator.core.trainer import TrainerEnvironment
@@ -74,6 +75,17 @@ def with_compilers(
     }
     return replace(
         preflight, memory_fits=fits, compiled_steps=_compiled(absent, compilers.time, compiles, say)
+    )
+
+
+def with_answers(record: TrialRecord, preflight: PreflightState) -> TrialRecord:
+    """Add to a record what compilers told about its step."""
+    key = memory_key(record.spec)
+    told = preflight.compiled_steps.get(key)
+    return replace(
+        record,
+        memory=preflight.memory_fits.get(key),
+        compiled=told if isinstance(told, CompiledStep) else None,
     )
 
 

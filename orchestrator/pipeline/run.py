@@ -17,6 +17,7 @@ from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.scheduling.stop import StopRequest, StopSignals, request
 from orchestrator.execute.trial.records import attempts_made
 from orchestrator.pipeline.budget import Ask, budget_tracker_of, remarks_on, require_consent
+from orchestrator.pipeline.compilation import with_answers
 from orchestrator.pipeline.components import executor_of, journal_of, ledger_of
 from orchestrator.pipeline.planning import order_of, plan_sweep, prospect_of
 from orchestrator.pipeline.preflight import PreflightState, origins_of
@@ -187,7 +188,7 @@ def _execute(
     budget_tracker: BudgetTracker,
 ) -> None:
     def keep(record: TrialRecord) -> None:
-        stores.keep(priced(record, preflight.price_book))
+        stores.keep(with_answers(priced(record, preflight.price_book), preflight))
 
     journal = stores.journal
     context = _context_of(settings, preflight, journal.steps(), folder=stores.ledger.path.parent)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from orchestrator.core.codec import to_plain
 from orchestrator.core.host_usage import HostUsage
+from orchestrator.core.memory_fit import NoFit
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import axes_of
@@ -99,6 +100,7 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "reused_from": record.reused_from or "",
         **{f"environment.{name}": value for name, value in record.environment.items()},
         **_price_of(record),
+        **_told_by_compilers(record),
     }
     return {_key(name): value[:_LONGEST_TAG] for name, value in tags.items() if value}
 
@@ -116,6 +118,19 @@ def _price_of(record: TrialRecord) -> dict[str, str]:
         name: " + ".join(dict.fromkeys(map(_format_value, texts))) for name, texts in values.items() if texts
     }
     return {f"price.{name}": value for name, value in joined.items()}
+
+
+def _told_by_compilers(record: TrialRecord) -> dict[str, str]:
+    """What was known of the step before it ran; tags and no metrics, because nothing of it was measured."""
+    if isinstance(record.memory, NoFit):
+        told = {"memory": f"not checked: {record.memory.reason}"}
+    else:
+        told = {"memory": record.memory.words(record.spec.device)} if record.memory else {}
+    if record.compiled:
+        told["compiled.step_seconds"] = _format_value(record.compiled.seconds)
+        parts = to_plain(record.compiled).items()
+        told |= {f"compiled.{name}": _format_value(value) for name, value in parts}
+    return told
 
 
 def params_of(record: TrialRecord) -> dict[str, str]:

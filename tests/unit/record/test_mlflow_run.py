@@ -3,9 +3,13 @@
 from builders import record, trial_spec
 from price_builders import price
 
+from orchestrator.core import codec
+from orchestrator.core.compiled_step import CompiledStep
+from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.price import Unpriced
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.record.tracking.mlflow_run import params_of, tags_of
+from orchestrator.record.tracking.mlflow_run import metrics_of, params_of, tags_of
 
 
 def test_the_price_of_an_attempt_is_in_its_tags():
@@ -41,3 +45,22 @@ def test_the_axes_of_a_grid_are_params_under_the_keys_of_a_command_line_and_noth
         "trainer.compile": "true",
         "measure.max_blocks": "30",
     }
+
+
+def test_what_compilers_told_is_in_tags_and_never_in_metrics():
+    fit = MemoryFit(needed_bytes=2**30, granted_bytes=2**34, compiler="libtpu 0")
+    step = CompiledStep(
+        device_seconds=0.1, unpriced_seconds=0.01, link_seconds=0.0, host_seconds=None, compiler="libtpu 0"
+    )
+    told = record(spec=trial_spec(device="tpu_v3_8"), memory=fit, compiled=step)
+    tags = tags_of(told)
+    assert tags["memory"] == (
+        "a step takes 1.00 GiB of the 16.00 GiB that tpu_v3_8 grants a replica (compiled, libtpu 0)"
+    )
+    assert tags["compiled.step_seconds"] == "0.11"
+    assert tags["compiled.compiler"] == "libtpu 0"
+    assert tags["compiled.host_seconds"] == "null"
+    assert tags_of(record(memory=NoFit(reason="off")))["memory"] == "not checked: off"
+    assert not [name for name in tags_of(record()) if name.startswith(("memory", "compiled"))]
+    assert not [name for name, *_ in metrics_of(told, {}) if "compiled" in name]
+    assert codec.from_json(TrialRecord, codec.to_json(told)) == told
