@@ -107,7 +107,11 @@ SOWN = [
         "t4-spot.labels.ray.io/market-type: is 'on-demand' and must be 'spot'",
     ),
     (f"{TPU}/acceleratorType", "v3-32", "v3-32 has several hosts, which pools=gke can have; here: v3-8"),
-    (f"{TPU}/acceleratorType", "v9-8", "acceleratorType: unknown type of slice 'v9-8'; known: tpu7x-8, v2-8, v3-8, "),
+    (
+        f"{TPU}/acceleratorType",
+        "v9-8",
+        "acceleratorType: unknown type of slice 'v9-8'; known: tpu7x-8, v2-8, v3-8, ",
+    ),
     (f"{TPU}/runtimeVersion", "tpu-vm-base", "runtimeVersion: v3-8 needs 'tpu-ubuntu2204-base'"),
     (f"{V5P}/acceleratorConfig", {"type": "V5P", "topology": "3x3x1"}, "topology '3x3x1' does not exist"),
     (f"{V5P}/acceleratorConfig", {"type": "V5P", "topology": "2x2x2"}, "v5p-16 has several hosts"),
