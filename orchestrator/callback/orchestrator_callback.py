@@ -1,0 +1,382 @@
+"""Report the steps of a training script to the orchestrator that started it; outside a trial, time and print.
+
+One file, standard library only. Three equal ways:
+
+    for batch in steps(loader):                 # a loop over batches
+        loss = train(batch)
+        report(loss=loss)
+
+    with step(samples=64):                      # the body of a step
+        loss = train(batch)
+
+    Trainer(..., callbacks=[StepCallback()])    # Hugging Face, Lightning, Keras
+
+The orchestrator says how many steps make the next part. The clock is read between two idle devices at the
+borders of a part alone, so that steps inside a part overlap as they do without this module.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import resource
+import socket
+import statistics
+import sys
+import time
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["StepCallback", "report", "step", "steps"]
+
+_ADDRESS = "ORCHESTRATOR_CALLBACK"  # path of the worker's socket
+_WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
+
+
+def steps(batches: Iterable[Any], *, samples: Any = None) -> Iterator[Any]:
+    """Yield batches, and count every pass through the loop's body as a step.
+
+    When enough is measured it ends, as if there were no more batches: the script goes on behind its loop.
+
+    Args:
+        samples: samples of a batch, or a function of the batch; None: those that the orchestrator asked for.
+    """
+    reporter = _reporter()
+    for batch in batches:
+        if reporter.is_over:
+            return
+        reporter.begin()
+        yield batch
+        reporter.end(samples(batch) if callable(samples) else samples)
+
+
+class step:  # noqa: N801  used as a statement
+    """A context whose body is one step. When enough is measured it ends the script with exit code 0.
+
+    Args:
+        samples: samples of the step; None: those that the orchestrator asked for.
+    """
+
+    def __init__(self, *, samples: int | None = None) -> None:
+        self._samples = samples
+
+    def __enter__(self) -> step:
+        _reporter().begin()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            _reporter().end(self._samples)
+            if _reporter().is_over:
+                raise SystemExit(0)
+
+
+def report(*, loss: Any) -> None:
+    """Keep the loss of the current step: a number or a tensor with one value, which is read at a border."""
+    _reporter().loss = loss
+
+
+class StepCallback:
+    """Callback for Hugging Face's Trainer, Lightning's Trainer and Keras' `fit`; a step is an optimizer step.
+
+    When enough is measured the framework is told to stop. A loop of Accelerate uses `steps` or `step`.
+
+    Args:
+        samples: samples of a step in this process; None: those that the orchestrator asked for.
+    """
+
+    def __new__(cls, *, samples: int | None = None) -> Any:
+        bases = tuple(base for module, base in _bases() if module)
+        kind = type("StepCallback", (_Callback, *bases), {})
+        callback: Any = object.__new__(kind)
+        for base in bases:
+            base.__init__(callback)
+        callback.samples = samples
+        callback.started = None
+        return callback
+
+
+class _Callback:
+    """The methods of all three frameworks; those of one name are told apart by their arguments."""
+
+    samples: int | None
+    started: int | None
+    model: Any
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Begin a step of Hugging Face's Trainer."""
+        _reporter().begin()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """End a step of Hugging Face's Trainer."""
+        _reporter().end(self.samples)
+        if _reporter().is_over:
+            control.should_training_stop = True
+        return control
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Keep the loss that Hugging Face's Trainer logs."""
+        if logs and "loss" in logs:
+            _reporter().loss = logs["loss"]
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
+        """Begin a step of Lightning, of several batches where it accumulates gradients."""
+        if self.started is None:
+            self.started = trainer.global_step
+            _reporter().begin()
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Begin a step of Keras."""
+        _reporter().begin()
+
+    def on_train_batch_end(self, *arguments: Any, **named: Any) -> None:
+        """End a step of Keras (batch, logs), or a batch of Lightning (trainer, module, outputs, …)."""
+        reporter = _reporter()
+        if len(arguments) > 2:
+            trainer, _, outputs, *_ = arguments
+            loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+            reporter.loss = reporter.loss if loss is None else loss
+            if trainer.global_step == self.started:
+                return
+            self.started = None
+            reporter.end(self.samples)
+            trainer.should_stop = trainer.should_stop or reporter.is_over
+            return
+        logs = arguments[1] if len(arguments) > 1 else named.get("logs")
+        if logs and "loss" in logs:
+            reporter.loss = logs["loss"]
+        reporter.end(self.samples)
+        if reporter.is_over:
+            self.model.stop_training = True
+
+
+def _bases() -> Iterator[tuple[Any, Any]]:
+    """(module, class of callbacks) of the frameworks that the script has imported."""
+    for name, path in (
+        ("transformers", "TrainerCallback"),
+        ("lightning", "pytorch.Callback"),
+        ("pytorch_lightning", "Callback"),
+        ("keras", "callbacks.Callback"),
+    ):
+        module = sys.modules.get(name)
+        base: Any = module
+        for part in path.split("."):
+            base = getattr(base, part, None)
+        if base is not None:
+            yield module, base
+
+
+class _Reporter:
+    """Timing of the parts of a training, by the orders of the process that started it.
+
+    Attributes:
+        is_over: True when enough is measured.
+        loss: the newest one that was reported.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.loss: Any = None
+        self._connection = _connected()
+        self._left = 0  # steps of the current part; 0: none is timed
+        self._is_free = False
+        self._is_waiting = True
+        self._default_samples: int | None = None
+        self._samples, self._cpu, self._started = 0, 0.0, 0.0
+        self._watch = _DtypeWatch()
+        self._alone = None if self._connection else _Alone()
+        if self._alone:
+            self._take_order(self._alone.first)
+
+    def begin(self) -> None:
+        """Begin a step; the first one of a training starts the clock."""
+        if self._is_waiting:
+            self._is_waiting = False
+            if self._connection:
+                self._say({"event": "hello", "version": 1})
+            self._start_part()
+
+    def end(self, samples: int | None) -> None:
+        """End a step, and the part with it if it was the last one."""
+        if self._is_free or self.is_over:
+            return
+        self._samples += self._default_samples or 0 if samples is None else samples
+        self._left -= 1
+        if self._left == 0:
+            _synchronize()
+            said = self._finished_part()
+            if self._alone:
+                self._take_order(self._alone.next(said))
+            else:
+                self._say(said)
+            if not (self.is_over or self._is_free):
+                self._start_part()
+
+    def _start_part(self) -> None:
+        _synchronize()
+        self._samples, self._cpu = 0, time.process_time()
+        self._started = time.perf_counter()
+
+    def _finished_part(self) -> dict[str, Any]:
+        seconds = time.perf_counter() - self._started
+        return {
+            "event": "part",
+            "seconds": seconds,
+            "cpu_seconds": time.process_time() - self._cpu,
+            "samples": self._samples,
+            "loss": _number(self.loss),
+            **_device_facts(self._watch.dtype),
+        }
+
+    def _say(self, message: dict[str, Any]) -> None:
+        """Send a message, and follow the order that answers it; without an answer go on untimed."""
+        try:
+            self._connection.write(json.dumps(message) + "\n")
+            self._connection.flush()
+            line = self._connection.readline()
+        except OSError:
+            line = ""
+        self._take_order(json.loads(line) if line else {"order": "free"})
+
+    def _take_order(self, order: dict[str, Any]) -> None:
+        self._is_free, self.is_over = order["order"] == "free", order["order"] == "stop"
+        self._left = order.get("steps", 0)
+        self._default_samples = order.get("samples", self._default_samples)
+
+
+class _Alone:
+    """Parts outside a trial: a first step, a warm-up, then blocks to the end; one line is printed then."""
+
+    first: ClassVar[dict[str, Any]] = {"order": "part", "steps": 1}
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[float, int]] = []
+        self._number = 0
+        atexit.register(self._print)
+
+    def next(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Keep a part, and return the order for the next one."""
+        self._number += 1
+        if self._number > 2:
+            self._blocks.append((said["seconds"], said["samples"]))
+        return {"order": "part", "steps": _WARMUP_STEPS if self._number == 1 else _STEPS_PER_BLOCK}
+
+    def _print(self) -> None:
+        if not self._blocks:
+            print("orchestrator_callback: too few steps to time", file=sys.stderr)
+            return
+        seconds = statistics.median(seconds for seconds, _ in self._blocks)
+        samples = self._blocks[-1][1]
+        rate = f", {samples / seconds:,.0f} samples/s" if samples else ""
+        print(
+            f"orchestrator_callback: {1e3 * seconds / _STEPS_PER_BLOCK:.4g} ms a step, median of "
+            f"{len(self._blocks)} blocks of {_STEPS_PER_BLOCK}{rate}",
+            file=sys.stderr,
+        )
+
+
+class _DtypeWatch:
+    """Type of the output of the first PyTorch layer with a matrix of weights; embeddings look up."""
+
+    def __init__(self) -> None:
+        self.dtype: str | None = None
+        self._hook: Any = None
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            self._hook = torch.nn.modules.module.register_module_forward_hook(self._see)
+
+    def _see(self, module: Any, _inputs: Any, output: Any) -> None:
+        if "Embedding" in type(module).__name__:
+            return
+        if any(weight.ndim > 1 for weight in module._parameters.values() if weight is not None):
+            first = output[0] if isinstance(output, (tuple, list)) else output
+            if self.dtype is None and hasattr(first, "dtype"):
+                self.dtype = str(first.dtype).replace("torch.", "")
+                self._hook.remove()
+
+
+_REPORTERS: list[_Reporter] = []
+
+
+def _reporter() -> _Reporter:
+    if not _REPORTERS:
+        _REPORTERS.append(_Reporter())
+    return _REPORTERS[0]
+
+
+def _connected() -> Any:
+    path = os.environ.get(_ADDRESS)
+    if not path:
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except OSError as error:
+        print(
+            f"orchestrator_callback: no orchestrator at {path}: {error}; steps are not reported",
+            file=sys.stderr,
+        )
+        return None
+    return connection.makefile("rw")
+
+
+def _synchronize() -> None:
+    """Wait until all devices that the script uses are idle."""
+    torch, xla = sys.modules.get("torch"), sys.modules.get("torch_xla")
+    if xla is not None:
+        xla.sync()
+        sys.modules["torch_xla.core.xla_model"].wait_device_ops()
+    elif torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is not None and hasattr(tensorflow, "test"):
+        tensorflow.test.experimental.sync_devices()
+
+
+def _device_facts(dtype: str | None) -> dict[str, Any]:
+    """What the frameworks tell of the device; a script without any of them runs on the CPU."""
+    facts: dict[str, Any] = {
+        "kind": "cpu",
+        "name": None,
+        "dtype": dtype,
+        "peak_memory_bytes": None,
+        "is_rounded": False,
+    }
+    facts["peak_host_bytes"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    torch, xla = sys.modules.get("torch"), sys.modules.get("torch_xla")
+    tensorflow, keras = sys.modules.get("tensorflow"), sys.modules.get("keras")
+    if xla is not None:
+        name = str(xla.runtime.global_runtime_device_attributes()[0]["name"])
+        facts["kind"] = "tpu" if name.startswith("TPU") else "cpu"
+    elif torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        facts.update(kind="gpu", name=torch.cuda.get_device_name())
+        facts["peak_memory_bytes"] = torch.cuda.max_memory_allocated()
+        facts["is_rounded"] = torch.backends.cuda.matmul.allow_tf32
+    elif tensorflow is not None and hasattr(tensorflow, "config"):
+        gpus = tensorflow.config.list_logical_devices("GPU")
+        if tensorflow.config.list_logical_devices("TPU"):
+            facts["kind"] = "tpu"
+        elif gpus:
+            details = tensorflow.config.experimental.get_device_details(
+                tensorflow.config.list_physical_devices("GPU")[0]
+            )
+            facts.update(kind="gpu", name=details.get("device_name"))
+            facts["peak_memory_bytes"] = tensorflow.config.experimental.get_memory_info(gpus[0].name)["peak"]
+            facts["is_rounded"] = tensorflow.config.experimental.tensor_float_32_execution_enabled()
+    if dtype is None and keras is not None and hasattr(keras, "config"):
+        facts["dtype"] = keras.config.dtype_policy().compute_dtype
+    return facts
+
+
+def _number(loss: Any) -> float | None:
+    """Read a loss, which waits for its device; None for what is no number."""
+    if loss is None:
+        return None
+    try:
+        value = loss.item() if hasattr(loss, "item") else loss.numpy() if hasattr(loss, "numpy") else loss
+        return float(value)
+    except (TypeError, ValueError):
+        return None
