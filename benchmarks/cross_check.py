@@ -27,7 +27,7 @@ from orchestrator.pipeline.planning import plan_sweep
 
 TOLERANCE = 0.03
 
-_KEEPS_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**32), "MALLOC_MMAP_THRESHOLD_": str(2**32)}
+KEEPS_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**32), "MALLOC_MMAP_THRESHOLD_": str(2**32)}
 """Of glibc, in bytes: more than a step takes."""
 
 
@@ -137,7 +137,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     asked = parser.parse_args(words)
     protocol = Protocol(blocks=asked.blocks, steps_per_block=asked.steps_per_block)
-    os.environ.update(_KEEPS_MEMORY)  # both sides inherit it
+    os.environ.update(KEEPS_MEMORY)  # both sides inherit it
     checks = [
         check_of(trainer, protocol, num_pairs=asked.pairs, batch_size=asked.batch_size)
         for trainer in asked.trainers

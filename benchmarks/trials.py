@@ -17,8 +17,8 @@ from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.pipeline.budget import budget_tracker_of
 from orchestrator.pipeline.planning import plan_sweep
-from orchestrator.pipeline.preflight import PreflightState, inspect
-from orchestrator.pipeline.run import run_sweep
+from orchestrator.pipeline.preflight import PreflightState, inspect, origins_of
+from orchestrator.pipeline.run import native_specs_of, run_sweep
 
 
 class Unwatched:
@@ -78,8 +78,10 @@ def run_in_order(
     return require_results(records)
 
 
-def context_of(settings: Settings, preflight: PreflightState) -> SweepContext:
-    """Build the context of the sweep's trials."""
+def context_of(
+    settings: Settings, preflight: PreflightState, placements: Sequence[Placement] = ()
+) -> SweepContext:
+    """Build the context of the sweep's trials; those of native jobs must be named."""
     return SweepContext(
         sweep=settings.sweep.name,
         folder=settings.outputs / settings.sweep.name,
@@ -90,6 +92,8 @@ def context_of(settings: Settings, preflight: PreflightState) -> SweepContext:
         retry_limits={},
         prior_attempts={},
         environment={},
+        origins=origins_of(settings),
+        native_specs=native_specs_of(placements),
     )
 
 

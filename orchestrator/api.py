@@ -12,6 +12,7 @@ sweep as Ctrl-C ends a command: nothing stays alive, and what has finished is ke
 """
 
 import logging
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,6 +36,8 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.pipeline.report import SweepReport
 from orchestrator.terminal.printing import display_path, print_line, totals_of
+
+warnings.filterwarnings("ignore", message="IProgress not found")  # of tqdm, which Ray and MLflow import
 
 
 def html_of(table: Table) -> str:

@@ -103,7 +103,7 @@ def _scalar_of(hint: Any) -> Any:
 def _spec(question: Question, _tell: Progress) -> Any:
     spec = spec_here(question["name"], question["options"], Origin(**question["origin"]))
     try:
-        return to_plain(spec, path="WorkloadSpec")
+        return to_plain(spec, path=type(spec).__name__)
     except ValueError as error:
         raise ValueError(f"{question['subject']}: {error}") from error
 

@@ -12,11 +12,20 @@ from types import ModuleType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import workloads
+from workloads.jobs import JobError
 from workloads.layers import Custom, Layer
 from workloads.lines import line_of
 from workloads.names import unknown_name
 from workloads.origins import Origin, import_spec
-from workloads.spec import ContrastiveDivergence, Gan, Optimizer, Protocol, Supervised, WorkloadSpec
+from workloads.spec import (
+    ContrastiveDivergence,
+    Gan,
+    Optimizer,
+    Protocol,
+    ScriptSpec,
+    Supervised,
+    WorkloadSpec,
+)
 
 _SCALARS = (int, float, bool, str)
 _FRAMEWORKS = ("torch", "keras", "tensorflow")
@@ -33,22 +42,26 @@ def spec_module(name: str, origin: Origin) -> ModuleType:
     Raises:
         ValueError: the import fails, or the module lacks something.
     """
-    with _one_line(name, origin):
+    with one_line(name, origin):
         module = import_spec(origin)
         _require_parts(module)
     return module
 
 
-def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec:
+def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec | ScriptSpec:
     """Return the spec that `make` builds from these knobs.
 
     Raises:
         ValueError: a knob that is refused, or a spec that no trainer could follow.
     """
     module = spec_module(name, origin)
-    with _one_line(name, origin, refusals=(ValueError,)):
-        spec: WorkloadSpec = module.make(module.Options(**knobs))
-    with _one_line(name, origin):
+    with one_line(name, origin, refusals=(ValueError,)):
+        spec: WorkloadSpec | ScriptSpec = module.make(module.Options(**knobs))
+    if isinstance(spec, ScriptSpec) and origin.folder is None:
+        return spec
+    with one_line(name, origin):
+        if not isinstance(spec, WorkloadSpec):
+            raise _FaultError(f"make returned {type(spec).__name__}, expected WorkloadSpec")
         _require_whole(spec, name=name, version=module.VERSION)
         if origin.folder is not None:
             _require_code(spec, top=origin.top, folder=origin.folder)
@@ -56,7 +69,7 @@ def spec_of(name: str, origin: Origin, knobs: dict[str, Any]) -> WorkloadSpec:
 
 
 @contextmanager
-def _one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+def one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...] = ()) -> Iterator[None]:
     """Turn an error of a workload's code into a ValueError that names the workload; `refusals` pass.
 
     A user's code may also raise what ends a process; our own code does that to end it.
@@ -65,7 +78,7 @@ def _one_line(name: str, origin: Origin, *, refusals: tuple[type[Exception], ...
         yield
     except refusals:
         raise
-    except _FaultError as error:
+    except (_FaultError, JobError) as error:
         raise ValueError(f"workload {name!r}: {error}") from error
     except BaseException as error:
         if origin.folder is None and not isinstance(error, Exception):
@@ -78,11 +91,16 @@ def _require_parts(module: ModuleType) -> None:
     for part in ("VERSION", "Options", "make"):
         if not hasattr(module, part):
             raise _FaultError(f"{module.__file__} has no {part}; it needs VERSION, Options and make")
-    is_frozen = getattr(getattr(module.Options, "__dataclass_params__", None), "frozen", False)
-    if not isinstance(module.Options, type) or not is_frozen:
+    require_options(module.Options)
+
+
+def require_options(options: type[Any]) -> None:
+    """Check the class of a workload's knobs; to be called within `one_line`."""
+    is_frozen = getattr(getattr(options, "__dataclass_params__", None), "frozen", False)
+    if not isinstance(options, type) or not is_frozen:
         raise _FaultError("Options must be a frozen dataclass: @dataclass(frozen=True, kw_only=True)")
-    hints = get_type_hints(module.Options)
-    for option in fields(module.Options):
+    hints = get_type_hints(options)
+    for option in fields(options):
         hint = hints[option.name]
         scalar = get_args(hint)[0] if get_origin(hint) is tuple else hint
         if scalar not in _SCALARS:
@@ -92,9 +110,7 @@ def _require_parts(module: ModuleType) -> None:
             )
 
 
-def _require_whole(spec: object, *, name: str, version: object) -> None:
-    if not isinstance(spec, WorkloadSpec):
-        raise _FaultError(f"make returned {type(spec).__name__}, expected WorkloadSpec")
+def _require_whole(spec: WorkloadSpec, *, name: str, version: object) -> None:
     if spec.name != name:
         raise _FaultError(f"make gives it the name {spec.name!r}, expected {name!r}")
     if type(version) is not int or spec.version != version:

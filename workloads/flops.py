@@ -21,7 +21,16 @@ from workloads.layers import (
 )
 from workloads.network import INPUT, Network
 from workloads.shapes import input_shapes_of, parameters_of, shapes_of
-from workloads.spec import ContrastiveDivergence, Gan, Phase, Supervised, WorkloadSpec
+from workloads.spec import (
+    ContrastiveDivergence,
+    Gan,
+    NativeSpec,
+    Phase,
+    ScriptSpec,
+    Supervised,
+    Workload,
+    WorkloadSpec,
+)
 
 
 def forward_flops(network: Network) -> float:
@@ -29,8 +38,12 @@ def forward_flops(network: Network) -> float:
     return sum(_layer_flops(network))
 
 
-def train_step_flops(spec: WorkloadSpec, global_batch_size: int) -> float:
+def train_step_flops(spec: Workload, global_batch_size: int) -> float:
     """Operations of one optimizer step of the phase that is timed, all replicas together."""
+    if isinstance(spec, NativeSpec):
+        return spec.cost.step_flops(global_batch_size)
+    if isinstance(spec, ScriptSpec):
+        return 0.0  # nobody knows: utilisation is not computed
     return global_batch_size * _phase_flops(spec, spec.phases[-1])
 
 

@@ -13,12 +13,19 @@ from pkgutil import iter_modules
 from types import ModuleType
 
 import workloads
+from workloads.spec import Framework
 
 PATH_VARIABLE = "ORCHESTRATOR_WORKLOAD_PATH"
-"""Folders that hold `NAME/spec.py`, separated as in PATH."""
+"""Folders that hold `NAME/spec.py`, `NAME/torch_job.py` or `NAME/keras_job.py`, separated as in PATH."""
 
 ENTRY_POINTS = "orchestrator.workloads"
-"""Group in which a distribution names its workloads: NAME = package that has a `spec.py`."""
+"""Group in which a distribution names its workloads: NAME = package that has a `spec.py` or a job."""
+
+JOB_FILES: Mapping[Framework, str] = {"torch": "torch_job.py", "keras": "keras_job.py"}
+"""Framework -> file of a folder that has a job in the user's own code."""
+
+_FILES = ("spec.py", *JOB_FILES.values())
+_EXPECTED = "spec.py, torch_job.py or keras_job.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +33,7 @@ class Origin:
     """Import location of a workload, also for an interpreter in which it is not installed.
 
     Attributes:
-        package: dotted name; its module `spec` tells the workload.
+        package: dotted name; its module `spec`, or those of its jobs, tell the workload.
         folder: folder of the top-level package, absolute; None for `workloads`, which every interpreter has.
     """
 
@@ -107,25 +114,28 @@ def _installed() -> Iterator[tuple[str, Origin]]:
         top, *inner = point.module.split(".")
         spec = find_spec(top)
         folder, *_ = (spec and spec.submodule_search_locations) or ("",)
-        if not folder or not Path(folder, *inner, "spec.py").is_file():
+        if not folder or not _is_workload(Path(folder, *inner)):
             raise ValueError(
                 f"entry point {point.name!r} of group {ENTRY_POINTS!r} names {point.value!r}, "
-                "expected an installed package that has a spec.py"
+                f"expected an installed package that has {_EXPECTED}"
             )
         yield point.name, Origin(package=point.module, folder=folder)
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, Origin]]:
-    packages = sorted(path for path in folder.iterdir() if (path / "spec.py").is_file())
+    packages = sorted(path for path in folder.iterdir() if _is_workload(path))
     if not packages:
-        inside = (folder / "spec.py").is_file()
-        hint = folder.parent if inside else "one that holds NAME/spec.py"
-        raise ValueError(f"workload_path={folder} holds no folder with a spec.py; name {hint}")
+        hint = folder.parent if _is_workload(folder) else "one that holds NAME/spec.py"
+        raise ValueError(f"workload_path={folder} holds no folder with {_EXPECTED}; name {hint}")
     for package in packages:
         if not package.name.isidentifier():
             raise ValueError(f"{package} cannot be imported; its name may have letters, digits and _")
         _refuse_another(package.name, package)
         yield package.name, Origin(package=package.name, folder=str(package))
+
+
+def _is_workload(folder: Path) -> bool:
+    return any((folder / file).is_file() for file in _FILES)
 
 
 def make_importable(origin: Origin) -> None:

@@ -13,7 +13,16 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from workloads.data.need import DataNeed, Noise
 from workloads.layers import Layer
 from workloads.network import Network, Node
-from workloads.spec import Optimizer, Phase, Protocol, Quality, WorkloadSpec
+from workloads.spec import (
+    JobCost,
+    JobQuality,
+    NativeSpec,
+    Optimizer,
+    Phase,
+    Protocol,
+    Quality,
+    WorkloadSpec,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +51,10 @@ class Ready:
     train_samples: int | None
 
 
-_PARTS = (Network, Node, Phase, DataNeed, Noise, Quality, WorkloadSpec, Knob, Ready)
+_PARTS = (
+    *(Network, Node, Phase, DataNeed, Noise, Quality, WorkloadSpec),
+    *(NativeSpec, JobCost, JobQuality, Knob, Ready),
+)
 _KINDS = {
     kind.__name__: kind for kind in (*get_args(Layer), *get_args(Optimizer), *get_args(Protocol), *_PARTS)
 }

@@ -6,12 +6,14 @@ from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from workloads.apart import ask, close
-from workloads.contract import spec_module, spec_of
+from workloads.contract import one_line, require_options, spec_module, spec_of
 from workloads.names import unknown_name
+from workloads.native.code import frameworks_of, options_of
+from workloads.native.description import spec_of as native_spec_of
 from workloads.origins import Origin, forget_origins, origins
 from workloads.plain import Knob, of_plain
 from workloads.shapes import shapes_of
-from workloads.spec import WorkloadSpec
+from workloads.spec import NativeSpec, Workload, WorkloadSpec
 
 _KINDS: Mapping[str, type[Any]] = {"int": int, "float": float, "bool": bool, "str": str}
 
@@ -45,8 +47,10 @@ def options_class(name: str) -> type[Any]:
     return make_dataclass("Options", [_field_of(knob, name) for knob in knobs], frozen=True, kw_only=True)
 
 
-def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> WorkloadSpec:
+def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = None) -> Workload:
     """Make a workload's spec, with options that are not named at their defaults.
+
+    A native job is built and described for that.
 
     Args:
         origin: its location, for a process that trains it: a user's code runs in this process too.
@@ -61,15 +65,16 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
         spec = spec_here(name, options, source)
     else:
         given = _asked("spec", name, source, options=dict(options))
+        if frameworks_of(source):
+            return of_plain(NativeSpec, given, path=f"workload {name!r}: NativeSpec")
         spec = of_plain(WorkloadSpec, given, path=f"workload {name!r}: WorkloadSpec")
-    _require_shapes(spec)
+    if isinstance(spec, WorkloadSpec):
+        _require_shapes(spec)
     return spec
 
 
 @cache
-def kept(
-    name: str, options: tuple[tuple[str, int | float | bool | str | tuple[Any, ...]], ...]
-) -> WorkloadSpec:
+def kept(name: str, options: tuple[tuple[str, int | float | bool | str | tuple[Any, ...]], ...]) -> Workload:
     """The same as `workload`, made once until `forget`."""
     return workload(name, dict(options))
 
@@ -83,7 +88,7 @@ def forget() -> None:
 
 def options_here(name: str, origin: Origin) -> type[Any]:
     """The same as `options_class`, from the workload's code in this process."""
-    options: type[Any] = spec_module(name, origin).Options
+    options = _options_here(name, origin)
     hints = get_type_hints(options)
     for option in fields(options):
         if option.default is not MISSING:
@@ -91,16 +96,29 @@ def options_here(name: str, origin: Origin) -> type[Any]:
     return options
 
 
-def spec_here(name: str, options: Mapping[str, Any], origin: Origin) -> WorkloadSpec:
+def _options_here(name: str, origin: Origin) -> type[Any]:
+    if not frameworks_of(origin):
+        options: type[Any] = spec_module(name, origin).Options
+        return options
+    with one_line(name, origin):
+        options = options_of(origin)
+        require_options(options)
+    return options
+
+
+def spec_here(name: str, options: Mapping[str, Any], origin: Origin) -> Workload:
     """The same as `workload`, from the workload's code in this process; the shapes are not looked at."""
-    hints = get_type_hints(spec_module(name, origin).Options)
+    hints = get_type_hints(_options_here(name, origin))
     for option in options:
         if option not in hints:
             raise unknown_name(f"option of workload {name!r},", option, known=hints)
     typed = {
         option: _typed(hints[option], value, what=_what(name, option)) for option, value in options.items()
     }
-    return spec_of(name, origin, typed)
+    if not frameworks_of(origin):
+        return spec_of(name, origin, typed)
+    with one_line(name, origin):
+        return native_spec_of(name, origin, typed)
 
 
 def _asked(what: str, name: str, origin: Origin, **more: Any) -> Any:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from workloads.data.need import DataNeed, Noise
 from workloads.network import Network
@@ -122,6 +123,134 @@ class WorkloadSpec:
     quality: Quality
     noise: tuple[Noise, ...] = ()
     epochs: float | None = None
+
+
+Framework = Literal["torch", "keras"]
+"""A framework of native jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobQuality:
+    """Quality measure of a native job.
+
+    Attributes:
+        target: value that a finished training is expected to reach; None: nobody says.
+    """
+
+    metric: str
+    target: float | None
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCost:
+    """Cost of a native job's training step, counted from its operations.
+
+    Attributes:
+        flops_per_sample, flops_per_step: a step of n samples has n times the one, and the other.
+        value_bytes_per_sample: read and written for a sample in float32, if nothing is fused.
+        weight_bytes: read and written by a step of any size: weights, gradients, the optimizer's state.
+        gradient_bytes: size of all gradients.
+        num_weights: trained parameters.
+        layers: modules that have weights of their own.
+        has_unused_weights: True if a step leaves some of the trained parameters without a gradient.
+    """
+
+    flops_per_sample: float
+    flops_per_step: float
+    value_bytes_per_sample: float
+    weight_bytes: float
+    gradient_bytes: float
+    num_weights: int
+    layers: int
+    has_unused_weights: bool
+
+    def step_flops(self, global_batch_size: int) -> float:
+        """Operations of a step."""
+        return self.flops_per_step + global_batch_size * self.flops_per_sample
+
+    def step_bytes(self, global_batch_size: int, *, value_bytes: int) -> float:
+        """Bytes read and written by a step, as `traffic.train_step_bytes` counts."""
+        values = global_batch_size * self.value_bytes_per_sample * value_bytes / _FLOAT32_BYTES
+        return values + self.weight_bytes
+
+
+_FLOAT32_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeSpec:
+    """A training task in a user's own PyTorch or Keras code, described by that code.
+
+    Attributes:
+        version: number of the code's content; part of every trial_id.
+        costs: of the job in every framework that has one and is installed.
+        data: id of the training data, `own:<workload>:<hash of the first samples>`.
+        train_samples: size of the training set; None if it does not say.
+        accumulation_steps: parts of a replica's batch that go through the model one after the other.
+        unchecked: identities that hold for declared workloads and are not known to hold here.
+    """
+
+    name: str
+    version: int
+    costs: Mapping[Framework, JobCost]
+    data: str
+    train_samples: int | None
+    quality: JobQuality | None
+    epochs: float | None
+    accumulation_steps: int
+    unchecked: tuple[str, ...]
+
+    @property
+    def cost(self) -> JobCost:
+        """Cost of the job in its first framework."""
+        return next(iter(self.costs.values()))
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The one part of its training, whose loss and optimizer are the job's."""
+        return (Phase(name="training", protocol=Supervised(), optimizers={}),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptSpec:
+    """A training script, started as a command once for every worker.
+
+    Attributes:
+        version: number of the content of the files that the command names.
+        command: words of the command, with placeholders.
+        folder: working directory of the command, absolute.
+        python: path of the interpreter that the word `python` means; empty: the orchestrator's.
+        steps_total: optimizer steps of the whole training; None if not known.
+        train_to_end: True if it trains on when enough is measured.
+        reports: True if one of these files names the callback, so that steps are expected.
+    """
+
+    name: str
+    version: int
+    command: str
+    folder: str
+    python: str
+    steps_total: int | None
+    train_to_end: bool
+    reports: bool
+    quality: None = None
+    epochs: None = None
+    train_samples: None = None
+
+    @property
+    def data(self) -> str:
+        """Id of its data, which nothing but the script knows."""
+        return f"own:script:{self.version:x}"
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The one part of its training."""
+        return (Phase(name="training", protocol=Supervised(), optimizers={}),)
+
+
+Workload = WorkloadSpec | NativeSpec | ScriptSpec
+"""What a trial trains."""
 
 
 def classifier(

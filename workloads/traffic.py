@@ -10,7 +10,18 @@ import math
 
 from workloads.network import INPUT, Network
 from workloads.shapes import is_trained, network_parameters, shapes_of
-from workloads.spec import ContrastiveDivergence, Gan, Optimizer, Phase, Sgd, Supervised, WorkloadSpec
+from workloads.spec import (
+    ContrastiveDivergence,
+    Gan,
+    NativeSpec,
+    Optimizer,
+    Phase,
+    ScriptSpec,
+    Sgd,
+    Supervised,
+    Workload,
+    WorkloadSpec,
+)
 
 _WEIGHT_BYTES = 4  # weights, their gradients and slots are float32 at every precision
 
@@ -20,12 +31,16 @@ def num_weights(network: Network) -> int:
     return sum(math.prod(shape) for name, shape in network_parameters(network).items() if is_trained(name))
 
 
-def train_step_bytes(spec: WorkloadSpec, global_batch_size: int, *, value_bytes: int) -> float:
+def train_step_bytes(spec: Workload, global_batch_size: int, *, value_bytes: int) -> float:
     """Bytes read and written by one step of the phase that is timed, all replicas together.
 
     Args:
         value_bytes: bytes of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
+    if isinstance(spec, NativeSpec):
+        return spec.cost.step_bytes(global_batch_size, value_bytes=value_bytes)
+    if isinstance(spec, ScriptSpec):
+        return 0.0  # nobody knows
     phase = spec.phases[-1]
     values = sum(passes * _values_moved(network) for network, passes in _networks_of(spec, phase))
     weights = sum(

@@ -37,6 +37,7 @@ from orchestrator.analysis.tables.outcomes import (
     stale_table,
     warnings_table,
 )
+from orchestrator.analysis.tables.runs import runs_of, runs_table
 from orchestrator.analysis.tables.utilisation import utilisation_table
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.placement import Plan
@@ -52,6 +53,7 @@ class Findings:
         records: the record that stands of each trial of the plan that has one.
         frame: one row for each of these, `frame.COLUMNS`.
         measured: results of the devices that were asked for, seeds and repeats together.
+        runs: records of scripts that reported no step and were measured as a whole.
         against: every setting and the baseline of the sweep, if it names one.
         matrices: speed-ups, device by precision.
         scaling: speed-ups over numbers of workers.
@@ -65,7 +67,7 @@ class Findings:
         failed: records without a result, rehearsals too.
         attempts: billed attempts of all trials of the plan.
         costs: costs of these attempts, by setting.
-        num_measured: trials that the measured results come from.
+        num_measured: trials that the measured results and runs come from.
         num_missing: trials of the plan without a record.
         num_others: trials that have a record and are not in the plan.
     """
@@ -75,6 +77,7 @@ class Findings:
     records: tuple[TrialRecord, ...]
     frame: pd.DataFrame
     measured: tuple[Measurement, ...]
+    runs: tuple[TrialRecord, ...]
     against: AgainstBaseline
     matrices: tuple[Matrix, ...]
     scaling: tuple[Scaling, ...]
@@ -112,6 +115,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
         records=own,
         frame=frame,
         measured=measured,
+        runs=runs_of(own),
         against=against_baseline(measured, plan.baseline),
         matrices=matrices_of(measured, plan.baseline),
         scaling=scaling_of(measured),
@@ -125,7 +129,7 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
         failed=tuple(record for record in own if record.failure is not None),
         attempts=tuple(record for of_trial in attempts.values() for record in of_trial),
         costs=costs_by_setting(attempts.values()),
-        num_measured=sum(measurement.num_repeats for measurement in measured),
+        num_measured=sum(measurement.num_repeats for measurement in measured) + len(runs_of(own)),
         num_missing=len(places) - len(own),
         num_others=len(standing.keys() - places.keys()),
     )
@@ -141,6 +145,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         ranked_table(findings.recommendations),
         next_table(findings.recommendations),
         measured_table(findings.measured),
+        runs_table(findings.runs, name_of),
         compared_table([comparison for group in findings.compared for comparison in group]),
         baseline_table(findings.against),
         matrix_table(findings.matrices),

@@ -22,6 +22,7 @@ from orchestrator.config.overrides import read
 from orchestrator.config.points import PointMaker
 from orchestrator.config.request import Request, classify_overrides
 from orchestrator.config.schema import POINT_GROUPS, POINT_KEYS, SETTINGS_GROUPS
+from orchestrator.config.script_overrides import with_script_overrides
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
@@ -43,7 +44,8 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         ConfigError: anything that cannot be understood, in one line with what is possible.
     """
     composer = Composer(working_directory)
-    request = classify_overrides(read(overrides, options=composer.options))
+    words = with_script_overrides(overrides)
+    request = classify_overrides(read(words, options=composer.options))
     base, chosen, named = _base(composer, request)
     cluster = declared(base.pools, composer, option=named["pools"])
     available = partial(available_devices, composer, cluster)

@@ -73,7 +73,8 @@ class TrainResult:
         warmup_seconds: all warm-up steps together; slowest rank.
         block_seconds: [rank][block], each block of `steps_per_block` steps.
         stopped_because: `interval` when the interval was tight enough, `target` when that was reached before,
-            otherwise `max_blocks`, or `steps` where there were too few.
+            `run` for a script that reported no step, otherwise `max_blocks`, or `steps` where there were
+            too few.
         compile_counts: compilations before and after the timed blocks; None where the framework cannot say.
         steps: optimizer steps taken, the timed ones included.
         samples: samples that the trainers counted in those steps, all replicas together.
@@ -111,6 +112,9 @@ class TrainResult:
         resumed_seconds: training time of earlier attempts up to that checkpoint; rank 0's.
         checkpoint_seconds: time to save and restore checkpoints; no other time includes it; slowest rank.
         checkpoint_notes: checkpoints that were refused or could not be stored, with reasons.
+        unchecked: identities that hold for declared workloads and are not known to hold for this native job.
+        run_seconds: [rank] from the start of a script that reported no step to its end with exit code 0; it
+            has no blocks then, and neither steps nor samples. Empty where steps were measured.
     """
 
     launch_seconds: float
@@ -151,6 +155,8 @@ class TrainResult:
     resumed_seconds: float = 0.0
     checkpoint_seconds: float = 0.0
     checkpoint_notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    run_seconds: tuple[float, ...] = ()
 
     @property
     def seconds(self) -> float:

@@ -103,6 +103,9 @@ class TrainerInfo:
         takes_unequal_devices: True if its workers may have devices of different speed or kind.
         splits_convolutions: True if it splits convolutions over the workers by kernels.
         deals_batches: True if the replicas may have unequal shares of a batch.
+        framework: framework of the native jobs that it trains, `torch` or `keras`; None: it trains none.
+        native_path: `module:Class` that trains them.
+        runs_scripts: True for the trainer that starts a script in the place of training.
     """
 
     name: str
@@ -132,6 +135,9 @@ class TrainerInfo:
     takes_unequal_devices: bool = False
     splits_convolutions: bool = False
     deals_batches: bool = False
+    framework: str | None = None
+    native_path: str | None = None
+    runs_scripts: bool = False
 
     def environment_on(self, kind: DeviceKind) -> Environment:
         """Return the environment that a node with that kind of device needs."""

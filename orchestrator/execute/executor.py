@@ -13,6 +13,7 @@ from orchestrator.core.settings import Checkpointing, Deadlines
 from orchestrator.core.trainer import TrainerEnvironment
 from orchestrator.execute.scheduling.queue import Queue
 from workloads.origins import Origin
+from workloads.spec import NativeSpec, ScriptSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class SweepContext:
             report replace the probed ones.
         origins: workload -> where a worker imports it from.
         checkpointing: None makes and reads no checkpoints.
+        native_specs: trial_id -> description of its native job, in the trainer's framework alone, or script.
     """
 
     sweep: str
@@ -47,6 +49,7 @@ class SweepContext:
     environments: Mapping[str, TrainerEnvironment] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     checkpointing: Checkpointing | None = None
+    native_specs: Mapping[str, NativeSpec | ScriptSpec] = field(default_factory=dict)
 
 
 class TrialCallback(Protocol):

@@ -46,7 +46,7 @@ from orchestrator.predict.step_time.own_records import (
 from orchestrator.predict.step_time.published_estimate import StepQuery, published_estimate_of
 from orchestrator.predict.step_time.step_priors import error_model_of, step_prior
 from orchestrator.train.registry import trainer_info
-from workloads.spec import WorkloadSpec
+from workloads.spec import Workload, WorkloadSpec
 
 _NO_SWEEP = "+sweep=single"
 _COMMAND = "python -m orchestrator"
@@ -93,8 +93,10 @@ class _PredictionInputs:
         alike = self.records_alike.get(self.identity(point), ())
         return of_source(alike, point.data_source, spec_of=lambda record: record.spec)
 
-    def train_samples_of(self, spec: WorkloadSpec, point: Point) -> int | None:
+    def train_samples_of(self, spec: Workload, point: Point) -> int | None:
         """Return the number of samples of the full training set; None if unknown or without the data."""
+        if not isinstance(spec, WorkloadSpec):
+            return spec.train_samples
         try:
             return data_of(self.settings, spec.data.data_set, point.data_source, download=False).train_samples
         except ConfigError:

@@ -31,10 +31,11 @@ from orchestrator.record.driver_environment import code_sha256, driver_environme
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.train.registry import trainer_info
 from workloads.data.download import Progress
-from workloads.data.sources import DataRef, default_cache
+from workloads.data.sources import NO_FILE, DataRef, default_cache
 from workloads.origins import Origin
 from workloads.ready_data import ready
 from workloads.registry import origin_of
+from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +78,10 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
         inventory=inventory_of(settings),
         environments={name: _environment_of(settings, name) for name in settings.trainers},
         data={
-            (name, source): data_of(settings, name, source, download=download, progress=progress)
-            for name, source in data_needed(settings.sweep)
+            key: data_of(settings, *key, download=download, progress=progress)
+            if isinstance(spec, WorkloadSpec)
+            else own_data(spec)
+            for key, spec in data_needed(settings.sweep).items()
         },
         ledgers=ledgers_of(settings),
         driver=driver_environment(
@@ -167,6 +170,25 @@ def _environment_of(settings: Settings, trainer: str) -> TrainerEnvironment:
     if settings.cluster is not None and not settings.is_fake:
         return TrainerEnvironment(python=OWN_PYTHON, versions={}, missing=None)
     return trainer_environment(trainer_info(trainer), python=settings.trainers[trainer].python)
+
+
+_RUNS = "runs from start to end, because no file of its command names orchestrator_callback"
+
+
+def own_data(spec: NativeSpec | ScriptSpec) -> DataRef:
+    """Describe the data that a job or script brings with it; no file is prepared."""
+    if isinstance(spec, ScriptSpec):
+        description = f"read by the script, which is measured in {'steps' if spec.reports else _RUNS}"
+        return DataRef(id=spec.data, path=Path(NO_FILE), description=description, train_samples=None)
+    count = (
+        "samples that it does not count" if spec.train_samples is None else f"{spec.train_samples:,} samples"
+    )
+    return DataRef(
+        id=spec.data,
+        path=Path(NO_FILE),
+        description=f"{spec.name} brings its own data: {count}",
+        train_samples=spec.train_samples,
+    )
 
 
 def data_of(

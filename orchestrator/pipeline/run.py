@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.core.errors import RecordError
-from orchestrator.core.placement import Attempt, Plan
+from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
+from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.core.trial_state import TrialEvent, TrialState
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.scheduling.budget import BudgetTracker
@@ -28,7 +29,10 @@ from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.record.lock import wait_for_host_lock
+from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
+from workloads.registry import kept
+from workloads.spec import NativeSpec, ScriptSpec
 
 
 class JournalingCallback:
@@ -191,7 +195,7 @@ def _execute(
         stores.keep(with_answers(priced(record, preflight.price_book), preflight))
 
     journal = stores.journal
-    context = _context_of(settings, preflight, journal.steps(), folder=stores.ledger.path.parent)
+    context = _context_of(settings, preflight, todo, journal.steps(), folder=stores.ledger.path.parent)
     order = order_of(settings, todo, preflight.price_book)
     made = context.prior_attempts
     journal.note("queued", [(placement.trial_id, made.get(placement.trial_id, 0)) for placement in order])
@@ -209,7 +213,7 @@ def _execute(
 
 
 def _context_of(
-    settings: Settings, preflight: PreflightState, steps: Iterable[TrialEvent], *, folder: Path
+    settings: Settings, preflight: PreflightState, todo: Plan, steps: Iterable[TrialEvent], *, folder: Path
 ) -> SweepContext:
     return SweepContext(
         sweep=settings.sweep.name,
@@ -225,4 +229,22 @@ def _context_of(
         environments=preflight.environments,
         origins=origins_of(settings),
         checkpointing=settings.checkpointing,
+        native_specs=native_specs_of(todo.placements),
     )
+
+
+def native_specs_of(placements: Iterable[Placement]) -> dict[str, NativeSpec | ScriptSpec]:
+    """Return the descriptions of native jobs, in their trainer's framework, and of scripts by trial_id."""
+    specs = {placement.trial_id: _native_spec_of(placement.trial) for placement in placements}
+    return {trial_id: spec for trial_id, spec in specs.items() if spec is not None}
+
+
+def _native_spec_of(trial: TrialSpec) -> NativeSpec | ScriptSpec | None:
+    """Return the description of a trial's native job in its trainer's framework; None if it has none."""
+    spec = kept(trial.workload, tuple(sorted(trial.workload_options.items())))
+    if isinstance(spec, ScriptSpec):
+        return spec
+    if not isinstance(spec, NativeSpec):
+        return None
+    framework = trainer_info(trial.trainer).framework
+    return replace(spec, costs={name: cost for name, cost in spec.costs.items() if name == framework})

@@ -9,10 +9,18 @@ from orchestrator.core.tpu_topology import generation_of
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo, TrainingRequest
 from orchestrator.plan.trial_specs import workload_of
 from workloads.layers import Layer
+from workloads.spec import NativeSpec, ScriptSpec, WorkloadSpec
 
 LEAST_CAPABILITY: Mapping[str, float] = {"13": 7.5}
 """Major version of CUDA -> least compute capability of its libraries. NVIDIA, CUDA 13.0 release notes:
 Maxwell, Pascal and Volta are no longer supported."""
+
+_NATIVE_TRAINERS: Mapping[str, str] = {
+    "torch": "choose torch_ddp, torch_xla or torch_tpu",
+    "keras": "choose tensorflow",
+    "torch and keras": "choose torch_ddp, torch_xla, torch_tpu or tensorflow",
+}
+"""Frameworks of a native workload -> advice about the trainer."""
 
 Rule = Callable[[Point, Device, TrainerInfo], str | None]
 """Returns a reason against one device of a point; a point may have several."""
@@ -46,6 +54,7 @@ def reason_against_card(device: Device, environment: TrainerEnvironment, *, trai
 
 def _reasons(point: Point, trainer: TrainerInfo) -> Iterator[str | None]:
     """Yield the result of every rule; a rule may rely on those before it."""
+    yield _trains_own_code(point, trainer)
     yield _takes_unequal_devices(point, trainer)
     devices = {device.name: device for device in (point.device, *point.other_devices)}
     yield from (rule(point, device, trainer) for device in devices.values() for rule in _DEVICE_RULES)
@@ -75,7 +84,8 @@ def _trainer_accepts(point: Point, device: Device, trainer: TrainerInfo) -> str 
 
 
 def _has_layer(point: Point, *layers: type[Layer]) -> bool:
-    networks = workload_of(point).networks.values()
+    spec = workload_of(point)
+    networks = spec.networks.values() if isinstance(spec, WorkloadSpec) else ()
     return any(isinstance(node.layer, layers) for network in networks for node in network.nodes)
 
 
@@ -127,6 +137,20 @@ def _a_target_needs_training(point: Point, trainer: TrainerInfo) -> str | None:
     if point.timing.target is None or trainer.trains:
         return None
     return f"{trainer.name} trains nothing and reaches no quality; remove measure.target"
+
+
+def _trains_own_code(point: Point, trainer: TrainerInfo) -> str | None:
+    spec = workload_of(point)
+    if isinstance(spec, ScriptSpec) != trainer.runs_scripts:
+        return (
+            f"{trainer.name} cannot run {spec.name}; choose trainer=script"
+            if isinstance(spec, ScriptSpec)
+            else f"{trainer.name} runs scripts; choose workload=script, or another trainer"
+        )
+    if not isinstance(spec, NativeSpec) or trainer.framework in spec.costs:
+        return None
+    jobs = " and ".join(spec.costs)
+    return f"{trainer.name} cannot train {spec.name}, which is a {jobs} job; {_NATIVE_TRAINERS[jobs]}"
 
 
 def _possible(device: Device, trainer: TrainerInfo) -> str:

@@ -28,7 +28,15 @@ from orchestrator.plan.compatibility import reason_against, reason_against_build
 from orchestrator.plan.memory import MemoryKey, memory_key
 from orchestrator.plan.place import PlacementRequest, in_order, place
 from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
-from orchestrator.plan.trial_specs import DataIds, TrainSamples, trial_of, unsuitable, workload_of
+from orchestrator.plan.trial_specs import (
+    DataIds,
+    TrainSamples,
+    data_key,
+    trial_of,
+    unsuitable,
+    workload_of,
+)
+from workloads.spec import ScriptSpec
 
 PointDecision = Placement | Cached | Failed | Skipped
 
@@ -147,7 +155,8 @@ def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
     for point in points:
         if point.workload not in aims and unsuitable(point) is None:
             quality = workload_of(point).quality
-            aims[point.workload] = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+            if quality is not None:
+                aims[point.workload] = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
     return aims
 
 
@@ -157,11 +166,21 @@ def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mappi
     for point in points:
         if point.workload not in trainings and unsuitable(point) is None:
             spec = workload_of(point)
+            if isinstance(spec, ScriptSpec):
+                trainings[point.workload] = training_of_script(spec, point.global_batch_size)
+                continue
             trainings[point.workload] = FullTraining(
                 epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
-                train_samples=train_samples[spec.data.data_set, point.data_source],
+                train_samples=train_samples[data_key(point)],
             )
     return trainings
+
+
+def training_of_script(spec: ScriptSpec, global_batch_size: int) -> FullTraining:
+    """Return a script's full training as one pass over the samples of all its steps."""
+    if spec.steps_total is None:
+        return FullTraining(epochs=None, train_samples=None)
+    return FullTraining(epochs=1.0, train_samples=spec.steps_total * global_batch_size)
 
 
 def _each_trial_once(outcomes: Iterable[PointDecision]) -> tuple[PointDecision, ...]:

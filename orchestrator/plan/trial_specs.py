@@ -9,19 +9,33 @@ from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
 from workloads.registry import kept
 from workloads.shapes import UnsuitableInputError
-from workloads.spec import WorkloadSpec, phase_steps
+from workloads.spec import NativeSpec, Workload, WorkloadSpec, phase_steps
 
-DataIds = Mapping[tuple[str, str], str]
-"""(data set, requested source) -> id of the resolved data."""
+OWN_SOURCE = "own"
+"""Source of the data that a native job brings with it."""
 
-TrainSamples = Mapping[tuple[str, str], int | None]
-"""(data set, requested source) -> samples of the full training set; None if unknown."""
+DataKey = tuple[str, str]
+"""(data set, requested source); of a native job (id of its data, OWN_SOURCE)."""
+
+DataIds = Mapping[DataKey, str]
+"""Key -> id of the resolved data."""
+
+TrainSamples = Mapping[DataKey, int | None]
+"""Key -> samples of the full training set; None if unknown."""
 
 
-def data_needed(sweep: Sweep) -> tuple[tuple[str, str], ...]:
-    """The keys of `DataIds` and `TrainSamples` that the sweep's trials need, each once."""
+def data_needed(sweep: Sweep) -> Mapping[DataKey, Workload]:
+    """The keys of `DataIds` and `TrainSamples` that the sweep's trials need, and a workload that needs it."""
     possible = (point for point in sweep.points if unsuitable(point) is None)
-    return tuple(dict.fromkeys((workload_of(point).data.data_set, point.data_source) for point in possible))
+    return {data_key(point): workload_of(point) for point in possible}
+
+
+def data_key(point: Point) -> DataKey:
+    """Return the key of the point's data."""
+    spec = workload_of(point)
+    if not isinstance(spec, WorkloadSpec):
+        return spec.data, OWN_SOURCE
+    return spec.data.data_set, point.data_source
 
 
 def unsuitable(point: Point) -> str | None:
@@ -33,7 +47,7 @@ def unsuitable(point: Point) -> str | None:
     return None
 
 
-def workload_of(point: Point) -> WorkloadSpec:
+def workload_of(point: Point) -> Workload:
     """The workload with the point's knobs.
 
     Raises:
@@ -64,6 +78,8 @@ def trial_of(
     """
     spec = workload_of(point)
     _require_steps(spec, point)
+    if isinstance(spec, NativeSpec):
+        _require_batch(spec, point)
     return TrialSpec(
         workload=point.workload,
         workload_version=spec.version,
@@ -73,7 +89,7 @@ def trial_of(
         trainer_options=point.trainer_options,
         device=point.device.name,
         precision=point.precision,
-        data=data_ids[spec.data.data_set, point.data_source],
+        data=data_ids[data_key(point)],
         global_batch_size=point.global_batch_size,
         steps=point.steps,
         num_workers=point.num_workers,
@@ -88,7 +104,7 @@ def trial_of(
     )
 
 
-def _timing_of(spec: WorkloadSpec, point: Point) -> TimingSpec:
+def _timing_of(spec: Workload, point: Point) -> TimingSpec:
     """Return the protocol with its target as a number: the workload's own may be requested by name.
 
     Least seconds are for accelerators. Trials on CPUs keep the defaults, and with them their ids.
@@ -103,10 +119,31 @@ def _timing_of(spec: WorkloadSpec, point: Point) -> TimingSpec:
         )
     if target is None:
         return timing
-    return replace(timing, target=spec.quality.target if target == "workload" else float(target))
+    return replace(timing, target=_declared_target(spec) if target == "workload" else float(target))
 
 
-def _require_steps(spec: WorkloadSpec, point: Point) -> None:
+def _declared_target(spec: Workload) -> float:
+    target = spec.quality.target if spec.quality else None
+    if target is None:
+        raise ConfigError(
+            f"measure.target=workload: {spec.name} declares no target; give a number, or its job target=…"
+        )
+    return target
+
+
+def _require_batch(spec: NativeSpec, point: Point) -> None:
+    """A declared workload's data set is read in a worker, which refuses likewise."""
+    batch, count, parts = point.global_batch_size, spec.train_samples, spec.accumulation_steps
+    if count is not None and batch > count:
+        raise ConfigError(f"global_batch_size={batch} is above the {count} training samples of {spec.name}")
+    if batch % (point.replicas * parts):
+        raise ConfigError(
+            f"global_batch_size={batch} does not divide into {point.replicas} x {parts} equal parts, for "
+            f"{point.replicas} replicas and accumulation_steps={parts} of {spec.name}"
+        )
+
+
+def _require_steps(spec: Workload, point: Point) -> None:
     """The last of several phases is the one that is timed: it needs the protocol's steps for itself."""
     *_, timed = phase_steps(spec.phases, point.steps)
     if len(spec.phases) > 1 and timed < point.timing.least_steps:

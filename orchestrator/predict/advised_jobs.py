@@ -15,7 +15,8 @@ from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.sweep import Point
 from orchestrator.core.target import Target
-from workloads.spec import WorkloadSpec
+from orchestrator.plan.planner import training_of_script
+from workloads.spec import ScriptSpec, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class KnownSetting:
     """
 
     points: tuple[Point, ...]
-    spec: WorkloadSpec | None
+    spec: Workload | None
     train_samples: int | None
     num_hosts: int
     records: tuple[TrialRecord, ...]
@@ -47,7 +48,8 @@ class KnownSetting:
 def job_of(name: str, settings: Sequence[KnownSetting], *, objective: Objective, sweep: str) -> Job:
     """Make a job of the settings of one workload."""
     spec = next((one.spec for one in settings if one.spec is not None), None)
-    aim = Aim(metric=spec.quality.metric, higher_is_better=spec.quality.higher_is_better) if spec else None
+    quality = spec.quality if spec else None
+    aim = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better) if quality else None
     target = _target_of(settings[0].points[0], spec, aim)
     candidates = named([unnamed for one in settings for unnamed in _candidates(one, target, aim)])
     recorded = [run.samples for candidate in candidates for run in candidate.runs]
@@ -103,17 +105,21 @@ def _untried(setting: KnownSetting, point: Point, *, trainer: str, num_missing: 
     )
 
 
-def _target_of(point: Point, spec: WorkloadSpec | None, aim: Aim | None) -> Target | None:
+def _target_of(point: Point, spec: Workload | None, aim: Aim | None) -> Target | None:
     target = point.timing.target
-    if target is None or spec is None or aim is None:
+    if target is None or spec is None or spec.quality is None or aim is None:
         return None
     value = spec.quality.target if target == "workload" else float(target)
+    if value is None:
+        return None
     return Target(metric=aim.metric, value=value, higher_is_better=aim.higher_is_better)
 
 
 def _full_training(settings: Sequence[KnownSetting]) -> FullTraining | None:
     """Take what the first setting declares, as a plan does."""
     for one in settings:
+        if isinstance(one.spec, ScriptSpec):
+            return training_of_script(one.spec, one.points[0].global_batch_size)
         if one.spec is not None:
             epochs = None if one.spec.epochs is None else float(one.spec.epochs)
             return FullTraining(epochs=epochs, train_samples=one.train_samples)

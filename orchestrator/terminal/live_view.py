@@ -135,6 +135,8 @@ def _describe_end(record: TrialRecord) -> str:
     if record.provenance == "rehearsed":
         return ", ".join(record.placement.substitutions)
     metrics = metrics_of(record)
+    if "run_seconds" in metrics:
+        return f"a run of {metrics['run_seconds']:,.3g} s, no step reported"
     accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
     return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}{_describe_checkpoints(record)}"
 

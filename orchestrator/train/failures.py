@@ -27,6 +27,15 @@ def kind_of(error: BaseException) -> FailureKind:
     return "error"
 
 
+def kind_of_line(line: str) -> FailureKind:
+    """Classify the last words of another program by the same rules, as `torch.OutOfMemoryError: …`."""
+    name = line.partition(":")[0].rpartition(".")[2]
+    if name in ("ImportError", "ModuleNotFoundError"):
+        return "environment"
+    is_oom = name == "MemoryError" or any(words in line.lower() for words in _OUT_OF_MEMORY)
+    return "oom" if is_oom else "error"
+
+
 def line_of(error: BaseException) -> str:
     """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
     first = next((line.strip() for line in text_of(error).splitlines() if line.strip()), "")

@@ -81,6 +81,8 @@ _TORCH_DDP = TrainerInfo(
     options={"compile": ("off", "on"), "heap": ("trimmed", "kept")},
     check=trainer_checks.check_torch_ddp,
     rehearsed_with=_torch_stand_ins,
+    framework="torch",
+    native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
 )
 
 _UNEQUAL_DDP = replace(
@@ -93,6 +95,8 @@ _UNEQUAL_DDP = replace(
     check=trainer_checks.check_unequal_ddp,
     takes_unequal_devices=True,
     deals_batches=True,
+    framework=None,
+    native_path=None,
 )
 
 _KERNEL_SPLIT = replace(
@@ -106,6 +110,8 @@ _KERNEL_SPLIT = replace(
     check=trainer_checks.check_kernel_split,
     takes_unequal_devices=True,
     splits_convolutions=True,
+    framework=None,
+    native_path=None,
 )
 
 _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
@@ -126,6 +132,8 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 preload=(),
                 fork_proven=(),
                 check=trainer_checks.check_torch_tpu,
+                framework="torch",
+                native_path="orchestrator.train.trainers.native.torch_ddp:NativeTorchDdpTrainer",
                 options={"compile": ("off", "on")},
             ),
             _UNEQUAL_DDP,
@@ -159,6 +167,8 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                 one_host={"tpu": _TPU_ON_ONE_HOST},
                 options={"strategy": tuple(_TENSORFLOW_STRATEGIES), "compile": ("off", "on")},
                 check=trainer_checks.check_tensorflow,
+                framework="keras",
+                native_path="orchestrator.train.trainers.native.tensorflow:NativeTensorFlowTrainer",
                 rehearsed_with=_tensorflow_stand_ins,
             ),
             TrainerInfo(
@@ -188,7 +198,30 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
                     "XLA has no collectives between CPU hosts"
                 },
                 check=trainer_checks.check_torch_xla,
+                framework="torch",
+                native_path="orchestrator.train.trainers.native.torch_xla:NativeTorchXlaTrainer",
                 rehearsed_with=_xla_stand_ins,
+            ),
+            TrainerInfo(
+                name="script",
+                version=1,
+                path="orchestrator.train.trainers.script.trainer:ScriptTrainer",
+                packages=("numpy",),
+                install="pip install 'numpy>=1.26,<3'",
+                environment="core",
+                precisions={
+                    "cpu": ("fp32", "bf16"),
+                    "gpu": ("fp32", "tf32", "bf16", "fp16"),
+                    "tpu": ("fp32", "bf16", "tpu_default"),
+                },
+                process_model=_per_replica,
+                variables=rendezvous.of_script,
+                preload=("orchestrator.train.trainers.script.trainer", "numpy.random"),
+                fork_proven=("cpu", "gpu"),
+                synchronous_on=("cpu", "gpu", "tpu"),
+                spans_hosts=("cpu", "gpu", "tpu"),
+                run_on=("cpu",),
+                runs_scripts=True,
             ),
             TrainerInfo(
                 name="noop",
@@ -225,14 +258,19 @@ def trainer_info(name: str) -> TrainerInfo:
     return _TRAINERS[name]
 
 
-def load_trainer(info: TrainerInfo) -> Trainer:
+def load_trainer(info: TrainerInfo, *, native: bool = False) -> Trainer:
     """Import a trainer with its framework, and create it. Only workers call this.
+
+    Args:
+        native: True for the trainer of native jobs.
 
     Raises:
         TrialError: `environment`, when a package is missing; says how to get it.
     """
     try:
-        trainer: Trainer = resolve_name(info.path)()
+        path = info.native_path if native else info.path
+        assert path is not None, "planning refuses native jobs of other trainers"
+        trainer: Trainer = resolve_name(path)()
     except ImportError as error:
         raise TrialError("environment", f"{error}; get it with: {info.install}") from error
     return trainer

@@ -35,6 +35,15 @@ def torch_distributed(rank_context: RankContext) -> Mapping[str, str]:
     }
 
 
+def of_script(rank_context: RankContext) -> Mapping[str, str]:
+    """Return the variables of `torch.distributed` and TensorFlow, of which a script takes those it needs.
+
+    The script itself chooses Keras' backend.
+    """
+    variables = {**tensorflow_cluster(rank_context), **torch_distributed(rank_context)}
+    return {name: value for name, value in variables.items() if name != "KERAS_BACKEND"}
+
+
 def torch_tpu(rank_context: RankContext) -> Mapping[str, str]:
     """Return the variables of `torch.distributed`, and those that lay out the ranks, one chip each, on a
     slice's host.

@@ -8,9 +8,8 @@ from typing import Any, Literal, Protocol
 from orchestrator.core.device import DeviceKind
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.trial_spec import TrialSpec
-from workloads.data.batches import Batches
 from workloads.origins import Origin
-from workloads.spec import Phase, WorkloadSpec
+from workloads.spec import NativeSpec, Phase, ScriptSpec
 
 EnergyCounter = Literal["host", "accelerator"]
 """Source of an energy figure: the host's processors and memory, or all accelerators of the process."""
@@ -51,6 +50,7 @@ class WorkerJob:
         checkpoint_options: None neither writes nor reads checkpoints.
         mixes_kinds: True if other ranks run on another kind of device.
         counters: energy counters that this process reads, also for other ranks.
+        native: description of the native job or the script that is trained; None: a declared workload is.
     """
 
     trial: TrialSpec
@@ -68,6 +68,37 @@ class WorkerJob:
     checkpoint_options: CheckpointOptions | None = None
     mixes_kinds: bool = False
     counters: tuple[EnergyCounter, ...] = ()
+    native: NativeSpec | ScriptSpec | None = None
+
+
+class TrainingData(Protocol):
+    """Training data of a worker, as the loop sees them: `Batches`, or those of a native job."""
+
+    @property
+    def staged(self) -> bool:
+        """True: all batches are on the device before the first step."""
+
+    @property
+    def num_train_samples(self) -> int | None:
+        """Training samples; None if the data do not say."""
+
+    @property
+    def num_held_out(self) -> int | None:
+        """Held-out samples; None if the data do not say."""
+
+    @property
+    def wait_seconds(self) -> float:
+        """Seconds for which steps waited for batches."""
+
+    @property
+    def samples_per_second(self) -> float | None:
+        """Samples that the input pipeline made in a second; None if not known."""
+
+    def start(self, *, rank: int, world_size: int, first: int, last: int) -> None:
+        """Make the batches of steps `first` to `last`."""
+
+    def close(self) -> None:
+        """End what makes batches."""
 
 
 class Trainer(Protocol):
@@ -83,8 +114,12 @@ class Trainer(Protocol):
     Where it went on from a checkpoint, on top of those that the checkpoint knows of.
     """
 
-    def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
-        """Rendezvous, networks, and this process's training batches on the device, if they are staged."""
+    def setup(self, workload: Any, job: WorkerJob, batches: Any) -> None:
+        """Rendezvous, networks, and this process's training batches on the device, if they are staged.
+
+        Args:
+            workload, batches: WorkloadSpec and Batches; of a native job, NativeSpec and the job's batches.
+        """
 
     def begin(self, phase: Phase) -> None:
         """Train what this phase trains from here on, with optimizers that have seen nothing yet."""

@@ -31,14 +31,17 @@ from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.process.channel import Channel
 from orchestrator.train.process.signals import die_with_parent
 from orchestrator.train.registry import load_trainer, trainer_info
-from orchestrator.train.trainer import Trainer, WorkerJob
-from orchestrator.train.validation.weight_changes import Digests, digests_of, unmoved_of
+from orchestrator.train.trainer import Trainer, TrainingData, WorkerJob
+from orchestrator.train.trainers.script.run_times import times_of
+from orchestrator.train.trainers.script.trainer import OwnData, ScriptTrainer
+from orchestrator.train.validation.weight_changes import Digests, digests_of, unmoved_in_job, unmoved_of
 from orchestrator.train.worker_report import WorkerReport
 from workloads.data import batches
 from workloads.flops import train_step_flops
 from workloads.lines import place_of
+from workloads.native.batches import job_batches
 from workloads.registry import workload
-from workloads.spec import WorkloadSpec
+from workloads.spec import NativeSpec, ScriptSpec, Workload
 from workloads.traffic import train_step_bytes
 
 _REHEARSED_SAMPLES = 64  # held-out samples that a rehearsal evaluates: enough for the code path
@@ -77,8 +80,8 @@ class _ReadyWorker:
     channel: Channel
     info: TrainerInfo
     trainer: Trainer
-    spec: WorkloadSpec
-    data: batches.Batches
+    spec: Workload
+    data: TrainingData
     checkpoints: WorkerCheckpointer
     resumed: Checkpoint | None
     timing: TimingSpec
@@ -103,6 +106,7 @@ class _TrainedWorker:
     exchange_seconds: tuple[tuple[float, float], ...]
     product_seconds: tuple[float, ...]
     peak_host_bytes: int
+    unchecked: tuple[str, ...]
 
 
 def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
@@ -115,15 +119,9 @@ def _report_of(job: WorkerJob, channel: Channel) -> WorkerReport:
 def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
     started = time.perf_counter()
     info = trainer_info(job.trial.trainer)
-    trainer = load_trainer(info)
-    spec = workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
-    data = batches.load(
-        Path(job.data_path),
-        data=spec.data,
-        global_batch_size=job.trial.global_batch_size,
-        seed=job.trial.seed,
-        noise=spec.noise,
-    )
+    trainer = load_trainer(info, native=isinstance(job.native, NativeSpec))
+    spec = job.native or workload(job.trial.workload, job.trial.workload_options, origin=job.origin)
+    data = _data_of(job, spec)
     checkpoints = WorkerCheckpointer(
         job, channel, packages=framework_versions(info.packages), meet=lambda vote: _meet(channel, vote)
     )
@@ -153,6 +151,34 @@ def _set_up(job: WorkerJob, channel: Channel) -> _ReadyWorker:
     )
 
 
+def _data_of(job: WorkerJob, spec: Workload) -> TrainingData:
+    if isinstance(spec, ScriptSpec):
+        return OwnData()
+    if isinstance(spec, NativeSpec):
+        return _native_data_of(job, spec)
+    return batches.load(
+        Path(job.data_path),
+        data=spec.data,
+        global_batch_size=job.trial.global_batch_size,
+        seed=job.trial.seed,
+        noise=spec.noise,
+    )
+
+
+def _native_data_of(job: WorkerJob, spec: NativeSpec) -> TrainingData:
+    assert job.origin is not None, "native jobs lie in a user's folder"
+    [framework] = spec.costs
+    data: TrainingData = job_batches(
+        framework,
+        job.origin,
+        job.trial.workload_options,
+        global_batch_size=job.trial.global_batch_size,
+        seed=job.trial.seed,
+        pins=job.kind == "gpu",
+    )
+    return data
+
+
 def _timing_of(job: WorkerJob) -> TimingSpec:
     """Return the protocol of this process, which is that of all ranks.
 
@@ -167,6 +193,10 @@ def _timing_of(job: WorkerJob) -> TimingSpec:
 
 
 def _train(worker: _ReadyWorker) -> loop.LoopTimes:
+    """Measure the steps of the training, or the whole run of a script that reports none."""
+    load = os.getloadavg()[0]
+    if isinstance(worker.trainer, ScriptTrainer) and (whole_run := worker.trainer.whole_run()) is not None:
+        return times_of(whole_run, load_average=(load, os.getloadavg()[0]))
     last_step = worker.steps - worker.timing.enough_steps
     with worker.checkpoints.keeper(worker.trainer, last_step=last_step) as keeper:
         return loop.run(
@@ -175,7 +205,10 @@ def _train(worker: _ReadyWorker) -> loop.LoopTimes:
             worker.timing,
             steps=worker.steps,
             meet=worker.meet,
-            clock=time.perf_counter,
+            clock=worker.trainer.clock if isinstance(worker.trainer, ScriptTrainer) else time.perf_counter,
+            cpu_clock=worker.trainer.cpu_clock
+            if isinstance(worker.trainer, ScriptTrainer)
+            else time.process_time,
             meter=_meter(worker.job),
             target_evaluator=_target_evaluator(worker),
             keeper=keeper,
@@ -192,6 +225,11 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
     exchange_seconds = _compare_exchange(worker, times) if data.staged else ()
     data.close()
     peak_host_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    unchecked: tuple[str, ...] = ()
+    if isinstance(trainer, ScriptTrainer):
+        peak_host_bytes, unchecked = trainer.peak_host_bytes, trainer.unchecked
+    elif isinstance(worker.spec, NativeSpec):
+        unchecked = worker.spec.unchecked
     product_seconds: tuple[float, ...] = ()
     if calibration.is_wanted(job):
         product_seconds = calibration.measure_matmul_peak(trainer, meet=worker.meet, clock=time.perf_counter)
@@ -205,6 +243,7 @@ def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWor
         exchange_seconds=exchange_seconds,
         product_seconds=product_seconds,
         peak_host_bytes=peak_host_bytes,
+        unchecked=unchecked,
     )
 
 
@@ -216,7 +255,8 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         times=times,
         steps_per_block=times.steps_per_block,
         samples=trained.samples,
-        train_samples=len(data.train),
+        train_samples=data.num_train_samples,
+        unchecked=trained.unchecked,
         quality=trained.quality,
         held_out_samples=data.num_held_out if trained.quality and not job.rehearsal else None,
         evaluation_seconds=trained.evaluation_seconds,
@@ -227,7 +267,7 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
         peak_host_bytes=trained.peak_host_bytes,
         exchange_seconds=trained.exchange_seconds,
         product_seconds=trained.product_seconds,
-        unmoved=unmoved_of(spec.phases, worker.initial, digests_of(trained.state)),
+        unmoved=_unmoved(worker, digests_of(trained.state)),
         device=trained.device,
         versions={
             **framework_versions(worker.info.packages),
@@ -239,12 +279,22 @@ def _report(worker: _ReadyWorker, times: loop.LoopTimes, trained: _TrainedWorker
     )
 
 
+def _unmoved(worker: _ReadyWorker, trained: Digests) -> tuple[str, ...]:
+    """Return the trained networks whose weights have not changed at all."""
+    if isinstance(worker.spec, ScriptSpec):
+        return ()
+    if isinstance(worker.spec, NativeSpec):
+        return unmoved_in_job(worker.initial, trained)
+    return unmoved_of(worker.spec.phases, worker.initial, trained)
+
+
 def _target_evaluator(worker: _ReadyWorker) -> TargetEvaluator | None:
     """Build the evaluator of the trial's target, if it has one; rank 0 decides."""
     timing, quality, resumed = worker.timing, worker.spec.quality, worker.resumed
     if timing.target is None:
         return None
     assert timing.target != "workload", "a trial's target is a number"
+    assert quality is not None, "planning refuses a target without a metric"
     return TargetEvaluator(
         Target(metric=quality.metric, value=timing.target, higher_is_better=quality.higher_is_better),
         every_steps=timing.evaluate_every_steps,

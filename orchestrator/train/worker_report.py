@@ -26,7 +26,8 @@ class WorkerReport:
     times: LoopTimes
     steps_per_block: int
     samples: int
-    train_samples: int
+    train_samples: int | None
+    unchecked: tuple[str, ...]
     quality: Mapping[str, float]
     held_out_samples: int | None
     evaluation_seconds: float
@@ -62,6 +63,8 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
         steps=first.times.steps,
         samples=sum(report.samples for report in reports),
         train_samples=first.train_samples,
+        unchecked=first.unchecked,
+        run_seconds=tuple(time.run_seconds for time in times if time.run_seconds is not None),
         training_seconds=max(time.training_seconds for time in times),
         phase_seconds=_slowest([time.phase_seconds for time in times]),
         losses=first.times.losses,

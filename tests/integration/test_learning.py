@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from cli_process import ask, records_in
-
-from workloads.registry import workload_names
+from declared_workloads import DECLARED
 
 SYNTHETIC, STANDIN = "synthetic", "standin"
 
@@ -105,7 +104,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[st
 
 
 def test_every_workload_has_its_lesson() -> None:
-    assert set(LESSONS) == set(workload_names())
+    assert set(LESSONS) == set(DECLARED)
 
 
 def test_each_is_much_better_than_chance_on_what_it_has_not_seen(

@@ -6,20 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from cli_process import NOOP
-from repository import ROOT
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that holds the installed wheel and nothing else."""
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
-    [wheel] = folder.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", folder / "site", wheel], check=True)
-    return folder / "site"
 
 
 def ask(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:

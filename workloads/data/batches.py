@@ -48,6 +48,11 @@ class Batches:
         return len(self.order) // self.global_batch_size
 
     @property
+    def num_train_samples(self) -> int:
+        """Training samples."""
+        return len(self.train)
+
+    @property
     def num_held_out(self) -> int:
         """Test samples."""
         return len(self.test)

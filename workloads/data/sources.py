@@ -13,6 +13,9 @@ from workloads.data.prepared import num_train_samples, path_of, prepared
 from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
 
+NO_FILE = "."
+"""Path of data that have no prepared file: a native job's."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataRef:

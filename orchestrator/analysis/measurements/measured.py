@@ -100,8 +100,10 @@ class Measurement:
 
 
 def measured_of(frame: pd.DataFrame) -> tuple[Measurement, ...]:
-    """Every setting that was measured: what is alike together, and of that the fastest first."""
-    done = frame[(frame["provenance"] == "measured") & (frame["state"] == "done")]
+    """Every setting of which steps were measured: what is alike together, and of that the fastest first."""
+    done = frame[
+        (frame["provenance"] == "measured") & (frame["state"] == "done") & frame["run_seconds"].isna()
+    ]
     alike: dict[tuple[str, ...], list[_Row]] = defaultdict(list)
     for row in done.to_dict("records"):  # groups of pandas take milliseconds each
         alike[row["setting_id"], row["versions"], row["variables"]].append(row)

@@ -20,6 +20,7 @@ from orchestrator.core.result import TrainResult, TrialRecord
 from orchestrator.core.target import Evaluation
 
 _IN_A_REHEARSAL = ("final_loss",)
+_OF_A_RUN = ("run_seconds", "launch_seconds", "peak_host_bytes")
 _CURVES = ("loss",)  # what MLflow has beside the metrics of an attempt
 
 
@@ -27,12 +28,13 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     """Return the named numbers of one attempt, its quality last; numbers that could mislead a comparison are
     left out.
 
-    A rehearsal has only the loss that it ended with, and a failure what it cost.
+    A rehearsal has only the loss that it ended with, and a failure what it cost. A script that reported no
+    step has no number of steps.
     """
     result = record.result
     if result is None:
         return costs_of(record)
-    keys = _IN_A_REHEARSAL if record.provenance == "rehearsed" else tuple(METRICS)
+    keys = _keys_of(record, result)
     values = {key: METRICS[key].of(record.spec.global_batch_size, result) for key in keys}
     return {
         **{key: value for key, value in values.items() if value is not None},
@@ -41,9 +43,15 @@ def metrics_of(record: TrialRecord) -> dict[str, float]:
     }
 
 
+def _keys_of(record: TrialRecord, result: TrainResult) -> tuple[str, ...]:
+    if record.provenance == "rehearsed":
+        return _IN_A_REHEARSAL
+    return _OF_A_RUN if result.run_seconds else tuple(METRICS)
+
+
 def _phases_of(result: TrainResult) -> dict[str, float]:
     """Seconds of the steps of each phase, where there are several."""
-    if len(result.phase_seconds) == 1:
+    if len(result.phase_seconds) <= 1:
         return {}
     return {f"phase_seconds.{name}": seconds for name, seconds in result.phase_seconds.items()}
 
@@ -127,6 +135,14 @@ METRICS: Mapping[str, Metric[[int, TrainResult]]] = MappingProxyType(
                 "samples over `steady_samples_per_second`",
                 of=_epoch_seconds,
                 header="epoch s",
+            ),
+            Metric(
+                key="run_seconds",
+                unit="s",
+                meaning="a script that reported no step, from the start of its command to its end with exit "
+                "code 0; slowest rank; absent where steps were measured",
+                of=lambda _batch, result: max(result.run_seconds, default=None),
+                header="run s",
             ),
             Metric(
                 key="launch_seconds",

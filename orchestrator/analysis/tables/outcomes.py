@@ -14,6 +14,7 @@ from orchestrator.core.trial_spec import representative
 from orchestrator.plan.cache import OWN_DOING
 
 _MOST_NAMES = 6
+_UNCHECKED = "not checked, for the code is a user's own: "
 
 
 def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
@@ -123,6 +124,8 @@ def warnings_table(records: Iterable[TrialRecord], name_of: Namer) -> Table:
         name = name_of(representative(record.spec))
         for warning in record.placement.warnings:
             by_warning[warning].append(name)
+        for unchecked in record.result.unchecked if record.result else ():
+            by_warning[f"{_UNCHECKED}{unchecked}"].append(name)
         if waits_for_data(record):
             by_warning[WAITS].append(name)
         if is_timed_too_shortly(record):

@@ -19,7 +19,7 @@ from orchestrator.execute.machine.temp_dirs import temporary_folder
 from orchestrator.execute.trial.records import log_of
 from workloads.data.parcel import packed, unpacked
 from workloads.data.prepared import is_readable
-from workloads.data.sources import default_cache
+from workloads.data.sources import NO_FILE, default_cache
 from workloads.origins import Origin
 
 _SENDERS = 4  # nodes that are served at a time
@@ -124,6 +124,8 @@ def staged_inputs(
 
 def _data_here(path: str, driver_files: DriverFiles) -> str:
     """Return the data set's path: the driver's, or a copy in this node's cache that later trials reuse."""
+    if path == NO_FILE:
+        return path
     if Path(path).exists():
         return path
     cache = default_cache()

@@ -74,7 +74,7 @@ class TrialMonitor:
             case "report":
                 self._reports[rank] = codec.from_plain(WorkerReport, message["report"])
             case "failed":
-                self._fail(_failure_in(message), now=now)
+                self._on_failure(_failure_in(message), now=now)
             case "exited":
                 self._on_exit(rank, code=message["code"], now=now)
         return None
@@ -112,6 +112,14 @@ class TrialMonitor:
         if len(self._training) == self.num_ranks and not self._has_failed:
             self.launch_seconds = now - self.now
             self.until = now + self.deadlines.run_seconds
+
+    def _on_failure(self, error: TrialError, *, now: float) -> None:
+        """Apply the failure that a rank reports; a rank whose script was killed counts as killed itself."""
+        if error.kind == "worker_lost":
+            self._killed.append(error)
+            self.until = min(self.until, now + _CAUSE_SECONDS)
+        else:
+            self._fail(error, now=now)
 
     def _on_exit(self, rank: int, *, code: int | None, now: float) -> None:
         """A rank that leaves after its report is done; any other has left too early."""

@@ -74,7 +74,9 @@ def record_of(
         versions = monitor.reports[0].versions
         result = _result_of(monitor, attempt.placement, context)
         refused = _gates_failure(attempt.placement, context, result)
-        ended_with = refused or agreement.failure_of(monitor.reports, result) or result
+        shares_losses = not trainer_info(attempt.placement.trial.trainer).runs_scripts
+        disagreement = agreement.failure_of(monitor.reports, result, shares_losses=shares_losses)
+        ended_with = refused or disagreement or result
     except Exception as error:
         logger.debug("trial %s failed", attempt.placement.trial_id, exc_info=True)
         ended_with = Failure(kind=kind_of(error), message=line_of(error))
@@ -237,6 +239,7 @@ def _job_of(
 ) -> WorkerJob:
     """The host session has the accelerators of the ranks of this host whose devices are like this one's."""
     visible = _visible_gpus(host_session.device_ids) if rank_context.kind == "gpu" else {}
+    trainer = trainer_info(placement.trial.trainer)
     return WorkerJob(
         trial=placement.trial,
         origin=context.origins.get(placement.trial.workload),
@@ -250,9 +253,10 @@ def _job_of(
         threads=rank_context.threads,
         data_path=context.data_paths[placement.trial.data],
         addresses=rank_context.addresses,
-        variables=visible | dict(trainer_info(placement.trial.trainer).variables(rank_context)),
-        checkpoint_options=host_session.checkpoint_options,
+        variables=visible | dict(trainer.variables(rank_context)),
+        checkpoint_options=None if trainer.runs_scripts else host_session.checkpoint_options,
         counters=_counters_of(rank_context, placement),
+        native=context.native_specs.get(placement.trial_id),
     )
 
 

@@ -14,7 +14,7 @@ from orchestrator.predict.step_time.published_rates import Rated, rated_of
 from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
-from workloads.spec import Supervised, WorkloadSpec
+from workloads.spec import ScriptSpec, Supervised, Workload, WorkloadSpec
 
 _UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
 _UNLIKE = 2.0
@@ -29,7 +29,7 @@ class StepQuery:
         spec: spec of the workload with its options.
     """
 
-    spec: WorkloadSpec
+    spec: Workload
     device: Device
     precision: str
     num_workers: int
@@ -38,6 +38,8 @@ class StepQuery:
     @property
     def is_image_classifier(self) -> bool:
         """True where its layers resemble those of the measured networks."""
+        if not isinstance(self.spec, WorkloadSpec):
+            return False
         protocol = self.spec.phases[-1].protocol
         if not isinstance(protocol, Supervised):
             return False
@@ -134,6 +136,8 @@ def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedE
 
 def sum_of_parts(query: StepQuery, model: Analytic) -> float | None:
     """Return the roofline plus the exchange of gradients; None where a peak is unknown."""
+    if isinstance(query.spec, ScriptSpec):
+        return None
     peaks = peaks_of(query.device, query.precision, count=query.num_workers)
     exchange = query.roofline.exchange_seconds
     if peaks is None or exchange is None:
@@ -171,6 +175,8 @@ def _known(query: StepQuery, models: DefaultModels) -> _PublishedData:
 
 def _why_unlike(query: StepQuery, models: DefaultModels) -> str | None:
     """Explain why the fits do not apply to the step; None where they may."""
+    if isinstance(query.spec, ScriptSpec):
+        return "the operations of a script are not known before it runs"
     if query.device.kind == "cpu":
         return "no CPU was measured"
     if not query.is_image_classifier:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from orchestrator.core.device import Device
 from orchestrator.core.peaks import peaks_of
 from workloads.flops import train_step_flops
-from workloads.spec import WorkloadSpec
+from workloads.spec import JobCost, NativeSpec, ScriptSpec, Workload
 from workloads.traffic import num_weights, train_step_bytes
 
 _WEIGHT_BYTES = 4  # gradients are exchanged in float32 at every precision
@@ -34,12 +34,16 @@ class StepCost:
     layers: int
 
 
-def step_cost_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int) -> StepCost:
+def step_cost_of(spec: Workload, *, global_batch_size: int, value_bytes: int) -> StepCost:
     """Count it.
 
     Args:
         value_bytes: size of one value of a feature map: 4 in fp32 and tf32, 2 in bf16 and fp16.
     """
+    if isinstance(spec, NativeSpec):
+        return _step_cost_of_job(spec.cost, global_batch_size, value_bytes)
+    if isinstance(spec, ScriptSpec):
+        return StepCost(flops=0.0, value_bytes=0.0, weight_bytes=0.0, gradient_bytes=0.0, layers=0)
     weights_alone = train_step_bytes(spec, 0, value_bytes=value_bytes)
     trained = [spec.networks[name] for name in spec.phases[-1].optimizers]
     return StepCost(
@@ -48,6 +52,17 @@ def step_cost_of(spec: WorkloadSpec, *, global_batch_size: int, value_bytes: int
         weight_bytes=weights_alone,
         gradient_bytes=float(_WEIGHT_BYTES * sum(num_weights(network) for network in trained)),
         layers=sum(len(network.nodes) for network in trained),
+    )
+
+
+def _step_cost_of_job(cost: JobCost, global_batch_size: int, value_bytes: int) -> StepCost:
+    whole = cost.step_bytes(global_batch_size, value_bytes=value_bytes)
+    return StepCost(
+        flops=cost.step_flops(global_batch_size),
+        value_bytes=whole - cost.weight_bytes,
+        weight_bytes=cost.weight_bytes,
+        gradient_bytes=cost.gradient_bytes,
+        layers=cost.layers,
     )
 
 

@@ -30,6 +30,7 @@ _SETTINGS = {  # what the user sets wins
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_RESPECT_RETRY_AFTER_HEADER": "false",  # a server may say tomorrow
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",  # of each run, where a server has pages
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 
 

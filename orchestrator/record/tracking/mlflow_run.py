@@ -95,6 +95,7 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
         "node": ", ".join((record.placement.node, *record.placement.other_nodes)),
         "substitutions": "; ".join(record.placement.substitutions),
         "warnings": "; ".join(record.placement.warnings),
+        "unchecked": "; ".join(record.result.unchecked if record.result else ()),
         "failure_kind": record.failure.kind if record.failure else "",
         "failure": record.failure.message if record.failure else "",
         "reused_from": record.reused_from or "",

@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.core import codec
 from orchestrator.core.errors import RecordError
 from orchestrator.core.trial_spec import Option
+from workloads.native.code import frameworks_of
 from workloads.origins import Origin
 from workloads.registry import workload
 from workloads.spec import Gan, WorkloadSpec
@@ -31,9 +32,16 @@ class CaptureRequest:
     global_batch_size: int
     origin: Origin | None = None
 
+    @property
+    def is_native(self) -> bool:
+        """True for a job in the user's own code."""
+        return self.origin is not None and bool(frameworks_of(self.origin))
+
     def spec(self) -> WorkloadSpec:
-        """Make the workload's spec. Raises ValueError."""
-        return workload(self.workload, dict(self.workload_options), origin=self.origin)
+        """Make a declared workload's spec. Raises ValueError."""
+        spec = workload(self.workload, dict(self.workload_options), origin=self.origin)
+        assert isinstance(spec, WorkloadSpec), "a native job is built instead"
+        return spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ the batch is split over the devices.
 """
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -13,14 +14,19 @@ import tensorflow as tf
 from orchestrator.train.capture.request import CapturedStep, CaptureRequest, batch_shapes, serve
 from orchestrator.train.precision import PRECISIONS
 from orchestrator.train.trainers.tensorflow_trainer import differentiate
+from workloads.jobs import KerasJob
+from workloads.native.code import builder_of
+from workloads.native.keras_step import first_batch, loss_of, require_weights
 from workloads.with_keras.recurrent import let_xla_compile
 from workloads.with_keras.training import Networks, optimizer_of
 
 
 def capture(request: CaptureRequest) -> CapturedStep:
     """Trace the step: losses, gradients and updates; variables are parameters that the outputs overwrite."""
-    spec, precision = request.spec(), PRECISIONS[request.precision]
-    keras.mixed_precision.set_global_policy(precision.keras_policy)
+    keras.mixed_precision.set_global_policy(PRECISIONS[request.precision].keras_policy)
+    if request.is_native:
+        return _native(request)
+    spec = request.spec()
     networks, phase = Networks(spec, 0), spec.phases[-1]
     for model in networks.models.values():
         let_xla_compile(model)
@@ -44,10 +50,31 @@ def capture(request: CaptureRequest) -> CapturedStep:
             optimizer.apply_gradients(zip(gradients[name], trained[name], strict=True))
         return losses
 
+    return _traced(step, [tf.TensorSpec(shape, getattr(tf, dtype)) for shape, dtype in shapes.values()])
+
+
+def _native(request: CaptureRequest) -> CapturedStep:
+    """Trace the step of a Keras job."""
+    assert request.origin is not None, "native jobs lie in a user's folder"
+    job = builder_of(request.origin, "keras", request.workload_options, job_class=KerasJob)()
+    require_weights(job)
+    weights = job.model.trainable_variables
+    job.optimizer.build(weights)
+    batch = first_batch(job, request.global_batch_size)
+
+    def step(*tensors: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(job, tf.nest.pack_sequence_as(batch, tensors))
+        job.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    return _traced(step, [tf.TensorSpec(array.shape, array.dtype) for array in tf.nest.flatten(batch)])
+
+
+def _traced(step: Callable[..., Any], signature: list[Any]) -> CapturedStep:
     traced = tf.function(step, autograph=False, jit_compile=True)
-    signature = [tf.TensorSpec(shape, getattr(tf, dtype)) for shape, dtype in shapes.values()]
     module = traced.experimental_get_compiler_ir(*signature)(stage="hlo_serialized")
-    return CapturedStep(module=module, batch_parameters=tuple(range(len(shapes))), host_seconds=None)
+    return CapturedStep(module=module, batch_parameters=tuple(range(len(signature))), host_seconds=None)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from orchestrator.core import codec
-from orchestrator.train.capture.request import CaptureRequest, batch_shapes, refusals
+from orchestrator.train.capture.declared_step import DeclaredStep
+from orchestrator.train.capture.native_step import NativeStep
+from orchestrator.train.capture.request import CaptureRequest, refusals
 from orchestrator.train.precision import PRECISIONS, Precision
-from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 _ALIGNMENT_BYTES = 512  # of an allocation on a GPU: PyTorch, c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize
 
@@ -63,48 +64,21 @@ def count(request: CaptureRequest) -> dict[str, int]:
     Args:
         request: its batch is that of one replica.
     """
-    spec = request.spec()
-    real, phase = Networks(spec, 0), spec.phases[-1]
-    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        networks = _without_data(real, mode)
-        trained = networks.train_in(phase)
-        losses_of = Losses(networks, phase)
-        optimizers = [optimizer_of(phase.optimizers[name], weights) for name, weights in trained.items()]
-        shapes = batch_shapes(spec, request.global_batch_size)
-
-        def step() -> None:
-            batch = {
-                name: torch.empty(shape, dtype=getattr(torch, dtype))
-                for name, (shape, dtype) in shapes.items()
-            }
-            with _autocast(PRECISIONS[request.precision]):
-                losses = losses_of(batch)
-            for optimizer in optimizers:
-                optimizer.zero_grad()
-            torch.autograd.backward([*losses.values()])
-            for optimizer in optimizers:
-                optimizer.step()
-
-        with LiveStorages() as live:
-            step()  # makes the optimizers' state and the first gradients
-            step()
-    gradients = (weight.grad for weights in trained.values() for weight in weights)
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    step = (NativeStep if request.is_native else DeclaredStep)(request, mode.from_tensor)
+    with mode, LiveStorages() as live:
+        for _ in range(2):  # the first one makes the optimizers' state and the first gradients
+            step.take(step.batch(_empty), autocast=_autocast(PRECISIONS[request.precision]))
+    weights = (weight for one in step.optimizers for group in one.param_groups for weight in group["params"])
+    gradients = (weight.grad for weight in weights)
     return {
         "tensor_bytes": live.peak_bytes,
         "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
     }
 
 
-def _without_data(networks: Networks, mode: FakeTensorMode) -> Networks:
-    """Put tensors without data in the place of all weights; networks cannot be built in fake mode."""
-    for module in networks.modules():
-        for name, weight in list(module._parameters.items()):
-            if weight is not None:
-                module._parameters[name] = torch.nn.Parameter(mode.from_tensor(weight.data))
-        for name, buffer in list(module._buffers.items()):
-            if buffer is not None:
-                module._buffers[name] = mode.from_tensor(buffer)
-    return networks
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    return torch.empty(shape, dtype=dtype)
 
 
 def _autocast(precision: Precision) -> AbstractContextManager[object]:

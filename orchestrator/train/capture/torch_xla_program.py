@@ -6,19 +6,20 @@ Private functions of torch_xla 2.9, which the package pins: `_get_xla_tensors_hl
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 import torch_xla
-from torch import Tensor
+from torch import Tensor, nn
 from torch_xla import backends
 from torch_xla.core import xla_builder, xla_model
 
+from orchestrator.train.capture.declared_step import DeclaredStep
 from orchestrator.train.capture.hlo import with_donations
-from orchestrator.train.capture.request import CapturedStep, CaptureRequest, batch_shapes, serve
+from orchestrator.train.capture.native_step import NativeStep
+from orchestrator.train.capture.request import CapturedStep, CaptureRequest, serve
 from orchestrator.train.precision import PRECISIONS
-from orchestrator.train.trainers.torch_xla_trainer import autocast_of, record_step
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from orchestrator.train.trainers.torch_xla_trainer import autocast_of
 
 _RECORDINGS = 3
 
@@ -30,22 +31,22 @@ def capture(request: CaptureRequest) -> CapturedStep:
     makes the optimizers' state; the second one is the program of all further steps. The host records the same
     operations again in every step; the fastest of a few recordings is the time of the host.
     """
-    spec, precision = request.spec(), PRECISIONS[request.precision]
+    precision = PRECISIONS[request.precision]
     backends.set_mat_mul_precision(precision.xla_matmul)
-    device, phase = torch_xla.device(), spec.phases[-1]
-    networks = Networks(spec, 0).to(device)
+    step = (NativeStep if request.is_native else DeclaredStep)(request, _on_device)
+    networks, optimizers = step.module, step.optimizers
     torch_xla.sync()
     xla_model.wait_device_ops()
-    trained = networks.train_in(phase)
-    losses_of = Losses(networks, phase)
-    optimizers = [optimizer_of(phase.optimizers[name], weights) for name, weights in trained.items()]
-    shapes = batch_shapes(spec, request.global_batch_size)
 
-    def record() -> tuple[dict[str, Tensor], dict[str, int]]:
-        batch = {name: _placeholder(shape, getattr(torch, dtype)) for name, (shape, dtype) in shapes.items()}
-        ids = {name: _id_of(tensor) for name, tensor in batch.items()}
-        losses = record_step(losses_of, optimizers, batch, autocast=autocast_of(precision))
-        return losses, ids
+    def record() -> tuple[Mapping[str, Tensor], list[int]]:
+        ids: list[int] = []
+
+        def placeholder(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+            tensor = _placeholder(shape, dtype)
+            ids.append(_id_of(tensor))
+            return tensor
+
+        return step.take(step.batch(placeholder), autocast=autocast_of(precision)), ids
 
     record()
     _forget(networks, optimizers)
@@ -64,13 +65,17 @@ def capture(request: CaptureRequest) -> CapturedStep:
     ]
     return CapturedStep(
         module=with_donations(module, donated),
-        batch_parameters=tuple(number_of[one] for one in batch_ids.values() if one in number_of),
+        batch_parameters=tuple(number_of[identity] for identity in batch_ids if identity in number_of),
         host_seconds=min(times),
     )
 
 
+def _on_device(tensor: Tensor) -> Tensor:
+    return tensor.to(torch_xla.device())
+
+
 def _recorded_seconds(
-    networks: Networks, optimizers: list[torch.optim.Optimizer], record: Callable[[], object]
+    networks: nn.Module, optimizers: list[torch.optim.Optimizer], record: Callable[[], object]
 ) -> float:
     """Record a step of networks that have none pending, and return the time that this took."""
     _forget(networks, optimizers)
@@ -88,7 +93,7 @@ def _id_of(tensor: Tensor) -> int:
     return int(torch_xla._XLAC._xla_get_tensor_id(tensor))
 
 
-def _state_of(networks: Networks, optimizers: list[torch.optim.Optimizer]) -> list[Tensor]:
+def _state_of(networks: nn.Module, optimizers: list[torch.optim.Optimizer]) -> list[Tensor]:
     """Return all tensors that a step reads and overwrites."""
     slots = [
         value
@@ -100,7 +105,7 @@ def _state_of(networks: Networks, optimizers: list[torch.optim.Optimizer]) -> li
     return [*networks.parameters(), *networks.buffers(), *slots]
 
 
-def _forget(networks: Networks, optimizers: list[torch.optim.Optimizer]) -> None:
+def _forget(networks: nn.Module, optimizers: list[torch.optim.Optimizer]) -> None:
     """Put placeholders where the recorded step left its results, as if it had been run."""
     for optimizer in optimizers:
         optimizer.zero_grad()

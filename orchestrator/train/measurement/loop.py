@@ -57,6 +57,7 @@ class LoopTimes:
     resumed_from_step: int = 0
     resumed_seconds: float = 0.0
     checkpoint_seconds: float = 0.0
+    run_seconds: float | None = None
 
 
 def run(
@@ -71,6 +72,7 @@ def run(
     target_evaluator: TargetEvaluator | None = None,
     keeper: CheckpointScheduler | None = None,
     resumed: Checkpoint | None = None,
+    cpu_clock: Clock = time.process_time,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
@@ -82,12 +84,13 @@ def run(
             Training ends once the target is reached and the least number of blocks is timed.
         keeper: makes checkpoints between all timed parts but the first step and those of the warm-up.
         resumed: the checkpoint that an earlier attempt left.
+        cpu_clock: CPU seconds of the process that trains; of a script it is another one.
 
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
             told to leave, and has left a checkpoint.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock, keeper=keeper, resumed=resumed)
+    loop = _Loop(trainer=trainer, meet=meet, clock=clock, keeper=keeper, resumed=resumed, cpu_clock=cpu_clock)
     *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
     for phase, last in early:
         loop.begin(phase)
@@ -158,6 +161,7 @@ class _Loop:
     meet: Barrier
     clock: Clock
     began: float = field(init=False)
+    cpu_clock: Clock = time.process_time
     target_evaluator: TargetEvaluator | None = None
     keeper: CheckpointScheduler | None = None
     resumed: Checkpoint | None = None
@@ -190,13 +194,13 @@ class _Loop:
         self.trainer.rebalance()
         self.meet(True)
         self.trainer.synchronize()
-        cpu = time.process_time()
+        cpu = self.cpu_clock()
         start = self.clock()
         for index in islice(count(self.taken), num_steps):
             self.trainer.step(index)
         self.trainer.synchronize()
         seconds = self.clock() - start
-        self.cpu_seconds += time.process_time() - cpu
+        self.cpu_seconds += self.cpu_clock() - cpu
         self.taken += num_steps
         self.phase_seconds[self.phase] = self.phase_seconds.get(self.phase, 0.0) + seconds
         return seconds

@@ -74,34 +74,45 @@ class TensorFlowTrainer:
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Strategy, networks in its scope, and each replica's share of every batch."""
-        precision = PRECISIONS[job.precision]
-        _require_keras_on_tensorflow()
-        self._strategy = strategy_of(job)
-        tf.config.experimental.enable_tensor_float_32_execution(precision.tf32)
-        keras.mixed_precision.set_global_policy(precision.keras_policy)
-        keras.utils.set_random_seed(job.trial.seed)
+        self.open(job)
         with self._strategy.scope():
             self._networks = Networks(workload, job.trial.seed)
-        self._compiles = job.trial.trainer_options.get("compile") == "on"
         if self._compiles:
             for model in self._networks.models.values():
                 let_xla_compile(model)
-        self._scale_loss = precision.scale_loss
         self._workload = workload
-        self._job = job
         self._batches = batches
-        self._devices = self._local_devices()
+        self._devices = self.devices_of(next(iter(self._networks.models.values())))
         num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
         self._staged = [self._batch(index) for index in range(num_staged)]
         self._infer = tf.function(self._infer_everywhere, autograph=False)
 
+    def open(self, job: WorkerJob) -> None:
+        """Configure TensorFlow and Keras for the trial, and make its strategy."""
+        precision = PRECISIONS[job.precision]
+        _require_keras_on_tensorflow()
+        self._job = job
+        self._strategy = strategy_of(job)
+        tf.config.experimental.enable_tensor_float_32_execution(precision.tf32)
+        keras.mixed_precision.set_global_policy(precision.keras_policy)
+        keras.utils.set_random_seed(job.trial.seed)
+        self._compiles = job.trial.trainer_options.get("compile") == "on"
+        self._scale_loss = precision.scale_loss
+
     def begin(self, phase: Phase) -> None:
         """Make optimizers and trace a step of their own for the phase."""
         self._phase = phase
-        self._trained = self._networks.trained_in(phase)
+        trained = self._networks.trained_in(phase)
+        with self._strategy.scope():
+            optimizers = {name: optimizer_of(phase.optimizers[name]) for name in trained}
+        self.train_with(optimizers, trained)
+
+    def train_with(self, optimizers: Mapping[str, Any], trained: Mapping[str, list[Any]]) -> None:
+        """Trace a step that trains these variables with these optimizers, both by network."""
+        self._trained = trained
         with self._strategy.scope():
             self._optimizers = {
-                name: self._optimizer(phase, name, variables) for name, variables in self._trained.items()
+                name: self._scaled(optimizer, trained[name]) for name, optimizer in optimizers.items()
             }
         self._differentiate = self._losses_and_gradients
         if self._compiles:
@@ -147,6 +158,10 @@ class TensorFlowTrainer:
 
     def device_facts(self) -> DeviceFacts:
         """Return the device of this process's weights and the dtype of the step's first product."""
+        return self.facts(self._networks.fused_recurrent())
+
+    def facts(self, fused: bool | None) -> DeviceFacts:
+        """Return the facts of the devices of this process."""
         specs = [tf.DeviceSpec.from_string(device) for device in self._devices]
         kind = _KINDS[specs[0].device_type]
         return DeviceFacts(
@@ -155,7 +170,7 @@ class TensorFlowTrainer:
             count=len(set(self._devices)),
             precision=label_of(kind, self._product_dtype, float32_is_rounded=_float32_is_rounded(kind)),
             peak_memory_bytes=_peak_memory_bytes(specs) if kind == "gpu" else None,
-            fused_recurrent=self._networks.fused_recurrent(),
+            fused_recurrent=fused,
         )
 
     def matmul_benchmark(self, size: int) -> Callable[[], Any]:
@@ -185,9 +200,9 @@ class TensorFlowTrainer:
         if self._job.world_size > 1:
             self.losses()
 
-    def _local_devices(self) -> list[str]:
-        """Device of each replica of this process, asked of a weight's copies."""
-        weight = next(iter(self._networks.models.values())).trainable_variables[0].value
+    def devices_of(self, model: Any) -> list[str]:
+        """Device of each replica of this process, asked of the copies of a model's first weight."""
+        weight = model.trainable_variables[0].value
         return [result.device for result in self._strategy.experimental_local_results(weight)]
 
     def _batch(self, index: int) -> dict[str, Any]:
@@ -196,34 +211,38 @@ class TensorFlowTrainer:
         return {name: self._distributed(batch, name) for name in batch}
 
     def _distributed(self, batch: Batch, name: str) -> Any:
+        return self.distributed(batch[name], tf.int64 if name == "y" else None)  # int32 stays on the host
+
+    def distributed(self, array: Any, dtype: Any) -> Any:
+        """Put one part of an array on each device of this process."""
+
         def part(context: Any) -> Any:
             place = context.replica_id_in_sync_group % len(self._devices)
-            share = len(batch[name]) // len(self._devices)
+            share = len(array) // len(self._devices)
             with tf.device(self._devices[place]):
-                dtype = tf.int64 if name == "y" else None  # int32 stays on the host
-                return tf.constant(batch[name][place * share : (place + 1) * share], dtype)
+                return tf.constant(array[place * share : (place + 1) * share], dtype)
 
         return self._strategy.experimental_distribute_values_from_function(part)
 
-    def _optimizer(self, phase: Phase, name: str, variables: list[Any]) -> Any:
-        optimizer = optimizer_of(phase.optimizers[name])
+    def _scaled(self, optimizer: Any, variables: list[Any]) -> Any:
+        """Build an optimizer, with a scale of the loss where the precision needs one."""
         if self._scale_loss:
             optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
         optimizer.build(variables)
         return optimizer
 
-    def _train_everywhere(self, batch: Mapping[str, Any]) -> Any:
+    def _train_everywhere(self, batch: Any) -> Any:
         self._num_traces += 1
         return self._strategy.run(self._train_replica, args=(batch,))
 
-    def _train_replica(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+    def _train_replica(self, batch: Any) -> dict[str, Any]:
         """One replica's part of a step. Its losses are shares: the sum over replicas is the global mean."""
         losses, gradients = self._differentiate(batch)
         for name, optimizer in self._optimizers.items():
             optimizer.apply_gradients(zip(gradients[name], self._trained[name], strict=True))
         return losses
 
-    def _losses_and_gradients(self, batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _losses_and_gradients(self, batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         losses, gradients = differentiate(
             self._networks,
             self._phase,
@@ -232,7 +251,7 @@ class TensorFlowTrainer:
             trained=self._trained,
             global_batch_size=self._batches.global_batch_size,
         )
-        self._observe(tf.compat.v1.get_default_graph().get_operations())
+        self.observe(tf.compat.v1.get_default_graph().get_operations())
         return losses, gradients
 
     def _infer_everywhere(self, samples: Any) -> Any:
@@ -243,7 +262,7 @@ class TensorFlowTrainer:
         outputs: Outputs = first.numpy()
         return outputs
 
-    def _observe(self, operations: Iterable[Any]) -> None:
+    def observe(self, operations: Iterable[Any]) -> None:
         """Keep the dtype of the first product in the graph that is being traced for the step."""
         products = (
             operation.outputs[0].dtype.name for operation in operations if operation.type in _PRODUCTS

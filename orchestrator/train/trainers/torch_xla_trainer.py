@@ -97,6 +97,17 @@ class TorchXlaTrainer:
 
     def setup(self, workload: WorkloadSpec, job: WorkerJob, batches: Batches) -> None:
         """Rendezvous, mesh, model, and the batches of one pass, each split over the mesh."""
+        with self.opened(job):
+            self._workload = workload
+            self._networks = Networks(workload, job.trial.seed).to(self._device)
+            self._first_product = FirstProduct(self._networks)
+        self._batches = batches
+        num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
+        self._staged = [self._batch(index) for index in range(num_staged)]
+
+    @contextmanager
+    def opened(self, job: WorkerJob) -> Iterator[None]:
+        """Set the process up, and meet the other hosts afterwards; within it the model is built."""
         self._is_grouped = self._sums = job.kind == "cpu" and job.world_size > 1
         listener = listen(job) if self._is_grouped else None
         precision = PRECISIONS[job.precision]
@@ -107,15 +118,10 @@ class TorchXlaTrainer:
         self._job = job
         self._mesh = _mesh(job)
         self._device = torch_xla.device()
-        self._workload = workload
-        self._networks = Networks(workload, job.trial.seed).to(self._device)
-        self._first_product = FirstProduct(self._networks)
         self._autocast = autocast_of(precision)
+        yield
         if self._is_grouped:
             join(job, device=torch.device("cpu"), listener=listener)
-        self._batches = batches
-        num_staged = min(batches.num_batches, job.trial.steps) if batches.staged else 0
-        self._staged = [self._batch(index) for index in range(num_staged)]
 
     def begin(self, phase: Phase) -> None:
         """Free the weights that the phase trains."""
@@ -172,22 +178,26 @@ class TorchXlaTrainer:
 
     def device_facts(self) -> DeviceFacts:
         """Devices that hold a part of a batch, and in which dtype the first product of a step was."""
+        return self.facts(str(self._first_product.dtype), fused_recurrent(self._networks))
+
+    def facts(self, dtype: str, fused: bool | None) -> DeviceFacts:
+        """Return the facts of the devices; a product of a step had this dtype."""
         kind = _kind()
         is_rounded = backends.get_mat_mul_precision() != "highest"
         return DeviceFacts(
             kind=kind,
             name=cpu_model() if kind == "cpu" else _driver_name(),
             count=_num_devices_of(self._example),
-            precision=label_of(kind, str(self._first_product.dtype), float32_is_rounded=is_rounded),
+            precision=label_of(kind, dtype, float32_is_rounded=is_rounded),
             peak_memory_bytes=None if kind == "cpu" else _peak_memory_bytes(self._device),
-            fused_recurrent=fused_recurrent(self._networks),
+            fused_recurrent=fused,
         )
 
     def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
         """Build the product in the dtype that autocast chooses; each device of the mesh has its own rows."""
         dtype = getattr(torch, PRECISIONS[self._job.precision].compute_dtype)
         left, right = torch.rand(2, size, size).to(dtype)
-        rows, whole = self._split(left), right.to(self._device)
+        rows, whole = self.split(left), right.to(self._device)
         return lambda: rows @ whole
 
     def state(self) -> Mapping[str, Any]:
@@ -220,7 +230,7 @@ class TorchXlaTrainer:
     def _predict(self, samples: Any) -> Outputs:
         network = self._networks[self._workload.quality.network].eval()
         with torch.no_grad(), self._autocast:
-            outputs: Tensor = network(self._split(torch.from_numpy(samples)))
+            outputs: Tensor = network(self.split(torch.from_numpy(samples)))
         network.train()
         return outputs.cpu().numpy()
 
@@ -229,11 +239,11 @@ class TorchXlaTrainer:
         batch = self._batches.shard(index, rank=self._job.rank, world_size=self._job.world_size)
         tensors = {name: torch.from_numpy(array) for name, array in batch.items()}
         return {
-            name: self._split(tensor.long() if name == "y" else tensor, is_part=True)
+            name: self.split(tensor.long() if name == "y" else tensor, is_part=True)
             for name, tensor in tensors.items()
         }
 
-    def _split(self, host: Tensor, *, is_part: bool = False) -> Tensor:
+    def split(self, host: Tensor, *, is_part: bool = False) -> Tensor:
         """Send a tensor to the devices, each the part of the leading axis that is its own.
 
         Args:

@@ -51,11 +51,14 @@ def failure_of(
 ) -> Failure | None:
     """The failure that a result deserves, with the result inside, or None for one that passes all gates.
 
-    A rehearsal is two steps on a stand-in: of it, only what it ran on and what it counted is judged.
+    A rehearsal is two steps on a stand-in: of it, only what it ran on and what it counted is judged. A script
+    that reported no step is not judged: its record names in `unchecked` what was not seen.
 
     Args:
         driver_names: device -> what its driver may call it; none: any name passes.
     """
+    if result.run_seconds:
+        return None
     case = _Case(placement=placement, result=result, driver_names=driver_names)
     gates = _REHEARSAL_GATES if placement.provenance == "rehearsed" else _ALL_GATES
     violations = [(kind, violation) for kind, gate in gates if (violation := gate(case))]
@@ -211,7 +214,8 @@ def _compilations(case: _Case) -> str | None:
 
 def _moving_loss(case: _Case) -> str | None:
     losses = {loss for _, loss in case.result.losses}
-    if len(losses) > 1:
+    reports_none = trainer_info(case.placement.trial.trainer).runs_scripts and not losses
+    if len(losses) > 1 or reports_none:  # `unchecked` names the latter
         return None
     return (
         f"the loss did not move: {len(case.result.losses)} readings, {', '.join(map(str, losses)) or 'none'}"
@@ -268,7 +272,7 @@ def _mfu(case: _Case) -> str | None:
     """Model FLOPs utilisation of the slowest rank's median block (PaLM, Chowdhery et al. 2022, app. B)."""
     result = case.result
     peak = result.peaks.flops_per_second if result.peaks else None
-    if peak is None or _blocks(case) or _block_seconds(case):
+    if peak is None or not result.flops_per_step or _blocks(case) or _block_seconds(case):
         return None
     step_seconds = (
         max(median_interval(seconds).median for seconds in result.block_seconds) / result.steps_per_block

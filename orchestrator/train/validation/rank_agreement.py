@@ -30,9 +30,20 @@ _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
 }
 
 
-def failure_of(reports: Sequence[WorkerReport], result: TrainResult) -> Failure | None:
-    """The failure that the result of these ranks deserves, with the result inside, if they disagree."""
-    violation = _shared_facts(reports) or _losses(reports) or _pursuit(reports) or _quality(reports)
+def failure_of(
+    reports: Sequence[WorkerReport], result: TrainResult, *, shares_losses: bool
+) -> Failure | None:
+    """The failure that the result of these ranks deserves, with the result inside, if they disagree.
+
+    Args:
+        shares_losses: True if a rank's loss is that of all ranks; a script's is its own.
+    """
+    violation = (
+        _shared_facts(reports)
+        or (_losses(reports) if shares_losses else None)
+        or _pursuit(reports)
+        or _quality(reports)
+    )
     if violation is None:
         return None
     return Failure(kind="invalid_measurement", message=violation, refused=result)

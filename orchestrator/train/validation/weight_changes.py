@@ -31,6 +31,11 @@ def unmoved_of(phases: Sequence[Phase], before: Digests, after: Digests) -> tupl
     return tuple(phase for phase, has_moved in moved.items() if not has_moved)
 
 
+def unmoved_in_job(before: Digests, after: Digests) -> tuple[str, ...]:
+    """Return the model of a native job if all of its weights are as they were, bit for bit."""
+    return () if any(before[name] != after.get(name) for name in before) else ("training.model",)
+
+
 def _trainers_of(name: str, phases: Sequence[Phase]) -> Iterator[str]:
     """Every phase that trains a weight, with the weight's network."""
     network, _, key = name.partition(".")

@@ -87,7 +87,8 @@ def test_every_trainer_and_every_precision_has_a_file():
 def test_a_workload_file_gives_a_workload(nodes, option):
     config = nodes["workload", option]
     named = named_of(plain_of(config, group="workload"), defaults=defaults_of(config))
-    assert workload(named.name, named.options).name == named.name
+    command = {"command": "true"} if option == "script" else {}  # which has no default
+    assert workload(named.name, named.options | command).name == named.name
 
 
 @cache

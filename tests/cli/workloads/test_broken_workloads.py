@@ -140,6 +140,7 @@ def test_a_default_of_the_wrong_type_is_refused(own: Path) -> None:
         options_class("mine")
 
 
+NO_WORKLOAD = r"own holds no folder with spec\.py, torch_job\.py or keras_job\.py"
 NOT_FOUND = {
     "mnist_cnn/spec.py": (
         r"^there are two workloads 'mnist_cnn', in package workloads\.mnist_cnn and .*own/mnist_cnn; "
@@ -148,8 +149,8 @@ NOT_FOUND = {
     "json/spec.py": r"^.*own/json has the name of another module, .*/json; rename the folder$",
     "random/spec.py": r"^.*own/random has the name of another module, .*/random\.py; rename the folder$",
     "my-own/spec.py": r"^.*own/my-own cannot be imported; its name may have letters, digits and _$",
-    "mine/text.md": r"^workload_path=.*own holds no folder with a spec\.py; name one that holds NAME/spec",
-    "spec.py": r"^workload_path=(.*)/own holds no folder with a spec\.py; name \1$",
+    "mine/text.md": rf"^workload_path=.*{NO_WORKLOAD}; name one that holds NAME/spec",
+    "spec.py": rf"^workload_path=(.*)/{NO_WORKLOAD}; name \1$",
 }
 
 

@@ -57,7 +57,7 @@ def test_a_distribution_names_its_workloads_by_entry_points(
     forget()
     expected = (
         r"^entry point 'mine' of group 'orchestrator\.workloads' names 'things\.inner', "
-        r"expected an installed package that has a spec\.py$"
+        r"expected an installed package that has spec\.py, torch_job\.py or keras_job\.py$"
     )
     with pytest.raises(ValueError, match=expected):
         workload_names()

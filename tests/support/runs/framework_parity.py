@@ -9,13 +9,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 import torch
+from declared_workloads import DECLARED
 from uneven_network import uneven_network
 
 from workloads.data.noise import noise_of
 from workloads.initial import State, initial_weights
 from workloads.layers import Dropout, Embedding
 from workloads.network import Network
-from workloads.registry import workload, workload_names
+from workloads.registry import workload
 from workloads.shapes import shapes_of
 from workloads.spec import Gan, Phase, WorkloadSpec
 from workloads.with_keras import network as keras_network
@@ -54,7 +55,7 @@ class Twins:
             keras_network.load_state(self.theirs.models[name], network.spec, state)
 
 
-NAMES = (*workload_names(), "uneven")
+NAMES = (*DECLARED, "uneven")
 
 
 def small_spec(name: str) -> WorkloadSpec:

@@ -35,6 +35,7 @@ def report(times: dict[str, Any] | None = None, **changes: Any) -> WorkerReport:
         steps_per_block=10,
         samples=7680,
         train_samples=4000,
+        unchecked=(),
         quality={"accuracy": 0.97},
         held_out_samples=1000,
         evaluation_seconds=0.1,

@@ -208,3 +208,16 @@ def test_an_error_beside_which_the_kernel_killed_somebody_else_keeps_its_class()
 def test_a_rank_that_was_told_to_leave_was_preempted_whether_it_heeded_that_or_not(number):
     trial_monitor = tell(monitor(), (0, _TRAINING), (1, _TRAINING), (1, {"event": "exited", "code": -number}))
     assert cause_of(trial_monitor) == ("preempted", f"rank 1 died of {number.name}")
+
+
+def test_a_killed_script_comes_before_the_errors_that_it_causes():
+    trial_monitor = tell(monitor(), (0, failed("error")), (1, failed("worker_lost", "the script was killed")))
+    assert cause_of(trial_monitor) == ("worker_lost", "the script was killed")
+
+
+def test_a_script_that_the_kernel_killed_for_memory_is_out_of_memory():
+    trial_monitor = tell(monitor(), (1, failed("worker_lost", "the script was killed")))
+    assert cause_of(trial_monitor, killed_for_memory=True) == (
+        "oom",
+        "the script was killed: the host ran out of memory",
+    )

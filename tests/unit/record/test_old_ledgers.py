@@ -54,6 +54,9 @@ LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 LATER_FIELDS = {"memory": None, "compiled": None}
 """The same of a record."""
 
+LATER_RESULT_FIELDS: dict[str, list[str]] = {"unchecked": [], "run_seconds": []}
+"""The same of a result."""
+
 
 def test_an_old_record_is_written_as_it_was_read_with_defaults_of_later_fields(
     records: Sequence[TrialRecord],
@@ -61,6 +64,9 @@ def test_an_old_record_is_written_as_it_was_read_with_defaults_of_later_fields(
     lines = [json.loads(line) for line in LEDGER.read_text().splitlines()]
     for line in lines:
         line |= LATER_FIELDS
+        for result in (line["result"], (line["failure"] or {}).get("refused")):
+            if result is not None:
+                result |= LATER_RESULT_FIELDS
         for spec in (line["spec"], line["placement"]["trial"]):
             spec["timing"] |= LATER_TIMINGS
     assert [json.loads(codec.to_json(record)) for record in records] == lines

@@ -15,6 +15,7 @@ from orchestrator.core.errors import TrialError, UnknownNameError
 from orchestrator.core.trainer import TrainingRequest
 from orchestrator.train.registry import load_trainer, trainer_info, trainers
 from workloads.layers import BatchNorm, Conv2d
+from workloads.native.code import TRAINERS_VERSION
 
 TRAIN = ROOT / "orchestrator/train"
 VERSIONS = json.loads(Path(__file__).with_name("trainer_versions.json").read_text())
@@ -24,6 +25,7 @@ _KERNEL_SPLIT = ("trainer", "shares", "balance", "rebalancing", "convolution", "
 FILES = {
     "kernel_split": (*(f"trainers/kernel_split/{name}.py" for name in _KERNEL_SPLIT), *_SHARED),
     "noop": ("trainers/noop_trainer.py",),
+    "script": tuple(f"trainers/script/{name}.py" for name in ("trainer", "connection", "guard")),
     "tensorflow": (
         "trainers/tensorflow_trainer.py",
         "trainers/tensorflow_strategy.py",
@@ -38,8 +40,24 @@ FILES = {
 """The code that decides what a trainer computes."""
 
 
+NATIVE = (
+    *(f"orchestrator/train/trainers/native/{name}.py" for name in ("tensorflow", "torch_ddp", "torch_job")),
+    "orchestrator/train/trainers/native/torch_xla.py",
+    *(f"workloads/native/{name}.py" for name in ("keras_data", "keras_step", "torch_data", "torch_step")),
+)
+"""The code that decides what native jobs compute."""
+
+
 def sha256_of(names: tuple[str, ...]) -> str:
     return syntax_sha256([TRAIN / name for name in names])
+
+
+def test_the_trainers_of_native_jobs_get_another_version_when_their_code_changes() -> None:
+    found = {"version": TRAINERS_VERSION, "sha256": syntax_sha256([ROOT / name for name in NATIVE])}
+    assert VERSIONS["native"] == found, (
+        "the code of native trainers changed: raise TRAINERS_VERSION in workloads/native/code.py if it "
+        f"computes anything else, then write {json.dumps(found)} to tests/unit/train/trainer_versions.json"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(trainers()))

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from declared_workloads import DECLARED
 
 from workloads.layers import Conv2d, Custom, Dense
 from workloads.network import sequential
 from workloads.plain import Knob, of_plain, to_plain
-from workloads.registry import workload, workload_names
+from workloads.registry import workload
 from workloads.spec import Adam, WorkloadSpec
 
 
@@ -21,7 +22,7 @@ def with_layers(*layers) -> WorkloadSpec:
     return replace(workload("mnist_cnn", {}), networks={"model": sequential((28, 28, 1), *layers)})
 
 
-@pytest.mark.parametrize("name", workload_names())
+@pytest.mark.parametrize("name", DECLARED)
 def test_every_workload_comes_back_as_it_was(name: str) -> None:
     spec = workload(name, {})
     assert there_and_back(spec) == spec

@@ -1,5 +1,6 @@
 """(a setting) -> the words of a command line that ask for it and for no other. Pure."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from orchestrator.analysis.measurements.setting import timing_options
@@ -24,13 +25,14 @@ def words_of(
     """List `key=value` for everything that a sweep may vary, so that no axis of it is left open.
 
     Args:
+        data_source: `own` of a native job, which no word asks for.
         devices: one, or where they are not alike that of every worker.
     """
     one_kind = len(set(devices)) == 1
     return (
         f"workload={workload}",
-        *_options("workload", workload_options),
-        f"data.source={data_source}",
+        *(_of_script(workload_options) if workload == "script" else _options("workload", workload_options)),
+        *(() if data_source == "own" else (f"data.source={data_source}",)),
         f"device={devices[0]}" if one_kind else f"devices={_value(devices)}",
         *((f"num_workers={num_workers}",) if one_kind else ()),
         f"precision={precision}",
@@ -45,6 +47,11 @@ def words_of(
 
 def _options(group: str, options: Mapping[str, Option]) -> Iterator[str]:
     return (f"{group}.{name}={_value(options[name])}" for name in sorted(options))
+
+
+def _of_script(options: Mapping[str, Option]) -> Iterator[str]:
+    """The command is a text that a shell must leave whole."""
+    return (f"script.{name}={shlex.quote(_value(options[name]))}" for name in sorted(options))
 
 
 def _value(value: Option) -> str:

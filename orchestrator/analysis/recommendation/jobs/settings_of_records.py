@@ -47,8 +47,9 @@ def identity_of(record: TrialRecord) -> Hashable:
 
 
 def is_run(record: TrialRecord) -> bool:
-    """Return whether a record trained on the requested device."""
-    return record.provenance == "measured" and record.result is not None and record.placement.trains
+    """Return whether a record trained on the requested device, in steps that were measured."""
+    has_steps = record.result is not None and not record.result.run_seconds
+    return record.provenance == "measured" and has_steps and record.placement.trains
 
 
 def is_failed_run(record: TrialRecord) -> bool:

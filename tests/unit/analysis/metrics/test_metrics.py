@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from repository import ROOT
 
-from orchestrator.analysis.metrics.cost import COSTS
+from orchestrator.analysis.metrics.cost import COSTS, costs_of
 from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
 from orchestrator.core.peaks import Calibration, Peaks
@@ -74,6 +74,7 @@ def test_a_trial_that_read_no_loss_has_none():
 def test_a_measurement_has_every_metric_that_its_framework_can_say():
     unsaid = {
         "peak_device_bytes",
+        "run_seconds",
         "pipeline_samples_per_second",
         "mfu",
         "mfu_calibrated",
@@ -188,6 +189,18 @@ def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
         "quality.final_loss": 0.4,
     }
     assert metrics["final_loss"] == 0.1
+
+
+def test_a_run_has_its_seconds_and_no_number_of_steps():
+    run = train_result(run_seconds=(3.0, 4.0), block_seconds=((), ()), steps=0, samples=0)
+    assert set(metrics_of(record(result=run))) == {
+        "run_seconds",
+        "launch_seconds",
+        "peak_host_bytes",
+        *costs_of(record(result=run)),
+        *run.quality,
+    }
+    assert metrics_of(record(result=run))["run_seconds"] == 4.0
 
 
 def test_the_documentation_says_what_the_code_says():

@@ -14,7 +14,7 @@ from orchestrator.train.worker_report import WorkerReport, result_of
 
 
 def judge(*reports: WorkerReport) -> Failure | None:
-    return failure_of(reports, result_of(reports, launch_seconds=0.6))
+    return failure_of(reports, result_of(reports, launch_seconds=0.6), shares_losses=True)
 
 
 def test_one_rank_agrees_with_itself():

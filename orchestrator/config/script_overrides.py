@@ -1,0 +1,26 @@
+"""Words about a training script: `script.NAME=VALUE` is the option NAME of `workload=script`. Pure."""
+
+from collections.abc import Sequence
+
+_PREFIX = "script."
+_QUOTED = ("command", "folder", "python")
+"""Options whose values are texts, with characters that Hydra's grammar has other uses for."""
+
+
+def with_script_overrides(words: Sequence[str]) -> list[str]:
+    """Translate the words about a script, and choose its trainer if no word names one."""
+    translated = [_translated(word) for word in words]
+    names_trainer = any(word.lstrip("+").startswith("trainer=") for word in words)
+    if "workload=script" in words and not names_trainer:
+        translated.append("trainer=script")
+    return translated
+
+
+def _translated(word: str) -> str:
+    if not word.startswith(_PREFIX) or "=" not in word:
+        return word
+    name, _, value = word.removeprefix(_PREFIX).partition("=")
+    if name in _QUOTED and value[:1] not in ("'", '"', "["):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\${")
+        value = f"'{escaped}'"
+    return f"workload.{name}={value}"

@@ -1,0 +1,42 @@
+"""A training step of a declared workload's last phase, for the processes that capture or count it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from orchestrator.train.capture.request import CaptureRequest, batch_shapes
+from workloads.native.torch_samples import Make
+from workloads.native.torch_step import replace_tensors
+from workloads.with_torch.training import Losses, Networks, optimizer_of
+
+
+class DeclaredStep:
+    """The step of networks that were put elsewhere, as `NativeStep`."""
+
+    def __init__(self, request: CaptureRequest, place: Callable[[Tensor], Tensor]) -> None:
+        spec = request.spec()
+        phase = spec.phases[-1]
+        self.module = Networks(spec, 0)
+        replace_tensors(self.module, [], place)
+        trained = self.module.train_in(phase)
+        self._losses_of = Losses(self.module, phase)
+        self.optimizers = [optimizer_of(phase.optimizers[name], weights) for name, weights in trained.items()]
+        self._shapes = batch_shapes(spec, request.global_batch_size)
+
+    def batch(self, make: Make) -> Any:
+        """Return a batch of tensors that `make` makes of a shape and a dtype."""
+        return {name: make(shape, getattr(torch, dtype)) for name, (shape, dtype) in self._shapes.items()}
+
+    def take(self, batch: Any, *, autocast: AbstractContextManager[object]) -> Mapping[str, Tensor]:
+        """Take the step on a batch, and return the loss of each network."""
+        with autocast:
+            losses = self._losses_of(batch)
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+        torch.autograd.backward([*losses.values()])
+        for optimizer in self.optimizers:
+            optimizer.step()
+        return {name: loss.detach() for name, loss in losses.items()}

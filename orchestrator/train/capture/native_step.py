@@ -1,0 +1,56 @@
+"""A training step of a native PyTorch job, for the processes that capture or count it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from orchestrator.train.capture.request import CaptureRequest
+from workloads.jobs import TorchJob
+from workloads.native.code import builder_of
+from workloads.native.torch_samples import Make, batch_resizer
+from workloads.native.torch_step import JobLoss, replace_tensors
+
+
+class NativeStep:
+    """The step of a job whose model was put elsewhere.
+
+    Args:
+        place: returns the tensor to use in the place of a parameter or buffer.
+
+    Attributes:
+        module: the model within its loss.
+        optimizers: the job's only one.
+    """
+
+    def __init__(self, request: CaptureRequest, place: Callable[[Tensor], Tensor]) -> None:
+        assert request.origin is not None, "native jobs lie in a user's folder"
+        torch.manual_seed(0)
+        build = builder_of(request.origin, "torch", request.workload_options, job_class=TorchJob)
+        self._job = build()
+        self._size = request.global_batch_size
+        self._resized = batch_resizer(self._job)
+        self.module = JobLoss(self._job).train()
+        replace_tensors(self.module, [self._job.optimizer], place)
+        self.optimizers = [self._job.optimizer]
+
+    def batch(self, make: Make) -> Any:
+        """Return the parts of a batch, of tensors that `make` makes of a shape and a dtype."""
+        count = self._job.accumulation_steps
+        return [self._resized(self._size // count, make) for _ in range(count)]
+
+    def take(self, parts: Any, *, autocast: AbstractContextManager[object]) -> Mapping[str, Tensor]:
+        """Take the step on a batch, and return its loss."""
+        self._job.optimizer.zero_grad()
+        losses = []
+        for part in parts:
+            with autocast:
+                loss = self.module(part) / len(parts)
+            loss.backward()
+            losses.append(loss.detach())
+        if self._job.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.module.parameters(), self._job.clip_norm)
+        self._job.optimizer.step()
+        return {"model": torch.stack(losses).sum()}

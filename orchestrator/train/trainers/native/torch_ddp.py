@@ -1,0 +1,161 @@
+"""Data-parallel training of a user's own PyTorch job with DistributedDataParallel."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch._dynamo.utils import counters
+from torch.nn.parallel import DistributedDataParallel
+
+from orchestrator.core.result import DeviceFacts
+from orchestrator.train.precision import PRECISIONS
+from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainers.native.torch_job import arrays_of, clip, put_back, quality_of, state_of
+from orchestrator.train.trainers.torch_process import (
+    autocast_of,
+    device_of,
+    drawing_states,
+    facts_of,
+    join,
+    keep_freed_memory,
+    leave,
+    listen,
+    matmul_benchmark,
+    set_drawing_states,
+    set_float32_rounding,
+)
+from workloads.native.torch_data import TorchBatches
+from workloads.native.torch_step import JobLoss, ProductDtype, moved, replace_tensors
+from workloads.spec import NativeSpec, Phase
+
+
+class NativeTorchDdpTrainer:
+    """The job's own model, loss, optimizer and scheduler; one process per replica, as `TorchDdpTrainer`.
+
+    Run on CPUs; the path of GPUs follows the documentation and has not been run.
+    """
+
+    def __init__(self) -> None:
+        self.samples = 0
+
+    def setup(self, workload: NativeSpec, job: WorkerJob, batches: TorchBatches) -> None:
+        """Rendezvous, and the job built from the seed of the trial and put on the device."""
+        listener = listen(job)
+        if job.trial.trainer_options.get("heap") == "kept":
+            keep_freed_memory()
+        precision = PRECISIONS[job.precision]
+        torch.set_num_threads(job.threads)
+        self._worker_job = job
+        self._has_unused_weights = workload.cost.has_unused_weights
+        self._is_compiled = job.trial.trainer_options.get("compile") == "on"
+        self._device = device_of(job)
+        set_float32_rounding(precision, self._device)
+        self._batches = batches
+        self._job = batches.load()
+        self._loss_of = JobLoss(self._job).train()
+        if self._device.type != "cpu":
+            replace_tensors(self._loss_of, [self._job.optimizer], lambda tensor: tensor.to(self._device))
+        self._weights = [weight for weight in self._loss_of.parameters() if weight.requires_grad]
+        self._product = ProductDtype(self._loss_of)
+        join(job, device=self._device, listener=listener)
+        self._autocast = autocast_of(precision, self._device)
+        self._scaler = torch.amp.GradScaler(self._device.type, enabled=precision.scale_loss)
+
+    def begin(self, phase: Phase) -> None:  # noqa: ARG002  # a job has one part
+        """Let the ranks average their gradients."""
+        if self._is_compiled:
+            self._loss_of.compile(dynamic=False)
+        is_alone = self._worker_job.world_size == 1
+        self._replica = (
+            self._loss_of
+            if is_alone
+            else DistributedDataParallel(self._loss_of, find_unused_parameters=self._has_unused_weights)
+        )
+
+    def rebalance(self) -> None:
+        """Each replica keeps its share."""
+
+    def step(self, index: int) -> None:  # noqa: ARG002  # the loader knows the order
+        """Forward and backward of every part of the batch, clipping, update, learning rate."""
+        job, parts = self._job, self._batches.take()
+        job.optimizer.zero_grad()
+        self._losses = [
+            self._differentiate(part, len(parts), is_last=number == len(parts))
+            for number, part in enumerate(parts, start=1)
+        ]
+        if job.clip_norm is not None:
+            self._scaler.unscale_(job.optimizer)
+            clip(job, self._weights)
+        self._scaler.step(job.optimizer)
+        self._scaler.update()
+        if job.scheduler is not None:
+            job.scheduler.step()
+        self.samples += self._batches.global_batch_size // self._worker_job.world_size
+
+    def synchronize(self) -> None:
+        """Wait for the accelerator; a CPU has always finished."""
+        if self._device.type != "cpu":
+            torch.accelerator.synchronize()
+
+    def losses(self) -> Mapping[str, float]:
+        """Mean over the ranks, whose shares are equal."""
+        loss = torch.stack(self._losses).sum()
+        if self._worker_job.world_size > 1:
+            dist.all_reduce(loss)
+        return {"model": loss.item() / self._worker_job.world_size}
+
+    def without_exchange(self) -> AbstractContextManager[None] | None:
+        """DistributedDataParallel's own switch."""
+        return self._replica.no_sync() if isinstance(self._replica, DistributedDataParallel) else None
+
+    def compile_count(self) -> int | None:
+        """Number of graphs that torch.compile has made, if it is on."""
+        return int(counters["stats"]["unique_graphs"]) if self._is_compiled else None
+
+    def evaluate(self, limit: int | None) -> Mapping[str, float]:  # noqa: ARG002  # the job decides
+        """Each rank computes all of it, with weights that are the same on every rank."""
+        with self._autocast:
+            return quality_of(self._job)
+
+    def device_facts(self) -> DeviceFacts:
+        """Return the device of the last loss and the dtype of the step's first product."""
+        return facts_of(self._losses[0].device, str(self._product.name))
+
+    def matmul_benchmark(self, size: int) -> Callable[[], Tensor]:
+        """Build the product in the dtype that autocast chooses."""
+        return matmul_benchmark(size, PRECISIONS[self._worker_job.precision], self._device)
+
+    def state(self) -> Mapping[str, Any]:
+        """Trained weights by their names in the model."""
+        return state_of(self._job.model)
+
+    def checkpoint(self) -> Mapping[str, Any]:
+        """Every rank has drawn as often as the others, so that the state of its draws is theirs."""
+        rest = {"draws": drawing_states(self._device), "scaler": self._scaler.state_dict()}
+        return arrays_of(self._job, rest)
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Restore in place, because the replica and its reducer hold these parameters."""
+        rest = put_back(arrays, self._job)
+        set_drawing_states({name: state.numpy() for name, state in rest["draws"].items()}, self._device)
+        self._scaler.load_state_dict(rest["scaler"])
+
+    def close(self) -> None:
+        """Leave the process group, if there is one; what holds it lives until the process ends."""
+        leave(self)
+
+    def _differentiate(self, part: Any, count: int, *, is_last: bool) -> Tensor:
+        """Add the gradients of one of `count` parts, and return its share of the loss.
+
+        The ranks exchange gradients once, with the last part.
+        """
+        batch = moved(part, lambda tensor: tensor.to(self._device, non_blocking=True))
+        with nullcontext() if is_last else self.without_exchange() or nullcontext():
+            with self._autocast:
+                loss: Tensor = self._replica(batch)
+                loss = loss if count == 1 else loss / count
+            torch.autograd.backward(self._scaler.scale(loss))
+        return loss.detach()

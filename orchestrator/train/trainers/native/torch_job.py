@@ -1,0 +1,100 @@
+"""What the torch trainers of native jobs share: a step's update, quality, and all that a checkpoint holds."""
+
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from orchestrator.core.errors import TrialError
+from workloads.jobs import TorchJob
+from workloads.native.evaluation import metrics_of
+
+_WEIGHT = "weight."
+_REST = "rest"
+
+
+def clip(job: TorchJob, weights: Iterable[nn.Parameter]) -> None:
+    """Scale the gradients down to the job's largest norm, if it has one."""
+    if job.clip_norm is not None:
+        nn.utils.clip_grad_norm_(weights, job.clip_norm)
+
+
+def quality_of(job: TorchJob) -> dict[str, float]:
+    """Evaluate the model as the job does, in evaluation mode and without gradients."""
+    job.model.eval()
+    with torch.no_grad():
+        metrics = metrics_of(job)
+    job.model.train()
+    return metrics
+
+
+def state_of(model: nn.Module) -> dict[str, npt.NDArray[Any]]:
+    """Copies of the trained weights, as `model.<name>`."""
+    return {
+        f"model.{name}": _array_of(weight)
+        for name, weight in model.named_parameters()
+        if weight.requires_grad
+    }
+
+
+def arrays_of(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """Return all that a further identical step needs: `weight.<name>`, and the rest in PyTorch's own format.
+
+    Args:
+        rest: what the trainer itself keeps, in plain values and tensors.
+    """
+    weights = {f"{_WEIGHT}{name}": _array_of(value) for name, value in _tensors_of(job.model).items()}
+    kept = {
+        **rest,
+        "optimizer": _on_host(job.optimizer.state_dict()),
+        "scheduler": job.scheduler.state_dict() if job.scheduler else None,
+    }
+    written = io.BytesIO()
+    torch.save(kept, written)
+    return {**weights, _REST: np.frombuffer(written.getvalue(), np.uint8)}
+
+
+def put_back(arrays: Mapping[str, npt.NDArray[Any]], job: TorchJob) -> dict[str, Any]:
+    """Overwrite a job's state with that of `arrays_of`, and return the trainer's own part.
+
+    Raises:
+        TrialError: `error`, where the job's state is of another form than what was kept.
+    """
+    rest: dict[str, Any] = torch.load(io.BytesIO(arrays[_REST].tobytes()), weights_only=True)
+    with torch.no_grad():
+        for name, tensor in _tensors_of(job.model).items():
+            if f"{_WEIGHT}{name}" not in arrays:
+                raise TrialError(
+                    "error", f"the checkpoint lacks {name}; remove it, or undo the change of code"
+                )
+            tensor.copy_(torch.from_numpy(arrays[f"{_WEIGHT}{name}"]))
+    job.optimizer.load_state_dict(rest.pop("optimizer"))
+    scheduler = rest.pop("scheduler")
+    if job.scheduler:
+        job.scheduler.load_state_dict(scheduler)
+    return rest
+
+
+def _tensors_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name; one that modules share has its first name."""
+    return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+def _array_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
+    """Copy a tensor to an array; numpy has no bfloat16, of which float32 holds every value."""
+    host = tensor.detach().cpu()
+    return np.array((host.float() if host.dtype == torch.bfloat16 else host).numpy())
+
+
+def _on_host(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu()
+    if isinstance(value, dict):
+        return {key: _on_host(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_on_host(item) for item in value]
+    return value

@@ -1,0 +1,171 @@
+"""The process of a training script and its reports, as the worker that started it sees them."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from orchestrator.core.errors import TrialError
+from orchestrator.train.trainers.script.outcome import failure_in
+from workloads.family import end_descendants, keep_orphans
+
+ADDRESS_VARIABLE = "ORCHESTRATOR_CALLBACK"
+_POLL_SECONDS = 0.2
+_LEAVE_SECONDS = 20.0  # from the order to stop until the script must have ended
+_MOST_BYTES = 2**20  # of one message
+_GUARD = "orchestrator.train.trainers.script.guard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeRun:
+    """A script that ended with exit code 0 and reported no step.
+
+    Attributes:
+        seconds: from its start to its end.
+        peak_host_bytes: largest resident set of its processes.
+    """
+
+    seconds: float
+    peak_host_bytes: int
+
+
+class Script:
+    """A started script, and the connection that its callback opens at its first step.
+
+    All that comes of the script ends with `close` or with this process, daemons included: a guard sees to it.
+
+    Args:
+        words: command line.
+        folder: working directory.
+        variables: its whole environment; the address of the socket is added.
+    """
+
+    def __init__(self, words: list[str], *, folder: str, variables: Mapping[str, str]) -> None:
+        keep_orphans()
+        self._room = tempfile.TemporaryDirectory(prefix="orchestrator-")
+        address = str(Path(self._room.name, "callback"))
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(address)
+        self._listener.listen(1)
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `close`
+        self._connection: socket.socket | None = None
+        self._received = b""
+        self._told, told = os.pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", _GUARD, str(told), *words],
+            cwd=folder,
+            env={**variables, ADDRESS_VARIABLE: address},
+            stdin=subprocess.PIPE,
+            stderr=self._errors,
+            pass_fds=(told,),
+            start_new_session=True,
+        )
+        os.close(told)
+
+    def wait_for_first_step(self) -> WholeRun | None:
+        """Wait until the callback connects; return the run of a script that ended without.
+
+        Raises:
+            TrialError: the script failed.
+        """
+        ended = os.pidfd_open(self._process.pid)
+        try:
+            ready, _, _ = select.select([self._listener.fileno(), ended], [], [])
+        finally:
+            os.close(ended)
+        if self._listener.fileno() in ready:
+            self._connection, _ = self._listener.accept()
+            return None
+        self._process.wait()
+        self._require_success()
+        with os.fdopen(os.dup(self._told)) as pipe:
+            return WholeRun(**json.load(pipe))
+
+    def hear(self) -> Mapping[str, Any]:
+        """Return the next message of the script.
+
+        Raises:
+            TrialError: the script has ended, or says something else than a message.
+        """
+        assert self._connection is not None, "the script has connected"
+        while b"\n" not in self._received:
+            if not select.select([self._connection], [], [], _POLL_SECONDS)[0]:
+                continue
+            piece = self._connection.recv(2**16)
+            if not piece:
+                self._wait(_LEAVE_SECONDS)
+                self._require_success()
+                raise TrialError(
+                    "invalid_measurement",
+                    "the script ended before the steps that the trial asks for; lower steps=",
+                )
+            self._received += piece
+            if len(self._received) > _MOST_BYTES:
+                raise TrialError(
+                    "invalid_measurement", f"the script said more than {_MOST_BYTES:,} bytes at once"
+                )
+        line, _, self._received = self._received.partition(b"\n")
+        with contextlib.suppress(ValueError, RecursionError):
+            message = json.loads(line)
+            if isinstance(message, dict):
+                return message
+        raise TrialError(
+            "invalid_measurement", "the script said something else than a message of the callback"
+        )
+
+    def order(self, order: Mapping[str, Any]) -> None:
+        """Answer the script's last message; one that has gone is noticed when it is heard next."""
+        assert self._connection is not None, "the script has connected"
+        with contextlib.suppress(OSError):
+            self._connection.sendall(f"{json.dumps(order)}\n".encode())
+
+    def finish(self, *, trains_to_end: bool) -> None:
+        """Let a script that reports steps stop, or train to its end; one that does not stop is ended.
+
+        Raises:
+            TrialError: a script that was to train to its end failed.
+        """
+        if self._connection is None:
+            return
+        self.order({"order": "free" if trains_to_end else "stop"})
+        if trains_to_end:
+            self._process.wait()
+            self._require_success()
+        else:
+            self._wait(_LEAVE_SECONDS)
+
+    def close(self) -> None:
+        """End all that came of the script, and write its standard error to the log."""
+        assert self._process.stdin is not None, "the guard listens"
+        self._process.stdin.close()
+        self._wait(_LEAVE_SECONDS)
+        end_descendants()  # a guard that was killed has ended nothing
+        sys.stderr.write(self._standard_error())
+        sys.stderr.flush()
+        self._errors.close()
+        os.close(self._told)
+        if self._connection is not None:
+            self._connection.close()
+        self._listener.close()
+        self._room.cleanup()
+
+    def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+
+    def _require_success(self) -> None:
+        failure = failure_in(self._process.poll() or 0, self._standard_error())
+        if failure is not None:
+            raise failure
+
+    def _standard_error(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace")

@@ -1,0 +1,62 @@
+"""Exit codes and standard error of scripts, as programs really write them."""
+
+import pytest
+
+from orchestrator.train.trainers.script.outcome import cause_in, failure_in
+
+DISTRIBUTED = """\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "train.py", line 3, in <module>
+[rank1]:     main()
+[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB
+[rank1]:[W1124 14:00:00 ProcessGroupGloo.cpp:1] Warning: destroy_process_group() was not called
+"""
+CHAINED = """\
+Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+KeyError: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+ValueError: no x
+hint on a second line
+"""
+
+
+@pytest.mark.parametrize(
+    ("standard_error", "cause"),
+    [
+        (DISTRIBUTED, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"),
+        (CHAINED, "ValueError: no x"),
+        ("warning: slow\ntrain: cannot open data\n\n", "train: cannot open data"),
+        ("Traceback (most recent call last):\n  File", "File"),
+        ("", ""),
+    ],
+)
+def test_the_cause_is_the_line_of_the_last_exception(standard_error: str, cause: str) -> None:
+    assert cause_in(standard_error) == cause
+
+
+@pytest.mark.parametrize(
+    ("code", "standard_error", "kind"),
+    [
+        (1, DISTRIBUTED, "oom"),
+        (1, CHAINED, "error"),
+        (1, "MemoryError", "oom"),
+        (1, "ModuleNotFoundError: No module named 'lightning'", "environment"),
+        (127, "train.sh: line 1: tain: command not found", "environment"),
+        (137, "Killed", "worker_lost"),
+        (-9, "", "worker_lost"),
+        (-11, "", "error"),
+    ],
+)
+def test_the_kind_follows_the_exit_code_and_the_cause(code: int, standard_error: str, kind: str) -> None:
+    failure = failure_in(code, standard_error)
+    assert failure is not None
+    assert failure.kind == kind
+
+
+def test_a_script_that_ended_well_has_no_failure() -> None:
+    assert failure_in(0, "Traceback (most recent call last):\nValueError: caught") is None

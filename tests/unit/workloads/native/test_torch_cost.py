@@ -1,0 +1,169 @@
+"""FLOPs and bytes of PyTorch jobs, counted without being told, against counts made by hand."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import TensorDataset
+
+from workloads.flops import train_step_flops
+from workloads.jobs import JobError, TorchJob
+from workloads.native.torch_cost import cost_of
+from workloads.registry import workload
+from workloads.spec import JobCost, WorkloadSpec
+from workloads.traffic import train_step_bytes
+from workloads.with_torch.network import build
+
+
+def cost(
+    model: Callable[[], nn.Module],
+    inputs: Tensor,
+    *,
+    loss: Any = None,
+    optimizer: type[torch.optim.Optimizer] = torch.optim.SGD,
+) -> JobCost:
+    def job() -> TorchJob:
+        made = model()
+        return TorchJob(
+            model=made,
+            loss=loss or (lambda model, batch: model(batch[0]).float().square().mean()),
+            optimizer=optimizer(made.parameters(), lr=0.1),
+            data=TensorDataset(inputs),
+        )
+
+    return cost_of(job)
+
+
+def test_a_dense_layer_costs_two_products_and_no_gradient_of_the_input() -> None:
+    found = cost(lambda: nn.Linear(4, 3), torch.randn(8, 4))
+    assert (found.flops_per_sample, found.flops_per_step) == (2 * 2 * 4 * 3, 0)
+    assert found.num_weights == 15
+    assert found.gradient_bytes == 4 * 15
+
+
+@pytest.mark.parametrize("name", ["mnist_cnn", "resnet18", "vgg11"])
+def test_a_declared_network_costs_what_it_is_declared_to_cost(name: str) -> None:
+    spec = workload(name, {})
+    assert isinstance(spec, WorkloadSpec)
+    network = spec.networks["model"]
+    found = cost(lambda: build(network, seed=0), torch.randn(4, *network.input_shape))
+    assert found.step_flops(64) == pytest.approx(train_step_flops(spec, 64), rel=1e-12)
+
+
+def test_the_bytes_of_a_declared_network_are_within_a_factor_of_two_of_the_analytic_ones() -> None:
+    spec = workload("mnist_cnn", {})
+    assert isinstance(spec, WorkloadSpec)
+    network = spec.networks["model"]
+    found = cost(lambda: build(network, seed=0), torch.randn(4, *network.input_shape))
+    analytic = train_step_bytes(spec, 64, value_bytes=4)
+    assert analytic / 2 < found.step_bytes(64, value_bytes=4) < 2 * analytic
+
+
+def test_attention_costs_its_projections_and_two_products_of_the_length() -> None:
+    length, units, hidden = 10, 64, 128
+    found = cost(
+        lambda: nn.Sequential(
+            nn.Linear(units, units), nn.TransformerEncoderLayer(units, 4, hidden, batch_first=True)
+        ),
+        torch.randn(4, length, units),
+    )
+    products = 4 * units * units + 2 * units * hidden
+    forward = 2 * length * products + 2 * 2 * length * length * units
+    assert found.flops_per_sample == 3 * forward + 2 * (2 * length * units * units)
+
+
+def test_a_recurrent_layer_costs_its_products_at_every_step() -> None:
+    steps, inputs, units = 10, 8, 16
+
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = nn.LSTM(inputs, units, batch_first=True)
+
+        def forward(self, sequence: Tensor) -> Tensor:
+            outputs: Tensor = self.cell(sequence)[0]
+            return outputs
+
+    found = cost(Last, torch.randn(4, steps, inputs))
+    forward = 2 * steps * 4 * units * (inputs + units)
+    assert 2 * forward < found.flops_per_sample <= 3 * forward
+
+
+def test_code_that_looks_at_values_is_counted_on_real_samples() -> None:
+    def loss(model: nn.Module, batch: Any) -> Tensor:
+        outputs: Tensor = model(batch[0])
+        return outputs.mean() if batch[0].sum().item() > -1e9 else outputs.sum()
+
+    assert cost(lambda: nn.Linear(4, 3), torch.randn(8, 4), loss=loss).flops_per_sample == 2 * 2 * 4 * 3
+
+
+def test_an_optimizer_with_two_slots_moves_twelve_values_a_weight_more_than_one_without() -> None:
+    plain = cost(lambda: nn.Linear(4, 3), torch.randn(8, 4))
+    adam = cost(lambda: nn.Linear(4, 3), torch.randn(8, 4), optimizer=torch.optim.Adam)
+    assert adam.weight_bytes - plain.weight_bytes == 2 * 2 * 4 * 15
+
+
+def test_half_as_many_bytes_a_value_halve_the_traffic_of_samples_alone() -> None:
+    found = cost(lambda: nn.Linear(4, 3), torch.randn(8, 4))
+    samples = found.step_bytes(64, value_bytes=4) - found.weight_bytes
+    assert found.step_bytes(64, value_bytes=2) == found.weight_bytes + samples / 2
+
+
+def test_a_shared_weight_counts_once() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = nn.Embedding(16, 8)
+            self.head = nn.Linear(8, 16, bias=False)
+            self.head.weight = self.embedding.weight
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            logits: Tensor = self.head(self.embedding(tokens))
+            return logits
+
+    found = cost(Tied, torch.randint(16, (8, 5)))
+    assert found.num_weights == 16 * 8
+    assert found.flops_per_sample == 3 * 2 * 5 * 16 * 8
+
+
+def test_weights_without_a_gradient_are_seen() -> None:
+    class Half(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.used, self.unused = nn.Linear(4, 3), nn.Linear(4, 3)
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            outputs: Tensor = self.used(inputs)
+            return outputs
+
+    assert cost(Half, torch.randn(8, 4)).has_unused_weights
+    assert not cost(lambda: nn.Linear(4, 3), torch.randn(8, 4)).has_unused_weights
+
+
+@pytest.mark.parametrize(
+    ("loss", "reason"),
+    [
+        (lambda model, batch: model(batch[0]).sum(1), "the loss has the shape (2,), expected one value"),
+        (lambda _, batch: batch[0].sum(), "the loss does not depend on a parameter of the model"),
+        (lambda _, __: 3.0, "the loss is a float, expected a tensor with one value"),
+    ],
+)
+def test_a_loss_that_cannot_be_trained_is_named(loss: Any, reason: str) -> None:
+    with pytest.raises(JobError) as refused:
+        cost(lambda: nn.Linear(4, 3), torch.randn(8, 4), loss=loss)
+    assert reason in str(refused.value)
+
+
+def test_the_criterion_of_a_batch_of_inputs_and_targets_is_a_loss() -> None:
+    model = nn.Linear(4, 3)
+    job = TorchJob(
+        model=model,
+        loss=functional.cross_entropy,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data=TensorDataset(torch.randn(8, 4), torch.randint(3, (8,))),
+    )
+    with pytest.raises(TypeError):  # a function takes the model and the batch
+        cost_of(lambda: job)

@@ -1,0 +1,112 @@
+"""What is found about a PyTorch job, and the one line of a job that cannot be trained."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from own_jobs import torch_job
+from user_workload import searched
+
+from workloads.jobs import JobError
+from workloads.native.code import version_of
+from workloads.native.description import spec_of
+from workloads.origins import Origin
+from workloads.spec import NativeSpec
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a job; what is imported from there is forgotten."""
+    with searched(tmp_path):
+        yield tmp_path / "described"
+
+
+def describe(folder: Path, **parts: str) -> NativeSpec:
+    torch_job(folder, **parts)
+    return spec_of("described", Origin(package="described", folder=str(folder)), {})
+
+
+def test_samples_cost_and_identity_are_found(folder: Path) -> None:
+    spec = describe(folder)
+    assert (spec.name, spec.train_samples, spec.quality) == ("described", 100, None)
+    assert spec.data.startswith("own:described:")
+    assert spec.cost.num_weights == 4 * 8 + 8 + 8 * 2 + 2
+    assert spec.cost.flops_per_sample == 2 * (2 * 4 * 8) + 3 * (2 * 8 * 2)
+
+
+def test_other_samples_are_other_data(tmp_path: Path) -> None:
+    specs = []
+    for name, scale in (("one", 1), ("two", 2)):
+        folder = tmp_path / name / "jobs"
+        folder.mkdir(parents=True)
+        with searched(folder):
+            data = f"TensorDataset({scale} * inputs, (inputs.sum(1) > 0).long())"
+            torch_job(folder / "described", data=data)
+            origin = Origin(package="described", folder=str(folder / "described"))
+            specs.append(spec_of("described", origin, {}))
+    assert specs[0].data != specs[1].data
+
+
+def test_the_version_is_that_of_the_code_and_not_of_its_comments(folder: Path) -> None:
+    origin = Origin(package="described", folder=str(folder))
+    job = torch_job(folder) / "torch_job.py"
+    first, code = version_of(origin), job.read_text()
+    job.write_text(f"# a comment\n\n{code}")
+    assert version_of(origin) == first
+    job.write_text(code.replace("lr=0.1", "lr=0.2"))
+    assert version_of(origin) != first
+    assert version_of(origin) < 2**53  # any reader of JSON keeps it
+
+
+def test_what_may_differ_between_workers_is_named(folder: Path) -> None:
+    model = "nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.1), nn.Linear(8, 2))"
+    unchecked = " ".join(describe(folder, model=model).unchecked)
+    assert "batch normalisation" in unchecked
+    assert "dropout" in unchecked
+    assert "order of the samples" not in unchecked
+
+
+REFUSED = {
+    "the loss has the shape (2,), expected one value": {"loss": "nn.CrossEntropyLoss(reduction='none')"},
+    "the data set is empty": {"data": "TensorDataset(inputs[:0])"},
+    "data is a DataLoader, expected a torch.utils.data.Dataset": {
+        "data": "torch.utils.data.DataLoader(TensorDataset(inputs))"
+    },
+    "the model has no parameters to train": {
+        "model": "nn.ReLU()",
+        "optimizer": "torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)",
+    },
+    "model is a function, expected a torch.nn.Module": {
+        "model": "lambda inputs: inputs",
+        "optimizer": "None",
+    },
+    "optimizer is a NoneType, expected a torch.optim.Optimizer": {"optimizer": "None"},
+    "the optimizer has no parameter of the model": {
+        "optimizer": "torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=0.1)"
+    },
+    "loss is a int, expected a function": {"loss": "3"},
+    "accumulation_steps=0 must be at least 1": {"more": ", accumulation_steps=0"},
+    "clip_norm=-1 must be above 0, or None": {"more": ", clip_norm=-1"},
+    "target=0.5 needs evaluate, which measures accuracy": {"more": ", target=0.5"},
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_job_that_cannot_be_trained_is_refused(reason: str, folder: Path) -> None:
+    with pytest.raises(JobError) as refused:
+        describe(folder, **REFUSED[reason])
+    assert reason in str(refused.value)
+
+
+def test_a_module_without_build_is_refused(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "torch_job.py").write_text("x = 1")
+    with pytest.raises(ValueError, match=r"has no build; expected build\(options\) -> TorchJob"):
+        spec_of("described", Origin(package="described", folder=str(folder)), {})
+
+
+def test_a_build_that_returns_something_else_is_refused(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "torch_job.py").write_text("def build(options):\n    return 3")
+    with pytest.raises(ValueError, match="build returned int, expected TorchJob"):
+        spec_of("described", Origin(package="described", folder=str(folder)), {})

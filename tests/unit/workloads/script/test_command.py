@@ -1,0 +1,77 @@
+"""The words of a script's command, and what is refused before anything starts."""
+
+from pathlib import Path
+
+import pytest
+
+from workloads.registry import workload
+from workloads.script.command import PLACEHOLDERS, version_of, words_of
+from workloads.spec import ScriptSpec
+
+VALUES = {name: name.upper() for name in PLACEHOLDERS}
+
+
+def test_a_command_is_split_as_a_shell_does_and_filled_in() -> None:
+    words = words_of("python train.py --name 'a b' --size={batch_size_per_worker} {{x}}", VALUES)
+    assert words == ["python", "train.py", "--name", "a b", "--size=BATCH_SIZE_PER_WORKER", "{x}"]
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("", "script.command is missing"),
+        ("python 'train.py", "cannot be split into words: No closing quotation"),
+        ("python train.py {batch}", "unknown placeholder {batch}; known: {batch_size_per_worker}"),
+        ("python train.py {0}", "unknown placeholder {0}"),
+        ("python train.py {", "a brace itself is {{ or }}"),
+    ],
+)
+def test_a_command_that_cannot_be_read_is_refused(command: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=r"script\.command") as refused:
+        words_of(command, VALUES)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"command": "python there.py"}, "names there.py, which is not in"),
+        ({"command": "python train.py", "folder": "/nowhere"}, "script.folder=/nowhere is not a folder"),
+        ({"command": "python train.py", "python": "/nowhere/python"}, "script.python=/nowhere/python"),
+        ({"command": "python train.py", "steps_total": -1}, "script.steps_total=-1 must not be negative"),
+    ],
+)
+def test_what_is_not_there_is_refused(options: dict[str, object], reason: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    with pytest.raises(ValueError) as refused:  # noqa: PT011  the reason is looked at
+        workload("script", {"folder": str(tmp_path), **options})
+    assert reason in str(refused.value)
+
+
+def test_a_changed_script_is_another_version(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("one")
+    options = {"command": "python train.py", "folder": str(tmp_path)}
+    first = workload("script", options)
+    script.write_text("two")
+    second = workload("script", options)
+    assert first.version != second.version
+    assert isinstance(second, ScriptSpec)
+    assert second.data == f"own:script:{second.version:x}"
+
+
+def test_words_that_name_no_file_do_not_change_the_version(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("one")
+    assert version_of(["python", "train.py", "1"], tmp_path) == version_of(["train.py", "2"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "reports"), [("from orchestrator_callback import steps", True), ("", False)]
+)
+def test_a_script_whose_files_name_the_callback_reports_steps(
+    code: str, reports: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(code)
+    spec = workload("script", {"command": "python train.py", "folder": str(tmp_path)})
+    assert isinstance(spec, ScriptSpec)
+    assert spec.reports == reports

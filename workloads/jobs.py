@@ -1,0 +1,79 @@
+"""Training jobs in a user's own PyTorch or Keras code: results of `build(options)`. Imports no framework."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Evaluate = Callable[[Any], Mapping[str, float]]
+"""Measures a trained model on held-out data: model -> metric -> value."""
+
+
+class JobError(ValueError):
+    """A job that cannot be trained, with the reason in one line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """Fields that the jobs of both frameworks have.
+
+    Attributes:
+        evaluate: measures the trained model; None: nothing is measured.
+        metric: the metric of `evaluate` that counts.
+        higher_is_better: whether a larger value of the metric is a better one.
+        target: value of the metric that a finished training is expected to reach.
+        epochs: passes over the training data of a full training; None: nobody says.
+    """
+
+    evaluate: Evaluate | None = None
+    metric: str = "accuracy"
+    higher_is_better: bool = True
+    target: float | None = None
+    epochs: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchJob(_Job):
+    """A training in plain PyTorch.
+
+    Attributes:
+        model: any `nn.Module`, on the CPU.
+        loss: function (model, batch) -> scalar mean over the samples of the batch; or an `nn.Module` of
+            (output, target) for batches (input, …, target).
+        optimizer: any `torch.optim.Optimizer` over the model's parameters.
+        data: a map-style dataset or an `IterableDataset` of single samples. An iterable one gives the same
+            samples in the same order at every pass, and shuffles by itself.
+        scheduler: learning-rate scheduler of the optimizer; it takes one step after every optimizer step.
+        collate: function from a list of samples to a batch; None: PyTorch's own.
+        loader_workers: processes of a rank that read samples ahead; 0: the training process reads.
+        accumulation_steps: parts of a rank's batch that go through the model one after the other.
+        clip_norm: largest norm of all gradients together; larger ones are scaled down to it.
+    """
+
+    model: Any
+    loss: Any
+    optimizer: Any
+    data: Any
+    scheduler: Any = None
+    collate: Callable[[list[Any]], Any] | None = None
+    loader_workers: int = 0
+    accumulation_steps: int = 1
+    clip_norm: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KerasJob(_Job):
+    """A training in plain Keras on TensorFlow.
+
+    Attributes:
+        model: any `keras.Model`.
+        loss: a `keras.losses.Loss` of batches (inputs, targets); or a function (model, batch) -> scalar mean
+            over the samples of the batch.
+        optimizer: any `keras.optimizers.Optimizer`, with its schedule and its clipping.
+        data: arrays of all samples, as a tuple (inputs, targets) or a mapping; or a `tf.data.Dataset` of
+            single samples, which shuffles by itself.
+    """
+
+    model: Any
+    loss: Any
+    optimizer: Any
+    data: Any

@@ -1,0 +1,34 @@
+"""Batches of a native job in the framework that trains it."""
+
+from collections.abc import Mapping
+from pkgutil import resolve_name
+from typing import Any
+
+from workloads.jobs import KerasJob, TorchJob
+from workloads.native.code import builder_of
+from workloads.origins import Origin
+from workloads.spec import Framework
+
+_CLASSES: Mapping[Framework, tuple[type[Any], str]] = {
+    "torch": (TorchJob, "workloads.native.torch_data:TorchBatches"),
+    "keras": (KerasJob, "workloads.native.keras_data:KerasBatches"),
+}
+
+
+def job_batches(
+    framework: Framework,
+    origin: Origin,
+    options: Mapping[str, Any],
+    *,
+    global_batch_size: int,
+    seed: int,
+    pins: bool,
+) -> Any:
+    """Return the batches of a job, which their `load` builds.
+
+    Raises:
+        Exception: whatever the import of the job's module raises.
+    """
+    job_class, path = _CLASSES[framework]
+    build = builder_of(origin, framework, options, job_class=job_class)
+    return resolve_name(path)(build, global_batch_size=global_batch_size, seed=seed, pins=pins)

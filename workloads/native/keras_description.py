@@ -1,0 +1,77 @@
+"""Description of a Keras job: what planning needs to know of it, found by building it once."""
+
+import hashlib
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from workloads.jobs import KerasJob
+from workloads.native.description import JobDescription, quality_of
+from workloads.native.keras_cost import cost_of
+from workloads.native.keras_step import (
+    first_batch,
+    is_stream,
+    num_samples_of,
+    require_trainable,
+    require_weights,
+)
+
+
+def describe(build: Callable[[], KerasJob]) -> JobDescription:
+    """Describe a job.
+
+    Raises:
+        JobError: a job that cannot be trained.
+        Exception: whatever the job's code raises.
+    """
+    job = build()
+    require_trainable(job)
+    require_weights(job)
+    return JobDescription(
+        data=_fingerprint_of(job),
+        train_samples=num_samples_of(job.data),
+        quality=quality_of(job),
+        epochs=job.epochs,
+        accumulation_steps=1,
+        unchecked=_unchecked(job),
+        cost=cost_of(job),
+    )
+
+
+def _fingerprint_of(job: KerasJob) -> str:
+    """Hash the number of samples and the first one; of a sample that is random, the number alone."""
+    digests = [_digest_of_first(job) for _ in range(2)]
+    sample = digests[0] if digests[0] == digests[1] else "random"
+    return hashlib.sha256(f"{num_samples_of(job.data)} {sample}".encode()).hexdigest()[:16]
+
+
+def _digest_of_first(job: KerasJob) -> str:
+    digest = hashlib.sha256()
+    for array in tf.nest.flatten(first_batch(job, 1)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _unchecked(job: KerasJob) -> tuple[str, ...]:
+    layers = list(job.model._flatten_layers())
+    return tuple(
+        text
+        for text, holds in (
+            (
+                "batch normalisation is over the samples of a replica, not over the global batch",
+                any(isinstance(layer, keras.layers.BatchNormalization) for layer in layers),
+            ),
+            (
+                "dropout is drawn by every replica for itself",
+                any(isinstance(layer, keras.layers.Dropout) for layer in layers),
+            ),
+            (
+                "Keras clips the gradients of a replica, not those of the global batch",
+                any((job.optimizer.clipnorm, job.optimizer.global_clipnorm, job.optimizer.clipvalue)),
+            ),
+            ("the order of the samples is the data set's own", is_stream(job.data)),
+        )
+        if holds
+    )

@@ -1,0 +1,51 @@
+"""Checks of a PyTorch job before a trial: reasons why it cannot be trained, in one line."""
+
+from collections.abc import Sized
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import IterableDataset
+
+from workloads.jobs import JobError, TorchJob
+
+
+def require_trainable(job: TorchJob) -> None:
+    """Raise JobError for a job whose parts do not fit together."""
+    if not isinstance(job.model, nn.Module):
+        raise JobError(f"model is a {type(job.model).__name__}, expected a torch.nn.Module")
+    if not isinstance(job.optimizer, torch.optim.Optimizer):
+        raise JobError(f"optimizer is a {type(job.optimizer).__name__}, expected a torch.optim.Optimizer")
+    if not callable(job.loss):
+        raise JobError(f"loss is a {type(job.loss).__name__}, expected a function (model, batch) -> scalar")
+    trained = {id(weight) for weight in job.model.parameters() if weight.requires_grad}
+    if not trained:
+        raise JobError("the model has no parameters to train")
+    held = [weight for group in job.optimizer.param_groups for weight in group["params"]]
+    if not any(id(weight) in trained for weight in held):
+        raise JobError("the optimizer has no parameter of the model; expected optimizer(model.parameters())")
+    if job.accumulation_steps < 1:
+        raise JobError(f"accumulation_steps={job.accumulation_steps} must be at least 1")
+    if job.clip_norm is not None and not job.clip_norm > 0:
+        raise JobError(f"clip_norm={job.clip_norm} must be above 0, or None")
+    _require_data(job.data)
+
+
+def num_samples_of(data: Any) -> int | None:
+    """Count the samples of a data set; None for an iterable one that does not say."""
+    return len(data) if isinstance(data, Sized) else None
+
+
+def is_iterable(data: Any) -> bool:
+    """Return whether a data set has its own order."""
+    return isinstance(data, IterableDataset)
+
+
+def _require_data(data: Any) -> None:
+    if not is_iterable(data) and not (hasattr(data, "__getitem__") and hasattr(data, "__len__")):
+        raise JobError(
+            f"data is a {type(data).__name__}, expected a torch.utils.data.Dataset of samples "
+            "(not a DataLoader: batches are made for each number of workers)"
+        )
+    if num_samples_of(data) == 0:
+        raise JobError("the data set is empty")

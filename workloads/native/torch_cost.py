@@ -1,0 +1,128 @@
+"""Operations and bytes of a PyTorch job's training step, counted on tensors without data.
+
+FLOPs are PyTorch's own count (`torch.utils.flop_counter`): two for each multiply-accumulate of products and
+convolutions, forward and backward. Attention is counted by its two products, and recurrent layers by theirs,
+whichever kernel runs on a device. Bytes are those of the inputs and outputs of every operation that is no
+view, and of one update of weights and slots: what a step moves if nothing is fused.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
+
+from workloads.jobs import JobError, TorchJob
+from workloads.native.torch_samples import batch_resizer, first_batch
+from workloads.native.torch_step import JobLoss, replace_tensors
+from workloads.spec import JobCost
+
+_SMALL, _LARGE = 2, 4
+"""Batch sizes that are counted. The cost of every other size lies on the line through them."""
+
+_GRADIENT_BYTES = 4
+
+
+class _MovedBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's own class
+    """Sum of the bytes that operations read and write."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # likewise
+        self.count = 0
+
+    def __torch_dispatch__(self, operation: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, and count its inputs and outputs unless it is a view."""
+        output = operation(*args, **(kwargs or {}))
+        if not operation.is_view:
+            tensors = (leaf for leaf in tree_leaves((args, kwargs, output)) if isinstance(leaf, Tensor))
+            self.count += sum(tensor.nbytes for tensor in tensors)
+        return output
+
+
+def cost_of(build: Callable[[], TorchJob]) -> JobCost:
+    """Count the cost of a job's step, without data where its code allows that.
+
+    Raises:
+        JobError: a loss that is no scalar, or does not depend on the model.
+        Exception: whatever the job's code raises when it takes a step.
+    """
+    try:
+        return _counted_without_data(build())
+    except JobError:
+        raise
+    except Exception:  # noqa: BLE001  code that looks at values, which tensors without data do not have
+        job = build()
+        return _counted(job, JobLoss(job).train(), lambda size: first_batch(job, size))
+
+
+def _counted_without_data(job: TorchJob) -> JobCost:
+    loss_of, resized = JobLoss(job).train(), batch_resizer(job)
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        replace_tensors(loss_of, [job.optimizer], mode.from_tensor)
+        return _counted(job, loss_of, lambda size: resized(size, _empty))
+
+
+def _counted(job: TorchJob, loss_of: JobLoss, batch_of: Callable[[int], Any]) -> JobCost:
+    small_flops, small_bytes = _count(job, loss_of, batch_of(_SMALL))
+    large_flops, large_bytes = _count(job, loss_of, batch_of(_LARGE))
+    flops, moved_bytes = (
+        (large - small) / (_LARGE - _SMALL)
+        for small, large in ((small_flops, large_flops), (small_bytes, large_bytes))
+    )
+    trained = [weight for weight in loss_of.parameters() if weight.requires_grad]
+    learning = [weight for weight in trained if weight.grad is not None]
+    return JobCost(
+        flops_per_sample=float(flops),
+        flops_per_step=float(max(0.0, small_flops - _SMALL * flops)),
+        value_bytes_per_sample=float(moved_bytes),
+        weight_bytes=float(max(0.0, small_bytes - _SMALL * moved_bytes) + _update_bytes(job)),
+        gradient_bytes=float(_GRADIENT_BYTES * sum(weight.numel() for weight in learning)),
+        num_weights=sum(weight.numel() for weight in trained),
+        layers=sum(any(True for _ in part.parameters(recurse=False)) for part in loss_of.modules()),
+        has_unused_weights=len(learning) < len(trained),
+    )
+
+
+def _count(job: TorchJob, loss_of: JobLoss, batch: Any) -> tuple[int, int]:
+    """Take one step, and return the operations and bytes of its forward and backward pass."""
+    job.optimizer.zero_grad()
+    with ExitStack() as modes:
+        for mode in (sdpa_kernel(SDPBackend.MATH), _without_onednn()):
+            modes.enter_context(mode)
+        flops = modes.enter_context(FlopCounterMode(display=False))
+        moved_bytes = modes.enter_context(_MovedBytes())
+        loss = loss_of(batch)
+        if not loss.requires_grad:
+            raise JobError("the loss does not depend on a parameter of the model")
+        loss.backward()
+    job.optimizer.step()
+    return flops.get_total_flops(), moved_bytes.count
+
+
+def _update_bytes(job: TorchJob) -> int:
+    """Return the bytes that an update moves: gradients are read, weights and slots are read and written."""
+    slots = (slot for kept in job.optimizer.state.values() for slot in kept.values())
+    slot_bytes = sum(slot.nbytes for slot in slots if isinstance(slot, Tensor) and slot.ndim)
+    weights = (weight for group in job.optimizer.param_groups for weight in group["params"])
+    return int(2 * slot_bytes + 3 * sum(weight.nbytes for weight in weights))
+
+
+@contextmanager
+def _without_onednn() -> Iterator[None]:
+    """Let recurrent layers be made of products, which are counted."""
+    was_enabled = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was_enabled)
+
+
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    return torch.empty(shape, dtype=dtype)

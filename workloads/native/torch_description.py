@@ -1,0 +1,51 @@
+"""Description of a PyTorch job: what planning needs to know of it, found by building it once."""
+
+from collections.abc import Callable
+
+from torch import nn
+
+from workloads.jobs import TorchJob
+from workloads.native.description import JobDescription, quality_of
+from workloads.native.torch_checks import is_iterable, num_samples_of, require_trainable
+from workloads.native.torch_cost import cost_of
+from workloads.native.torch_samples import fingerprint_of
+
+
+def describe(build: Callable[[], TorchJob]) -> JobDescription:
+    """Describe a job.
+
+    Raises:
+        JobError: a job that cannot be trained.
+        Exception: whatever the job's code raises.
+    """
+    job = build()
+    require_trainable(job)
+    return JobDescription(
+        data=fingerprint_of(job),
+        train_samples=num_samples_of(job.data),
+        quality=quality_of(job),
+        epochs=job.epochs,
+        accumulation_steps=job.accumulation_steps,
+        unchecked=_unchecked(job),
+        cost=cost_of(build),
+    )
+
+
+def _unchecked(job: TorchJob) -> tuple[str, ...]:
+    modules = list(job.model.modules())
+    dropouts = (nn.modules.dropout._DropoutNd,)
+    return tuple(
+        text
+        for text, holds in (
+            (
+                "batch normalisation is over the samples of a replica, not over the global batch",
+                any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in modules),
+            ),
+            (
+                "dropout is drawn by every replica for itself",
+                any(isinstance(module, dropouts) for module in modules),
+            ),
+            ("the order of the samples is the data set's own", is_iterable(job.data)),
+        )
+        if holds
+    )

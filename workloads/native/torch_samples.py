@@ -1,0 +1,89 @@
+"""The first samples of a PyTorch job's data: batches to count a step with, and what identifies the data."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator, Mapping
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import default_collate
+
+from workloads.jobs import JobError, TorchJob
+from workloads.native.torch_checks import is_iterable, num_samples_of
+from workloads.native.torch_step import moved
+
+Make = Callable[[tuple[int, ...], torch.dtype], Tensor]
+"""(shape, dtype) -> a tensor."""
+
+_FIRST = 4
+_FINGERPRINT_SEED = 0
+
+
+def first_batch(job: TorchJob, size: int) -> Any:
+    """Collate a batch of the first samples, which are repeated in a larger batch."""
+    return (job.collate or default_collate)(list(islice(cycle(_first_samples(job)), size)))
+
+
+def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
+    """Return a function that makes a batch in the shape of any size, without reading that many samples.
+
+    An axis that differs between a batch of two samples and one of three is the axis of the samples.
+    """
+    two, three = first_batch(job, 2), first_batch(job, 3)
+
+    def resized(size: int, make: Make) -> Any:
+        others = iter(_tensors_of(three))
+
+        def of_size(tensor: Tensor) -> Tensor:
+            lengths = zip(tensor.shape, next(others).shape, strict=True)
+            return make(tuple(size if two != three else two for two, three in lengths), tensor.dtype)
+
+        return moved(two, of_size)
+
+    return resized
+
+
+def fingerprint_of(job: TorchJob) -> str:
+    """Hash the number of samples and the first ones; of samples that are random, the number alone."""
+    values = [_digest_of_first(job) for _ in range(2)]
+    samples = values[0] if values[0] == values[1] else "random"
+    return hashlib.sha256(f"{num_samples_of(job.data)} {samples}".encode()).hexdigest()[:16]
+
+
+def _first_samples(job: TorchJob) -> list[Any]:
+    if is_iterable(job.data):
+        samples = list(islice(iter(job.data), _FIRST))
+    else:
+        samples = [job.data[index] for index in range(min(_FIRST, len(job.data)))]
+    if not samples:
+        raise JobError("the data set is empty")
+    return samples
+
+
+def _digest_of_first(job: TorchJob) -> str:
+    random.seed(_FINGERPRINT_SEED)
+    np.random.seed(_FINGERPRINT_SEED)
+    torch.manual_seed(_FINGERPRINT_SEED)
+    digest = hashlib.sha256()
+    for leaf in _leaves_of(_first_samples(job)):
+        content = leaf.numpy(force=True) if isinstance(leaf, Tensor) else leaf
+        digest.update(content.tobytes() if isinstance(content, np.ndarray) else repr(content).encode())
+    return digest.hexdigest()
+
+
+def _tensors_of(batch: Any) -> list[Tensor]:
+    return [leaf for leaf in _leaves_of(batch) if isinstance(leaf, Tensor)]
+
+
+def _leaves_of(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _leaves_of(part)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _leaves_of(part)
+    else:
+        yield value

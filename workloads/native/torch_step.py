@@ -1,0 +1,101 @@
+"""A training step of a job in PyTorch: its loss as a module, and its tensors put elsewhere."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from workloads.jobs import JobError, TorchJob
+
+
+class JobLoss(nn.Module):
+    """batch -> mean loss over this process's samples: what is wrapped, compiled and run."""
+
+    def __init__(self, job: TorchJob) -> None:
+        super().__init__()
+        self.model: nn.Module = job.model
+        self._loss = job.loss
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return a scalar. Raises JobError for a loss that is none."""
+        if isinstance(self._loss, nn.Module):
+            *inputs, target = batch
+            loss = self._loss(self.model(*inputs), target)
+        else:
+            loss = self._loss(self.model, batch)
+        if not isinstance(loss, Tensor):
+            raise JobError(f"the loss is a {type(loss).__name__}, expected a tensor with one value")
+        if loss.numel() != 1:
+            raise JobError(f"the loss has the shape {tuple(loss.shape)}, expected one value: the mean")
+        return loss.reshape(())
+
+
+def moved(batch: Any, place: Callable[[Tensor], Tensor]) -> Any:
+    """Return a batch with every tensor put elsewhere: of tuples, lists and mappings, as collated."""
+    if isinstance(batch, Tensor):
+        return place(batch)
+    if isinstance(batch, Mapping):
+        parts = {name: moved(part, place) for name, part in batch.items()}
+        return parts if type(batch) is dict else type(batch)(parts)  # type: ignore[call-arg]  # any mapping
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(moved(part, place) for part in batch))
+    if isinstance(batch, (tuple, list)):
+        return type(batch)(moved(part, place) for part in batch)
+    return batch
+
+
+def replace_tensors(
+    module: nn.Module, optimizers: Iterable[torch.optim.Optimizer], make: Callable[[Tensor], Tensor]
+) -> None:
+    """Put new tensors in the place of all parameters and buffers, also in fresh optimizers.
+
+    A tensor that several modules share stays shared, which `Module.to` does not ensure on an XLA device.
+    """
+    made: dict[int, Tensor] = {}
+
+    def replaced(tensor: Tensor) -> Tensor:
+        if id(tensor) not in made:
+            new = make(tensor.detach())
+            is_weight = isinstance(tensor, nn.Parameter)
+            made[id(tensor)] = nn.Parameter(new, requires_grad=tensor.requires_grad) if is_weight else new
+        return made[id(tensor)]
+
+    kept = [
+        tensor
+        for part in module.modules()
+        for tensor in (*part._parameters.values(), *part._buffers.values())
+    ]
+    for part in module.modules():
+        for tensors in (part._parameters, part._buffers):
+            for name, tensor in tensors.items():
+                if tensor is not None:
+                    tensors[name] = replaced(tensor)  # type: ignore[assignment]  # a Parameter for a Parameter
+    for group in (group for optimizer in optimizers for group in optimizer.param_groups):
+        group["params"] = [made.get(id(parameter), parameter) for parameter in group["params"]]
+    del kept  # until here no identity was given to another tensor
+
+
+class ProductDtype:
+    """Type of the output of the first layer with a matrix of weights that runs; embeddings look up.
+
+    Attributes:
+        name: `float32`; None before a forward pass.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.name: str | None = None
+        self._hooks = [
+            module.register_forward_hook(self._see)
+            for module in model.modules()
+            if not isinstance(module, (nn.Embedding, nn.EmbeddingBag))
+            and any(weight.ndim > 1 for weight in module.parameters(recurse=False))
+        ]
+
+    def _see(self, _module: nn.Module, _inputs: Any, output: Any) -> None:
+        first = output[0] if isinstance(output, (tuple, list)) else output
+        if self.name is None and isinstance(first, Tensor):
+            self.name = str(first.dtype).removeprefix("torch.")
+        if not torch.compiler.is_compiling():
+            for hook in self._hooks:
+                hook.remove()

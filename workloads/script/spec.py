@@ -1,0 +1,53 @@
+"""A training script that was written without this project, started as a command once for every worker."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from workloads.script.command import PLACEHOLDERS, reports_steps, require_script, version_of, words_of
+from workloads.spec import ScriptSpec
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Knobs, written as `script.NAME`.
+
+    Attributes:
+        command: words of the command, with placeholders as {precision}.
+        folder: working directory of the command; empty: the current one.
+        python: path of the interpreter that the word `python` means; empty: the orchestrator's.
+        steps_total: optimizer steps of the whole training; 0: not known.
+        train_to_end: let the script train on when enough is measured.
+    """
+
+    command: str = ""
+    folder: str = ""
+    python: str = ""
+    steps_total: int = 0
+    train_to_end: bool = False
+
+    def __post_init__(self) -> None:
+        if self.steps_total < 0:
+            raise ValueError(f"script.steps_total={self.steps_total} must not be negative")
+
+
+def make(options: Options) -> ScriptSpec:
+    """Check the command, and describe it."""
+    folder = Path(options.folder or ".").expanduser().resolve()
+    words = words_of(options.command, dict.fromkeys(PLACEHOLDERS, "0"))
+    require_script(words, folder)
+    if options.python and not Path(options.python).is_file():
+        raise ValueError(
+            f"script.python={options.python} is not an interpreter; name one, as .venv/bin/python"
+        )
+    return ScriptSpec(
+        name="script",
+        version=version_of(words, folder),
+        command=options.command,
+        folder=str(folder),
+        python=options.python,
+        steps_total=options.steps_total or None,
+        train_to_end=options.train_to_end,
+        reports=reports_steps(words, folder),
+    )
