@@ -127,6 +127,7 @@ def _data(question: Question, tell: Progress) -> Any:
         description=ref.description,
         to_download=ref.to_download,
         train_samples=ref.train_samples,
+        train_tokens=ref.train_tokens,
     )
     return to_plain(ready, path="DataRef")
 

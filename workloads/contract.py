@@ -24,6 +24,7 @@ from workloads.spec import (
     Protocol,
     ScriptSpec,
     Supervised,
+    TokenPrediction,
     WorkloadSpec,
 )
 
@@ -124,7 +125,7 @@ def _require_whole(spec: WorkloadSpec, *, name: str, version: object) -> None:
             raise _FaultError(str(unknown_name(f"network of {user}", network, known=spec.networks)))
     for optimizer in (optimizer for phase in spec.phases for optimizer in phase.optimizers.values()):
         if not isinstance(optimizer, get_args(Optimizer)):
-            raise _FaultError(f"{optimizer!r} is not an optimizer; it may be Sgd or Adam")
+            raise _FaultError(f"{optimizer!r} is not an optimizer; it may be Sgd, Adam or AdamW")
     for node in (node for network in spec.networks.values() for node in network.nodes):
         if not isinstance(node.layer, get_args(Layer)):
             raise _FaultError(f"{node.layer!r} is not a layer; a layer of one's own is a Custom")
@@ -147,7 +148,7 @@ def _networks_named_in(spec: WorkloadSpec) -> Iterator[tuple[str, str]]:
 
 def _networks_of(protocol: Protocol) -> tuple[str, ...]:
     match protocol:
-        case Supervised() | ContrastiveDivergence():
+        case Supervised() | TokenPrediction() | ContrastiveDivergence():
             return (protocol.network,)
         case Gan():
             return ("generator", "discriminator")

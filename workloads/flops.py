@@ -1,9 +1,10 @@
 """Analytic floating-point operations of a network: one count for every framework.
 
-Counted are the multiply-accumulates of convolutions, dense and recurrent layers, two operations each; zeros
-that padding adds count as data. Not counted are bias, activation, normalisation, pooling, loss and optimizer,
-and a clever algorithm (Winograd, FFT) takes nothing off. The frameworks' own counters disagree by what they
-add to this.
+Counted are the multiply-accumulates of convolutions, dense and recurrent layers and of attention, two
+operations each; zeros that padding adds count as data, and so do the steps that causal attention masks
+(Chowdhery et al. 2022, "PaLM", appendix B). Not counted are bias, activation, normalisation, pooling, loss
+and optimizer, and a clever algorithm (Winograd, FFT) takes nothing off. The frameworks' own counters disagree
+by what they add to this.
 """
 
 import math
@@ -20,6 +21,7 @@ from workloads.layers import (
     Shape,
 )
 from workloads.network import INPUT, Network
+from workloads.sequence_layers import Attention, TiedDense
 from workloads.shapes import input_shapes_of, parameters_of, shapes_of
 from workloads.spec import (
     ContrastiveDivergence,
@@ -28,6 +30,7 @@ from workloads.spec import (
     Phase,
     ScriptSpec,
     Supervised,
+    TokenPrediction,
     Workload,
     WorkloadSpec,
 )
@@ -50,7 +53,7 @@ def train_step_flops(spec: Workload, global_batch_size: int) -> float:
 def _phase_flops(spec: WorkloadSpec, phase: Phase) -> float:
     """Per sample."""
     match phase.protocol:
-        case Supervised(network=name):
+        case Supervised(network=name) | TokenPrediction(network=name):
             return _trained(spec.networks[name])
         case Gan():
             generator, judge = spec.networks["generator"], spec.networks["discriminator"]
@@ -101,6 +104,10 @@ def _forward(layer: Layer, inputs: Shape, outputs: Shape) -> float:
             shapes = parameters_of(layer, inputs)
             kernels = sum(math.prod(shape) for name, shape in shapes.items() if name.endswith("kernel"))
             return 2.0 * kernels * inputs[0]
+        case TiedDense():
+            return 2.0 * inputs[-1] * math.prod(outputs)
+        case Attention():  # queries by keys, and weights by values
+            return 4.0 * outputs[0] * math.prod(outputs)
         case Custom():
             return layer.forward_flops
         case _:

@@ -8,8 +8,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from workloads.layers import Embedding, Initializer, Layer, Rbm, Recurrent, Shape
+from workloads.layers import Dense, Embedding, Initializer, Layer, Rbm, Recurrent, Shape
 from workloads.network import Network
+from workloads.sequence_layers import PositionEmbedding
 from workloads.shapes import GATES, input_shapes_of, parameters_of
 
 Array = npt.NDArray[np.float32]
@@ -18,6 +19,7 @@ State = dict[str, Array]
 
 _DCGAN_DEVIATION = 0.02
 _RBM_DEVIATION = 0.01
+_BERT_DEVIATION = 0.02
 _EMBEDDING_DEVIATION = 0.05 / math.sqrt(3)  # Keras draws uniformly from [-0.05, 0.05]
 
 
@@ -26,7 +28,8 @@ def initial_weights(network: Network, seed: int) -> State:
 
     `he`: variance 2 / fan_in (He et al. 2015, "Delving Deep into Rectifiers", eq. 10). `glorot`: variance
     2 / (fan_in + fan_out) (Glorot and Bengio 2010, "Understanding the difficulty of training deep feedforward
-    neural networks", eq. 12). `dcgan`: deviation 0.02 (Radford, Metz, Chintala 2016, section 3). An RBM has
+    neural networks", eq. 12). `dcgan`: deviation 0.02 (Radford, Metz, Chintala 2016, section 3). `bert`: 0.02
+    (google-research/bert, `initializer_range`), as positions have. An RBM has
     deviation 0.01 (Hinton 2010, "A Practical Guide to Training Restricted Boltzmann Machines", section 8).
     """
     random = np.random.default_rng(seed)
@@ -63,6 +66,10 @@ def _deviation(shape: Shape, layer: Layer) -> float:
             return _EMBEDDING_DEVIATION
         case Recurrent():
             return math.sqrt(2 / (shape[0] + shape[1] / GATES[layer.cell]))
+        case PositionEmbedding():
+            return _BERT_DEVIATION
+        case Dense():
+            return layer.gain * _kernel_deviation(layer.initializer, shape)
         case _:
             initializer: Initializer = getattr(layer, "initializer", "glorot")
             return _kernel_deviation(initializer, shape)
@@ -71,6 +78,8 @@ def _deviation(shape: Shape, layer: Layer) -> float:
 def _kernel_deviation(initializer: Initializer, shape: Shape) -> float:
     if initializer == "dcgan":
         return _DCGAN_DEVIATION
+    if initializer == "bert":
+        return _BERT_DEVIATION
     receptive_field = math.prod(shape[:-2])
     fan_in, fan_out = (receptive_field * size for size in shape[-2:])
     if len(shape) == 4 and shape[-1] == 1:  # depthwise: each output sees one channel

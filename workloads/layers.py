@@ -7,10 +7,23 @@ token ids [batch, step]. A size that is a pair is (height, width).
 from dataclasses import dataclass, field
 from typing import Literal
 
+from workloads.sequence_layers import (
+    Attention,
+    ClassToken,
+    FirstStep,
+    Float32,
+    LayerNorm,
+    PositionEmbedding,
+    Product,
+    RmsNorm,
+    TiedDense,
+    ToSequence,
+)
+
 Pair = tuple[int, int]
 Shape = tuple[int, ...]
 
-Initializer = Literal["he", "glorot", "dcgan"]
+Initializer = Literal["he", "glorot", "dcgan", "bert"]
 """How a kernel is drawn at first; `initial.py` says from where each is taken."""
 
 
@@ -54,11 +67,16 @@ class ConvTranspose2d:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dense:
-    """Fully connected layer over the last axis."""
+    """Fully connected layer over the last axis.
+
+    Attributes:
+        gain: factor of the deviation with which the kernel is drawn.
+    """
 
     units: int
     bias: bool = True
     initializer: Initializer = "glorot"
+    gain: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +95,12 @@ class BatchNorm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
-    """`leaky_relu` multiplies what is below zero by `slope`; `swish` is x * sigmoid(x)."""
+    """`leaky_relu` multiplies what is below zero by `slope`; `swish` is x * sigmoid(x).
 
-    kind: Literal["relu", "relu6", "leaky_relu", "tanh", "sigmoid", "swish"]
+    `gelu` is exact, `gelu_tanh` its approximation by a hyperbolic tangent (Hendrycks and Gimpel 2016).
+    """
+
+    kind: Literal["relu", "relu6", "leaky_relu", "tanh", "sigmoid", "swish", "gelu", "gelu_tanh"]
     slope: float = 0.2
 
 
@@ -223,6 +244,16 @@ Layer = (
     | Embedding
     | Recurrent
     | Rbm
+    | LayerNorm
+    | RmsNorm
+    | PositionEmbedding
+    | ClassToken
+    | FirstStep
+    | ToSequence
+    | Attention
+    | Product
+    | TiedDense
+    | Float32
     | Custom
 )
 

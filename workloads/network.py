@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from workloads.layers import Embedding, Layer, Shape
+from workloads.sequence_layers import TiedDense
 
 INPUT = -1
 """The network's input, where a node's index is meant."""
@@ -33,6 +34,13 @@ class Network:
                 raise ValueError(
                     f"node {index}, {node.layer}, takes {node.inputs}; it may take -1 to {index - 1}"
                 )
+            if isinstance(node.layer, TiedDense):
+                self._require_table(index, node.layer)
+
+    def _require_table(self, index: int, layer: TiedDense) -> None:
+        table = self.nodes[layer.embedding].layer if 0 <= layer.embedding < index else None
+        if not isinstance(table, Embedding) or table.vocabulary != layer.units:
+            raise ValueError(f"node {index}, {layer}, needs an Embedding of that vocabulary before it")
 
     @property
     def last_uses(self) -> tuple[frozenset[int], ...]:

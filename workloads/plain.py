@@ -21,6 +21,7 @@ from workloads.spec import (
     Phase,
     Protocol,
     Quality,
+    WarmupCosine,
     WorkloadSpec,
 )
 
@@ -49,10 +50,11 @@ class Ready:
     description: str
     to_download: str | None
     train_samples: int | None
+    train_tokens: int | None
 
 
 _PARTS = (
-    *(Network, Node, Phase, DataNeed, Noise, Quality, WorkloadSpec),
+    *(Network, Node, Phase, DataNeed, Noise, Quality, WarmupCosine, WorkloadSpec),
     *(NativeSpec, JobCost, JobQuality, Knob, Ready),
 )
 _KINDS = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from workloads.shapes import is_trained
-from workloads.spec import ContrastiveDivergence, Gan, Supervised
+from workloads.spec import ContrastiveDivergence, Gan, Supervised, TokenPrediction
 from workloads.spec import Protocol as StepProtocol
 
 Forward = Callable[[Any], Any]
@@ -28,6 +28,9 @@ class Operations(Protocol):
 
     def softmax_cross_entropy(self, logits: Any, classes: Any) -> Any:
         """[batch, class], [batch] -> [batch]."""
+
+    def token_cross_entropy(self, logits: Any, tokens: Any) -> Any:
+        """[batch, step, token], [batch, step] -> [batch], the mean over tokens that are not negative."""
 
     def sigmoid_cross_entropy(self, logits: Any, *, target: float) -> Any:
         """[batch, 1] -> [batch], against one target for all."""
@@ -56,6 +59,8 @@ def losses_of(protocol: StepProtocol, ops: Operations, batch: Mapping[str, Any])
     match protocol:
         case Supervised(network=name):
             return {name: ops.softmax_cross_entropy(ops.network(name)(batch["x"]), batch["y"])}
+        case TokenPrediction(network=name):
+            return {name: ops.token_cross_entropy(ops.network(name)(batch["x"]), batch["y"])}
         case Gan():
             return _gan(ops, batch)
         case ContrastiveDivergence():
@@ -65,7 +70,7 @@ def losses_of(protocol: StepProtocol, ops: Operations, batch: Mapping[str, Any])
 def trained_by(protocol: StepProtocol, network: str, name: str) -> bool:
     """Return whether a step of this protocol changes a network's parameter, `<node index>.<name>`."""
     match protocol:
-        case Supervised():
+        case Supervised() | TokenPrediction():
             return network == protocol.network and is_trained(name) and not name.endswith("visible_bias")
         case Gan():
             return is_trained(name)

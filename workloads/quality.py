@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from workloads.data.split import IGNORED
+
 Batch = Mapping[str, npt.NDArray[Any]]
 Logits = npt.NDArray[np.float32]
 
 _REFERABLE_GRADE = 2
+_MOST_NATS = 700.0  # beyond, the exponential is no float
 
 
 def classification(logits: Logits, held_out: Batch) -> dict[str, float]:
@@ -48,6 +51,21 @@ def graded(logits: Logits, held_out: Batch) -> dict[str, float]:
 def referable(logits: Logits, held_out: Batch) -> dict[str, float]:
     """The same of [sample, 2] logits, whose class 1 is referable."""
     return _of_grades(logits, held_out) | {"auc": _area(_softmax(logits)[:, 1], held_out["y"] == 1)}
+
+
+def token_prediction(scores: npt.NDArray[np.float32], held_out: Batch) -> dict[str, float]:
+    """Compute the mean cross-entropy of tokens, its exponential, and accuracy, from [sample, step, 2] scores.
+
+    Args:
+        scores: cross-entropy in nats and 1 for a hit, as `Quality.of_tokens` says.
+    """
+    losses, hits = scores[held_out["y"] != IGNORED].astype(np.float64).T
+    loss = float(losses.mean())
+    return {
+        "held_out_loss": loss,
+        "perplexity": math.exp(min(loss, _MOST_NATS)),
+        "accuracy": float(hits.mean()),
+    }
 
 
 def _of_grades(logits: Logits, held_out: Batch) -> dict[str, float]:

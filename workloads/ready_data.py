@@ -49,4 +49,5 @@ def ready(
         description=shown(description.description),
         to_download=description.to_download and shown(description.to_download),
         train_samples=description.train_samples,
+        train_tokens=description.train_tokens,
     )

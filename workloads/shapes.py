@@ -28,6 +28,18 @@ from workloads.layers import (
     pair,
 )
 from workloads.network import INPUT, Network
+from workloads.sequence_layers import (
+    Attention,
+    ClassToken,
+    FirstStep,
+    Float32,
+    LayerNorm,
+    PositionEmbedding,
+    Product,
+    RmsNorm,
+    TiedDense,
+    ToSequence,
+)
 
 GATES = {"lstm": 4, "gru": 3}
 
@@ -94,6 +106,16 @@ def parameters_of(layer: Layer, inputs: Shape) -> Mapping[str, Shape]:
         case BatchNorm():
             names = ("gamma", "beta", "moving_mean", "moving_variance")
             return {name: (inputs[-1],) for name in names if layer.scale or name != "gamma"}
+        case LayerNorm():
+            return {"gamma": (inputs[-1],), "beta": (inputs[-1],)}
+        case RmsNorm():
+            return {"gamma": (inputs[-1],)}
+        case PositionEmbedding():
+            return {"kernel": inputs}
+        case ClassToken():
+            return {"token": (inputs[-1],)}
+        case TiedDense():
+            return {"bias": (layer.units,)} if layer.bias else {}
         case Embedding():
             return {"kernel": (layer.vocabulary, layer.units)}
         case Recurrent():
@@ -158,7 +180,7 @@ def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:
         case AvgPool2d():
             _require(first, axes=3)
             return first if layer.same else (*(size // layer.size for size in first[:2]), first[2])
-        case Dense() | Rbm():
+        case Dense() | Rbm() | TiedDense():
             return (*first[:-1], layer.units)
         case GlobalAveragePool():
             return first[-1:]
@@ -168,7 +190,7 @@ def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:
             if math.prod(layer.shape) != math.prod(first):
                 raise ValueError("another number of values")
             return layer.shape
-        case Add():
+        case Add() | Product():
             if inputs != [first, first]:
                 raise ValueError("two inputs of one shape are needed")
             return first
@@ -185,10 +207,32 @@ def _output_shape(layer: Layer, inputs: list[Shape]) -> Shape:
         case Recurrent():
             _require(first, axes=2)
             return (first[0], 2 * layer.units) if layer.sequences else (2 * layer.units,)
+        case ClassToken():
+            _require(first, axes=2)
+            return (first[0] + 1, first[1])
+        case FirstStep():
+            _require(first, axes=2)
+            return first[1:]
+        case ToSequence():
+            _require(first, axes=3)
+            return (first[0] * first[1], first[2])
+        case Attention():
+            return _attended(layer, inputs)
         case Custom():
             return layer.output_shape
-        case BatchNorm() | Activation() | Dropout():
+        case LayerNorm() | RmsNorm() | PositionEmbedding():
+            _require(first, axes=2)
             return first
+        case BatchNorm() | Activation() | Dropout() | Float32():
+            return first
+
+
+def _attended(layer: Attention, inputs: list[Shape]) -> Shape:
+    """Queries, keys and values as one input or three -> [step, query unit]."""
+    steps, widths = inputs[0][0], layer.widths
+    if inputs not in ([(steps, sum(widths))], [(steps, width) for width in widths]):
+        raise ValueError(f"queries, keys and values of {widths} units are needed")
+    return (steps, widths[0])
 
 
 def _require(shape: Shape, *, axes: int) -> None:

@@ -26,12 +26,70 @@ class Adam:
     beta_2: float = 0.999
 
 
-Optimizer = Sgd | Adam
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarmupCosine:
+    """Learning rate that rises linearly, then falls along half a cosine (Loshchilov and Hutter 2017).
+
+    Attributes:
+        warmup_steps: steps of the rise, the last one at the whole rate.
+        decay_steps: step at which the fall ends; 0: the rate stays.
+        final_share: share of the whole rate from there on.
+    """
+
+    warmup_steps: int
+    decay_steps: int = 0
+    final_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.warmup_steps < 0 or (self.decay_steps and self.decay_steps <= self.warmup_steps):
+            raise ValueError(
+                f"warmup_steps={self.warmup_steps}, decay_steps={self.decay_steps}: a rate falls behind its "
+                "rise, or never (decay_steps=0)"
+            )
+
+    def share_at(self, step: int) -> float:
+        """Return the share of the whole rate in a step; the first step is 0."""
+        if step < self.warmup_steps:
+            return (step + 1) / self.warmup_steps
+        if not self.decay_steps:
+            return 1.0
+        progress = min(1.0, (step - self.warmup_steps) / (self.decay_steps - self.warmup_steps))
+        return self.final_share + (1 - self.final_share) * 0.5 * (1 + math.cos(math.pi * progress))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdamW:
+    """Adam with decoupled decay of the weights that have two axes or more (Loshchilov and Hutter 2019).
+
+    Biases, gammas, betas and other vectors do not decay.
+
+    Attributes:
+        schedule: None: the learning rate is constant.
+    """
+
+    learning_rate: float
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    weight_decay: float = 0.01
+    schedule: WarmupCosine | None = None
+
+
+Optimizer = Sgd | Adam | AdamW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supervised:
     """Softmax cross-entropy between the network's logits of `x` and the classes `y`."""
+
+    network: str = "model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPrediction:
+    """Softmax cross-entropy between the logits of every step of `x` and the token ids `y`, [batch, step].
+
+    The loss of a sample is the mean over its steps whose `y` is not negative.
+    """
 
     network: str = "model"
 
@@ -61,7 +119,7 @@ class ContrastiveDivergence:
     network: str = "model"
 
 
-Protocol = Supervised | Gan | ContrastiveDivergence
+Protocol = Supervised | TokenPrediction | Gan | ContrastiveDivergence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +152,8 @@ class Quality:
         metric: the one that counts, by the name that `measure` gives it.
         target: value that a finished training is expected to reach.
         network, reads: the network that is evaluated, and the array of a held-out batch that it is given.
+        of_tokens: True if outputs are not the logits, which would be too large to keep, but the cross-entropy
+            of every `y` and whether it has the largest logit: [sample, step, 2].
     """
 
     measure: str
@@ -102,6 +162,12 @@ class Quality:
     higher_is_better: bool = True
     network: str = "model"
     reads: str = "x"
+    of_tokens: bool = False
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Names of the arrays of a held-out batch that make the outputs."""
+        return (self.reads, "y") if self.of_tokens else (self.reads,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,5 +338,34 @@ def classifier(
         phases=(phase,),
         data=data,
         quality=quality,
+        epochs=epochs,
+    )
+
+
+def language_model(
+    name: str,
+    network: Network,
+    *,
+    version: int,
+    optimizer: Optimizer,
+    data: DataNeed,
+    target: float,
+    epochs: float | None = None,
+) -> WorkloadSpec:
+    """One network that learns to predict tokens of a text; `target` is of the held-out loss, in nats."""
+    phase = Phase(name="training", protocol=TokenPrediction(), optimizers={"model": optimizer})
+    return WorkloadSpec(
+        name=name,
+        version=version,
+        networks={"model": network},
+        phases=(phase,),
+        data=data,
+        quality=Quality(
+            measure="workloads.quality:token_prediction",
+            metric="held_out_loss",
+            target=target,
+            higher_is_better=False,
+            of_tokens=True,
+        ),
         epochs=epochs,
     )

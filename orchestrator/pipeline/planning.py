@@ -1,5 +1,6 @@
 """Plan a sweep, and add predictions and the expected cost."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
@@ -9,11 +10,13 @@ from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
+from orchestrator.core.sweep import Sweep
 from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, repriced
+from orchestrator.plan.trial_specs import DataKey, data_key, train_samples_of, unsuitable, workload_of
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.compiled_estimate import estimates_from
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
@@ -21,6 +24,7 @@ from orchestrator.predict.step_time.own_records import step_measurements
 from orchestrator.predict.step_time.plan_forecasts import forecasts_of, hindcasts_of, track_record_of
 from orchestrator.predict.step_time.step_priors import error_model_of, step_priors_of
 from orchestrator.train.registry import trainers
+from workloads.data.sources import DataRef
 
 
 def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
@@ -36,7 +40,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         environments=preflight.environments,
         start_methods={name: chosen.start_method for name, chosen in settings.trainers.items()},
         data_ids={wanted: ref.id for wanted, ref in preflight.data.items()},
-        train_samples={wanted: ref.train_samples for wanted, ref in preflight.data.items()},
+        train_samples=_train_samples(settings.sweep, preflight.data),
         records=[record for records in preflight.ledgers.values() for record in records],
         code_sha256=preflight.driver["code_sha256"],
         missing_device=settings.missing_device,
@@ -45,6 +49,15 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
     )
     check_lengths(decided.trainings, settings.objective)
     return decided
+
+
+def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:
+    """Return the size of every workload's full training set, with the options of its first point."""
+    samples: dict[str, int | None] = {}
+    for point in sweep.points:
+        if point.workload not in samples and unsuitable(point) is None:
+            samples[point.workload] = train_samples_of(workload_of(point), data[data_key(point)])
+    return samples
 
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:

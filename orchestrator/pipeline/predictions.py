@@ -29,7 +29,7 @@ from orchestrator.pipeline.preflight import data_of, inventory_of, ledgers_of
 from orchestrator.plan.compatibility import reason_against
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.slots import Slot, find_slots, host_cpu_of, hosts_of
-from orchestrator.plan.trial_specs import unsuitable, workload_of
+from orchestrator.plan.trial_specs import train_samples_of, unsuitable, workload_of
 from orchestrator.predict.advised_jobs import KnownSetting, job_of
 from orchestrator.predict.jobs import jobs_of
 from orchestrator.predict.kernel_split import SplitOutlook, require_known, split_outlooks
@@ -98,9 +98,10 @@ class _PredictionInputs:
         if not isinstance(spec, WorkloadSpec):
             return spec.train_samples
         try:
-            return data_of(self.settings, spec.data.data_set, point.data_source, download=False).train_samples
+            ref = data_of(self.settings, spec.data.data_set, point.data_source, download=False)
         except ConfigError:
             return None
+        return train_samples_of(spec, ref)
 
     def price_of(self, point: Point) -> Price | Unpriced:
         """Return the price of the point where its device is."""

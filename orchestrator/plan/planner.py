@@ -31,7 +31,6 @@ from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import (
     DataIds,
     TrainSamples,
-    data_key,
     trial_of,
     unsuitable,
     workload_of,
@@ -78,7 +77,8 @@ def plan(
     Args:
         environments: probed environment of every trainer in the sweep.
         start_methods: requested start method of every trainer in the sweep.
-        data_ids, train_samples: values for every key of `data_needed(sweep)`.
+        data_ids: value for every key of `data_needed(sweep)`.
+        train_samples: value for every workload of the sweep that suits one of its points.
         records: records of all sweeps.
         code_sha256: hash of the current code, ours and the user's.
         rerun: trials to run although records of them exist.
@@ -171,7 +171,7 @@ def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mappi
                 continue
             trainings[point.workload] = FullTraining(
                 epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
-                train_samples=train_samples[data_key(point)],
+                train_samples=train_samples[point.workload],
             )
     return trainings
 

@@ -7,6 +7,7 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
+from workloads.data.sources import DataRef
 from workloads.registry import kept
 from workloads.shapes import UnsuitableInputError
 from workloads.spec import NativeSpec, Workload, WorkloadSpec, phase_steps
@@ -20,12 +21,12 @@ DataKey = tuple[str, str]
 DataIds = Mapping[DataKey, str]
 """Key -> id of the resolved data."""
 
-TrainSamples = Mapping[DataKey, int | None]
-"""Key -> samples of the full training set; None if unknown."""
+TrainSamples = Mapping[str, int | None]
+"""Workload -> samples of the full training set; None if unknown."""
 
 
 def data_needed(sweep: Sweep) -> Mapping[DataKey, Workload]:
-    """The keys of `DataIds` and `TrainSamples` that the sweep's trials need, and a workload that needs it."""
+    """The keys of `DataIds` that the sweep's trials need, and a workload that needs it."""
     possible = (point for point in sweep.points if unsuitable(point) is None)
     return {data_key(point): workload_of(point) for point in possible}
 
@@ -36,6 +37,11 @@ def data_key(point: Point) -> DataKey:
     if not isinstance(spec, WorkloadSpec):
         return spec.data, OWN_SOURCE
     return spec.data.data_set, point.data_source
+
+
+def train_samples_of(spec: Workload, ref: DataRef) -> int | None:
+    """Return the size of a workload's full training set, in its own samples; None if unknown."""
+    return ref.samples_of(spec.data) if isinstance(spec, WorkloadSpec) else spec.train_samples
 
 
 def unsuitable(point: Point) -> str | None:

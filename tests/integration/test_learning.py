@@ -71,6 +71,12 @@ LESSONS: Mapping[str, Lesson] = {
         options={"image_size": 75, "width": 0.125},
     ),
     "mobilenet_v2": Lesson(beyond=0.5, steps=100, options={"width": 0.5}),
+    "gpt2": Lesson(metric="held_out_loss", beyond=4.5, chance=7.6, data=STANDIN, steps=300),
+    "llama_style": Lesson(metric="held_out_loss", beyond=4.5, chance=7.6, data=STANDIN, steps=300),
+    "bert_base": Lesson(
+        metric="held_out_loss", beyond=4.5, chance=7.6, data=STANDIN, steps=300, options={"dropout": 0.0}
+    ),
+    "vit_b16": Lesson(beyond=0.8, steps=200),
     "xception": Lesson(beyond=0.5, steps=120, global_batch_size=32, options={"image_size": 71, **NARROW}),
 }
 

@@ -13,6 +13,9 @@ class DataNeed:
         image_size: square side in pixels to which images are resized; None leaves them as they are.
         vocabulary: number of token ids of texts; larger ids become "unknown".
         sequence_length: length of texts, in tokens.
+        targets: `y` of texts: the `labels` of whole texts, or token ids of windows of the running text:
+            the `next_token` of every step, or the `masked_token` of some.
+        train_tokens: tokens of the full training set of a language model; None: those of the user's folder.
         binary: True for two classes of graded photographs (referable: grade 2 and above) instead of five.
     """
 
@@ -20,6 +23,8 @@ class DataNeed:
     image_size: int | None = None
     vocabulary: int | None = None
     sequence_length: int | None = None
+    targets: Literal["labels", "next_token", "masked_token"] = "labels"
+    train_tokens: int | None = None
     binary: bool = False
 
     def __post_init__(self) -> None:

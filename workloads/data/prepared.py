@@ -50,6 +50,12 @@ def num_train_samples(path: Path) -> int:
         return len(arrays["y_train"])
 
 
+def num_train_tokens(path: Path) -> int | None:
+    """Tokens to train on in the prepared file at `path`; None if it holds no texts."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return int(arrays["lengths_train"].sum()) if "lengths_train" in arrays else None
+
+
 def _write(arrays: Arrays, path: Path) -> None:
     with written_whole(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -9,7 +9,8 @@ from pkgutil import resolve_name
 
 from workloads.data.dataset import Arrays, DataSet, Published, UserFolder
 from workloads.data.download import Progress
-from workloads.data.prepared import num_train_samples, path_of, prepared
+from workloads.data.need import DataNeed
+from workloads.data.prepared import num_train_samples, num_train_tokens, path_of, prepared
 from workloads.data.published import Means, MissingDataError, find
 from workloads.names import unknown_name
 
@@ -28,6 +29,7 @@ class DataRef:
         description: what the data set is and is not, in one line for the screen.
         to_download: first download to try if downloads are allowed; None if there is none.
         train_samples: size of the full training set, also for a stand-in; None if unknown.
+        train_tokens: tokens to train on in a user's folder of texts; None for other data.
     """
 
     id: str
@@ -35,6 +37,19 @@ class DataRef:
     description: str
     to_download: str | None = None
     train_samples: int | None = None
+    train_tokens: int | None = None
+
+    def samples_of(self, need: DataNeed) -> int | None:
+        """Return the size of the full training set in a workload's own samples; None if unknown.
+
+        Samples of a language model are windows of the running text.
+        """
+        if need.targets == "labels":
+            return self.train_samples
+        tokens = need.train_tokens if self.train_tokens is None else self.train_tokens
+        if tokens is None or need.sequence_length is None:
+            return None
+        return max(1, tokens // need.sequence_length)
 
 
 def default_cache() -> Path:
@@ -214,6 +229,7 @@ def _from_folder(data_set: DataSet, layout: UserFolder, means: Means) -> DataRef
         path=path,
         description=f"{layout.description} in {folder}",
         train_samples=num_train_samples(path),
+        train_tokens=num_train_tokens(path),
     )
 
 

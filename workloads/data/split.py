@@ -7,7 +7,12 @@ import numpy.typing as npt
 
 Batch = dict[str, npt.NDArray[Any]]
 """x: float32 [sample, ...] (images [sample, height, width, channel] in [0, 1]) or int32 token ids
-[sample, length]; y: int32 [sample]; and float32 [sample, ...] for each noise, under its own name."""
+[sample, length]; y: int32 [sample], or token ids [sample, length], IGNORED where nothing is predicted; and
+float32 [sample, ...] for each noise, under its own name."""
+
+
+IGNORED = -1
+"""A token id that no loss and no measure counts."""
 
 
 class Split(Protocol):

@@ -14,9 +14,12 @@ from workloads.data.need import DataNeed
 from workloads.data.prepared import folder_of
 from workloads.data.split import Split
 from workloads.data.texts import TextSplit
+from workloads.data.tokens import TokenSplit, running_text
 
 _REFERABLE = 2
 """The mildest grade of retinopathy for which a patient is sent to a specialist."""
+
+_PARTS = ("train", "test")
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -45,6 +48,14 @@ def _arrays(arrays: Arrays, part: str, data: DataNeed) -> Split:
 def _texts(arrays: Arrays, part: str, data: DataNeed) -> Split:
     if data.vocabulary is None or data.sequence_length is None:
         raise ValueError(f"data set {data.data_set!r} holds texts: vocabulary and sequence_length are needed")
+    if data.targets != "labels":
+        return TokenSplit(
+            ids=running_text(arrays[f"x_{part}"], arrays[f"lengths_{part}"]),
+            vocabulary=data.vocabulary,
+            length=data.sequence_length,
+            is_masked=data.targets == "masked_token",
+            seed=_PARTS.index(part),
+        )
     return TextSplit(
         ids=arrays[f"x_{part}"],
         ends=np.cumsum(arrays[f"lengths_{part}"], dtype=np.int64),

@@ -31,8 +31,20 @@ from workloads.layers import (
     Shape,
     pair,
 )
+from workloads.sequence_layers import (
+    Attention,
+    ClassToken,
+    FirstStep,
+    Float32,
+    LayerNorm,
+    PositionEmbedding,
+    Product,
+    RmsNorm,
+    ToSequence,
+)
 from workloads.with_keras.embedding import EmbeddingLayer
 from workloads.with_keras.recurrent import BidirectionalCell
+from workloads.with_keras.sequences import AttentionLayer, ClassTokenLayer, PositionTable, RmsNormLayer
 
 Apply = Callable[..., Any]
 
@@ -78,6 +90,16 @@ def keras_layer_of(layer: Layer, *, name: str, dtype: str | None) -> Any:
             return BidirectionalCell(layer, **common)
         case Rbm():
             return RbmLayer(layer.units, **common)
+        case LayerNorm():
+            return keras.layers.LayerNormalization(epsilon=layer.epsilon, **common)
+        case RmsNorm():
+            return RmsNormLayer(layer, **common)
+        case PositionEmbedding():
+            return PositionTable(**common)
+        case ClassToken():
+            return ClassTokenLayer(**common)
+        case Attention():
+            return AttentionLayer(layer, **common)
         case Custom():
             return resolve_name(layer.keras)(**dict(layer.arguments), **common)
         case _:
@@ -154,8 +176,21 @@ def _without_weights(layer: Layer, common: Mapping[str, Any]) -> Any:
             return _Lambda(lambda features, factors: features * factors[:, None, None, :], **common)
         case Concatenate():
             return _Lambda(lambda *features: tf.concat(features, -1), **common)
+        case Product():
+            return _Lambda(lambda left, right: left * right, **common)
+        case FirstStep():
+            return _Lambda(lambda sequence: sequence[:, 0], **common)
+        case ToSequence():
+            return _Lambda(_to_sequence, **common)
+        case Float32():
+            return _Lambda(lambda value: value, **common)
         case _:
             raise ValueError(f"{layer} has no layer in Keras")
+
+
+def _to_sequence(features: Any) -> Any:
+    _, height, width, channels = features.shape
+    return tf.reshape(features, (-1, height * width, channels))
 
 
 def _max_pool(layer: MaxPool2d, common: Mapping[str, Any]) -> Any:
@@ -180,5 +215,7 @@ def _function_of(layer: Activation) -> Apply:
         "tanh": tf.tanh,
         "sigmoid": tf.sigmoid,
         "swish": tf.nn.silu,
+        "gelu": lambda value: tf.nn.gelu(value, approximate=False),
+        "gelu_tanh": lambda value: tf.nn.gelu(value, approximate=True),
     }
     return functions[layer.kind]

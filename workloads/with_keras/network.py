@@ -7,10 +7,13 @@ import keras
 import numpy as np
 
 from workloads.initial import State, initial_weights
+from workloads.layers import Layer
 from workloads.network import INPUT, Network
+from workloads.sequence_layers import TiedDense
 from workloads.shapes import input_shapes_of, parameters_of
 from workloads.with_keras.layers import keras_layer_of, padding_of, require_declared
 from workloads.with_keras.recurrent import BidirectionalCell
+from workloads.with_keras.sequences import TiedLogits
 
 
 def build(network: Network, seed: int) -> Any:
@@ -18,6 +21,7 @@ def build(network: Network, seed: int) -> Any:
 
     It maps images [batch, height, width, channel], vectors or token ids to the last node's output in float32.
     """
+    made_before: list[Any] = []
     entry = keras.Input(network.input_shape, dtype="int32" if network.takes_tokens else "float32")
     values, last = {INPUT: entry}, len(network.nodes) - 1
     for index, node in enumerate(network.nodes):
@@ -26,12 +30,19 @@ def build(network: Network, seed: int) -> Any:
         padding = padding_of(node.layer)
         if padding is not None:
             inputs[0] = keras.layers.ZeroPadding2D(padding, dtype=dtype)(inputs[0])
-        made = keras_layer_of(node.layer, name=layer_name(index), dtype=dtype)
+        made = _layer_of(node.layer, made_before, name=layer_name(index), dtype=dtype)
         values[index] = made(*inputs)
+        made_before.append(made)
         require_declared(node.layer, made)
     model = keras.Model(entry, values[last])
     load_state(model, network, initial_weights(network, seed))
     return model
+
+
+def _layer_of(layer: Layer, made_before: list[Any], *, name: str, dtype: str | None) -> Any:
+    if isinstance(layer, TiedDense):
+        return TiedLogits(layer, made_before[layer.embedding], name=name, dtype=dtype)
+    return keras_layer_of(layer, name=name, dtype=dtype)
 
 
 def layer_name(index: int) -> str:

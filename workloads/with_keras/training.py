@@ -7,10 +7,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from workloads.data.split import IGNORED
 from workloads.protocols import losses_of, trained_by
 from workloads.shapes import input_shapes_of, parameters_of
-from workloads.spec import Adam, Optimizer, Phase, Sgd, WorkloadSpec
+from workloads.spec import Adam, AdamW, Optimizer, Phase, Quality, Sgd, WorkloadSpec
 from workloads.with_keras.adam import Adam as PaperAdam
+from workloads.with_keras.adam import Scheduled
 from workloads.with_keras.network import build, layer_name, named_variables, state_of, variable_of
 from workloads.with_keras.recurrent import fused_recurrent
 
@@ -63,6 +65,31 @@ def optimizer_of(optimizer: Optimizer) -> Any:
             return PaperAdam(
                 optimizer.learning_rate, beta_1=optimizer.beta_1, beta_2=optimizer.beta_2, epsilon=1e-8
             )
+        case AdamW():
+            rate = optimizer.learning_rate
+            return PaperAdam(
+                Scheduled(rate, optimizer.schedule) if optimizer.schedule else rate,
+                beta_1=optimizer.beta_1,
+                beta_2=optimizer.beta_2,
+                epsilon=1e-8,
+                matrix_decay=optimizer.weight_decay,
+            )
+
+
+def evaluated(model: Any, quality: Quality, arrays: Mapping[str, Any]) -> Any:
+    """Return what the measure of a quality is given, of one batch."""
+    outputs = model(arrays[quality.reads])
+    if not quality.of_tokens:
+        return outputs
+    tokens = arrays["y"]
+    hits = tf.equal(tf.argmax(outputs, -1, output_type=tokens.dtype), tokens)
+    return tf.stack((_token_losses(outputs, tokens), tf.cast(hits, tf.float32)), -1)
+
+
+def _token_losses(logits: Any, tokens: Any) -> Any:
+    """[batch, step, token], [batch, step] -> [batch, step]; 0 where a token is negative."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(tokens, 0), logits)
+    return losses * tf.cast(tf.not_equal(tokens, IGNORED), losses.dtype)
 
 
 class _Operations:
@@ -92,6 +119,10 @@ class _Operations:
 
     def softmax_cross_entropy(self, logits: Any, classes: Any) -> Any:
         return tf.nn.sparse_softmax_cross_entropy_with_logits(classes, logits)
+
+    def token_cross_entropy(self, logits: Any, tokens: Any) -> Any:
+        counts = tf.math.count_nonzero(tf.not_equal(tokens, IGNORED), 1, dtype=logits.dtype)
+        return tf.reduce_sum(_token_losses(logits, tokens), 1) / counts
 
     def sigmoid_cross_entropy(self, logits: Any, *, target: float) -> Any:
         targets = tf.fill(tf.shape(logits), target)

@@ -30,8 +30,28 @@ from workloads.layers import (
     Reshape,
     Shape,
 )
+from workloads.sequence_layers import (
+    Attention,
+    ClassToken,
+    FirstStep,
+    Float32,
+    LayerNorm,
+    PositionEmbedding,
+    Product,
+    RmsNorm,
+    TiedDense,
+    ToSequence,
+)
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.recurrent import BidirectionalCell
+from workloads.with_torch.sequences import (
+    AttentionModule,
+    ClassTokenModule,
+    LayerNormModule,
+    PositionTable,
+    RmsNormModule,
+    TiedLogits,
+)
 from workloads.with_torch.weight import Weight
 
 Weights = Mapping[str, Weight]
@@ -71,6 +91,18 @@ def module_of(layer: Layer, inputs: Shape) -> nn.Module:
             return BidirectionalCell(layer, inputs[-1])
         case Rbm():
             return RbmLayer(inputs[-1], layer.units)
+        case LayerNorm():
+            return LayerNormModule(layer, inputs[-1])
+        case RmsNorm():
+            return RmsNormModule(layer, inputs[-1])
+        case PositionEmbedding():
+            return PositionTable(inputs)
+        case ClassToken():
+            return ClassTokenModule(inputs[-1])
+        case Attention():
+            return AttentionModule(layer, inputs[0])
+        case TiedDense():
+            return TiedLogits(layer)
         case Custom():
             made: nn.Module = resolve_name(layer.torch)(**dict(layer.arguments))
             return made
@@ -89,7 +121,7 @@ def weights_of(layer: Layer, module: nn.Module) -> Weights:
             return _kernel_and_bias(module, axes=(1, 0))
         case Embedding():
             return _kernel_and_bias(module, axes=None)
-        case BatchNorm() | Rbm():
+        case BatchNorm() | Rbm() | LayerNorm() | RmsNorm() | PositionEmbedding() | ClassToken() | TiedDense():
             return {name: Weight(tensor=tensor) for name, tensor in _own(module).items()}
         case Recurrent():
             assert isinstance(module, BidirectionalCell)
@@ -114,7 +146,7 @@ class RbmLayer(nn.Module):
         return torch.sigmoid(functional.linear(visible, self.kernel.t(), self.bias))
 
 
-PRODUCTS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear, RbmLayer, BidirectionalCell)
+PRODUCTS = (nn.Conv2d, nn.ConvTranspose2d, nn.Linear, RbmLayer, BidirectionalCell, TiedLogits)
 """Modules that multiply by a kernel: their outputs have the dtype that was computed in."""
 
 
@@ -169,6 +201,14 @@ def _without_weights(layer: Layer) -> nn.Module:
             return _Lambda(lambda features, factors: features * factors[:, :, None, None])
         case Concatenate():
             return _Lambda(lambda *features: torch.cat(features, 1))
+        case Product():
+            return _Lambda(lambda left, right: left * right)
+        case FirstStep():
+            return _Lambda(lambda sequence: sequence[:, 0])
+        case ToSequence():
+            return _Lambda(lambda features: channels_last_of(features).flatten(1, 2))
+        case Float32():
+            return _Lambda(lambda value: value)
         case _:
             raise ValueError(f"{layer} has no module in PyTorch")
 
@@ -192,6 +232,8 @@ def _function_of(layer: Activation) -> Callable[[Tensor], Tensor]:
         "tanh": torch.tanh,
         "sigmoid": torch.sigmoid,
         "swish": functional.silu,
+        "gelu": functional.gelu,
+        "gelu_tanh": lambda value: functional.gelu(value, approximate="tanh"),
     }
     return functions[layer.kind]
 

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from workloads.initial import State, initial_weights
 from workloads.network import INPUT, Network
+from workloads.sequence_layers import TiedDense
 from workloads.shapes import input_shapes_of
 from workloads.with_torch.layers import channels_last_of, module_of, weights_of
 from workloads.with_torch.weight import Weight
@@ -33,9 +34,8 @@ class TorchNetwork(nn.Module):
         last = len(self.nodes) - 1
         values = self._values(inputs, last)
         with torch.autocast(inputs.device.type, enabled=False):  # float32 at every precision
-            output: Tensor = self.nodes[last](
-                *(self._float(values[source]) for source in self.spec.nodes[last].inputs)
-            )
+            inputs_of_last = [self._float(values[source]) for source in self.spec.nodes[last].inputs]
+            output: Tensor = self.nodes[last](*inputs_of_last, *self._tables(last))
         return channels_last_of(output)
 
     def below(self, inputs: Tensor, node: int) -> Tensor:
@@ -53,10 +53,19 @@ class TorchNetwork(nn.Module):
         """
         values = {INPUT: inputs.permute(0, 3, 1, 2) if inputs.ndim == 4 else inputs}  # a channels_last view
         for index, (node, module) in enumerate(zip(self.spec.nodes[:count], self.nodes, strict=False)):
-            values[index] = module(*(values[source] for source in node.inputs))
+            values[index] = module(*(values[source] for source in node.inputs), *self._tables(index))
             for source in self._last_uses[index]:
                 del values[source]
         return values
+
+    def _tables(self, index: int) -> tuple[Tensor, ...]:
+        """Return the weights of another node that a node takes."""
+        layer = self.spec.nodes[index].layer
+        if not isinstance(layer, TiedDense):
+            return ()
+        embedding = self.nodes[layer.embedding]
+        assert isinstance(embedding, nn.Embedding)
+        return (embedding.weight,)
 
     @staticmethod
     def _float(value: Tensor) -> Tensor:

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from workloads.data.split import IGNORED
 from workloads.protocols import losses_of, trained_by
-from workloads.spec import Adam, Optimizer, Phase, Sgd, WorkloadSpec
+from workloads.spec import Adam, AdamW, Optimizer, Phase, Quality, Sgd, WarmupCosine, WorkloadSpec
 from workloads.with_torch.network import TorchNetwork, build, named_weights, state_of
 
 
@@ -71,6 +72,56 @@ def optimizer_of(optimizer: Optimizer, parameters: list[nn.Parameter]) -> torch.
         case Adam():
             betas = (optimizer.beta_1, optimizer.beta_2)
             return torch.optim.Adam(parameters, lr=optimizer.learning_rate, betas=betas)
+        case AdamW():
+            return _adamw(optimizer, parameters)
+
+
+def _adamw(optimizer: AdamW, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    groups = [
+        {"params": [one for one in parameters if (one.ndim > 1) == decays], "weight_decay": weight_decay}
+        for decays, weight_decay in ((True, optimizer.weight_decay), (False, 0.0))
+    ]
+    made = torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=optimizer.learning_rate,
+        betas=(optimizer.beta_1, optimizer.beta_2),
+    )
+    if optimizer.schedule is not None:
+        made.register_step_pre_hook(_Schedule(optimizer.schedule, optimizer.learning_rate))
+    return made
+
+
+class _Schedule:
+    """Sets the learning rate of every step of an optimizer; it goes on from the steps of a restored state."""
+
+    def __init__(self, schedule: WarmupCosine, learning_rate: float) -> None:
+        self._schedule, self._learning_rate = schedule, learning_rate
+        self._step: int | None = None
+
+    def __call__(self, optimizer: torch.optim.Optimizer, _arguments: Any, _options: Any) -> None:
+        if self._step is None:
+            self._step = next((int(slots["step"]) for slots in optimizer.state.values() if slots), 0)
+        for group in optimizer.param_groups:
+            group["lr"] = self._learning_rate * self._schedule.share_at(self._step)
+        self._step += 1
+
+
+def evaluated(network: nn.Module, quality: Quality, arrays: Mapping[str, Tensor]) -> Tensor:
+    """Return what the measure of a quality is given, of one batch on the network's device."""
+    outputs: Tensor = network(arrays[quality.reads])
+    if not quality.of_tokens:
+        return outputs
+    tokens = arrays["y"].long()
+    losses = _token_losses(outputs, tokens)
+    return torch.stack((losses, (outputs.argmax(-1) == tokens).to(losses.dtype)), -1)
+
+
+def _token_losses(logits: Tensor, tokens: Tensor) -> Tensor:
+    """[batch, step, token], [batch, step] -> [batch, step]; 0 where a token is negative."""
+    losses = functional.cross_entropy(
+        logits.flatten(0, 1), tokens.flatten(), ignore_index=IGNORED, reduction="none"
+    )
+    return losses.view_as(tokens)
 
 
 class _Operations:
@@ -95,6 +146,10 @@ class _Operations:
 
     def softmax_cross_entropy(self, logits: Tensor, classes: Tensor) -> Tensor:
         return functional.cross_entropy(logits, classes, reduction="none")
+
+    def token_cross_entropy(self, logits: Tensor, tokens: Tensor) -> Tensor:
+        losses = _token_losses(logits, tokens)
+        return losses.sum(1) / (tokens != IGNORED).sum(1)
 
     def sigmoid_cross_entropy(self, logits: Tensor, *, target: float) -> Tensor:
         targets = torch.full_like(logits, target)

@@ -14,7 +14,7 @@ from orchestrator.core.trial_spec import Option
 from workloads.native.code import frameworks_of
 from workloads.origins import Origin
 from workloads.registry import workload
-from workloads.spec import Gan, WorkloadSpec
+from workloads.spec import Gan, TokenPrediction, WorkloadSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +64,10 @@ def batch_shapes(spec: WorkloadSpec, size: int) -> dict[str, tuple[tuple[int, ..
     protocol = spec.phases[-1].protocol
     network = spec.networks["discriminator" if isinstance(protocol, Gan) else protocol.network]
     inputs = "int32" if network.takes_tokens else "float32"
+    targets = network.input_shape if isinstance(protocol, TokenPrediction) else ()
     return {
         "x": ((size, *network.input_shape), inputs),
-        "y": ((size,), "int64"),
+        "y": ((size, *targets), "int64"),
         **{noise.name: ((size, *noise.shape), "float32") for noise in spec.noise},
     }
 

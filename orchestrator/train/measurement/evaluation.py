@@ -13,8 +13,8 @@ from workloads.spec import Quality
 
 Outputs = npt.NDArray[np.float32]
 
-Predict = Callable[[npt.NDArray[Any]], Outputs]
-"""Function from an array of `chunk` samples to the evaluated network's float32 outputs."""
+Predict = Callable[[Batch], Outputs]
+"""Function from `Quality.arrays` of `chunk` samples to the float32 outputs that the measure is given."""
 
 
 def quality_of(
@@ -40,10 +40,15 @@ def _seen(
     """Each chunk's outputs, and the rest of its arrays: what the network reads may be too large to keep."""
     for start in range(0, count, chunk):
         batch = batches.held_out(start, min(start + chunk, count))
-        yield _padded(predict, batch.pop(quality.reads), chunk), batch
+        outputs = _padded(predict, {name: batch[name] for name in quality.arrays}, chunk)
+        del batch[quality.reads]
+        yield outputs, batch
 
 
-def _padded(predict: Predict, samples: npt.NDArray[Any], chunk: int) -> Outputs:
-    missing = chunk - len(samples)
-    filled = np.pad(samples, ((0, missing), *[(0, 0)] * (samples.ndim - 1))) if missing else samples
-    return predict(filled)[: len(samples)]
+def _padded(predict: Predict, samples: Batch, chunk: int) -> Outputs:
+    count = len(next(iter(samples.values())))
+    return predict({name: _filled(array, chunk - count) for name, array in samples.items()})[:count]
+
+
+def _filled(array: npt.NDArray[Any], missing: int) -> npt.NDArray[Any]:
+    return np.pad(array, ((0, missing), *[(0, 0)] * (array.ndim - 1))) if missing else array

@@ -22,7 +22,7 @@ from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_keras.network import named_variables
 from workloads.with_keras.recurrent import let_xla_compile
-from workloads.with_keras.training import Networks, optimizer_of
+from workloads.with_keras.training import Networks, evaluated, optimizer_of
 
 
 def variables_of(networks: Networks, optimizers: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -58,7 +58,7 @@ def differentiate(
 
 
 _KINDS: Mapping[str, DeviceKind] = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}
-_PRODUCTS = ("Conv2D", "MatMul", "CudnnRNNV3")
+_PRODUCTS = ("Conv2D", "MatMul", "BatchMatMulV2", "Einsum", "CudnnRNNV3")
 
 
 class TensorFlowTrainer:
@@ -255,10 +255,13 @@ class TensorFlowTrainer:
         return losses, gradients
 
     def _infer_everywhere(self, samples: Any) -> Any:
-        return self._strategy.run(self._networks.models[self._workload.quality.network], args=(samples,))
+        quality = self._workload.quality
+        model = self._networks.models[quality.network]
+        return self._strategy.run(partial(evaluated, model, quality), args=(samples,))
 
-    def _predict(self, samples: Any) -> Outputs:
-        first, *_ = self._strategy.experimental_local_results(self._infer(tf.constant(samples)))
+    def _predict(self, samples: Batch) -> Outputs:
+        arrays = {name: tf.constant(array) for name, array in samples.items()}
+        first, *_ = self._strategy.experimental_local_results(self._infer(arrays))
         outputs: Outputs = first.numpy()
         return outputs
 

@@ -34,10 +34,11 @@ from orchestrator.train.trainers.torch_process import (
 )
 from orchestrator.train.trainers.torch_state import arrays_of, put_back, under
 from workloads.data.batches import Batches
+from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.batch_norm import GlobalBatchNorm
 from workloads.with_torch.recurrent import fused_recurrent
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, evaluated, optimizer_of
 
 
 class TorchDdpTrainer:
@@ -186,10 +187,12 @@ class TorchDdpTrainer:
         with self._autocast:
             return fused_recurrent(self._networks)
 
-    def _predict(self, samples: Any) -> Outputs:
-        network = self._networks[self._workload.quality.network].eval()
+    def _predict(self, samples: Batch) -> Outputs:
+        quality = self._workload.quality
+        network = self._networks[quality.network].eval()
         with torch.inference_mode(), self._autocast:
-            outputs: Tensor = network(torch.from_numpy(samples).to(self._device))
+            arrays = {name: torch.from_numpy(array) for name, array in samples.items()}
+            outputs = evaluated(network, quality, self._copied(arrays))
         network.train()
         return outputs.cpu().numpy()
 

@@ -26,9 +26,10 @@ from orchestrator.train.trainer import WorkerJob
 from orchestrator.train.trainers.torch_process import FirstProduct, join, leave, listen
 from orchestrator.train.trainers.torch_state import arrays_of, put_back
 from workloads.data.batches import Batches
+from workloads.data.split import Batch
 from workloads.spec import Phase, WorkloadSpec
 from workloads.with_torch.recurrent import fused_recurrent
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, evaluated, optimizer_of
 
 
 def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
@@ -227,10 +228,12 @@ class TorchXlaTrainer:
         finally:
             self._sums = True
 
-    def _predict(self, samples: Any) -> Outputs:
-        network = self._networks[self._workload.quality.network].eval()
+    def _predict(self, samples: Batch) -> Outputs:
+        quality = self._workload.quality
+        network = self._networks[quality.network].eval()
         with torch.no_grad(), self._autocast:
-            outputs: Tensor = network(self.split(torch.from_numpy(samples)))
+            arrays = {name: self.split(torch.from_numpy(array)) for name, array in samples.items()}
+            outputs = evaluated(network, quality, arrays)
         network.train()
         return outputs.cpu().numpy()
 

@@ -13,6 +13,7 @@ from declared_workloads import DECLARED
 from uneven_network import uneven_network
 
 from workloads.data.noise import noise_of
+from workloads.data.split import IGNORED
 from workloads.initial import State, initial_weights
 from workloads.layers import Dropout, Embedding
 from workloads.network import Network
@@ -113,7 +114,10 @@ def batch_of(spec: WorkloadSpec) -> dict[str, np.ndarray]:
     """Samples, labels and noise for a step of any protocol."""
     judge = "discriminator" if isinstance(spec.phases[-1].protocol, Gan) else spec.quality.network
     network = spec.networks[judge]
-    labels = np.random.default_rng(6).integers(0, shapes_of(network)[-1][0], BATCH)
+    *steps, classes = shapes_of(network)[-1]
+    labels = np.random.default_rng(6).integers(0, classes, (BATCH, *steps))
+    if steps:
+        labels[:, ::3] = IGNORED
     drawn = {item.name: noise_of(item, np.arange(BATCH), seed=7) for item in spec.noise}
     return {"x": inputs_of(network), "y": labels} | drawn
 

@@ -64,6 +64,10 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "mnist_gan": {"width": 4, "latent": 8, "dropout": 0.0},
     "imdb_bilstm": {"sequence_length": 12, "embedding_units": 8, "units": 8, "layers": 2, "dropout": 0.0},
     "imdb_bigru": {"sequence_length": 12, "embedding_units": 8, "units": 8, "dropout": 0.0},
+    "gpt2": {"sequence_length": 12, "warmup_steps": 4, "decay_steps": 10},
+    "llama_style": {"sequence_length": 12, "warmup_steps": 4, "decay_steps": 10},
+    "bert_base": {"sequence_length": 12, "dropout": 0.0},
+    "vit_b16": {"warmup_steps": 4},
 }
 """Small networks with every step protocol and kind of layer, without what frameworks draw: dropout."""
 

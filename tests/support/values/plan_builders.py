@@ -130,7 +130,7 @@ def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **
         "environments": {name: environment() for name in trainers},
         "start_methods": dict.fromkeys(trainers, "auto"),
         "data_ids": dict.fromkeys(data_needed(sweep), "synthetic:1"),
-        "train_samples": dict.fromkeys(data_needed(sweep), 60_000),
+        "train_samples": {point.workload: 60_000 for point in points},
         "records": (),
         "code_sha256": "the code of now",
         "missing_device": "rehearse",

@@ -231,7 +231,7 @@ def test_a_plan_knows_which_quality_counts_of_each_workload():
 
 
 def test_a_plan_knows_the_full_training_of_each_workload():
-    needed = {("workloads.data.mnist:MNIST", "auto"): 60_000, ("workloads.data.imdb:IMDB", "auto"): None}
+    needed = {"mnist_cnn": 60_000, "mnist_gan": 60_000, "imdb_bigru": None}
     found = planned(
         point(steps=500), point(workload="mnist_gan"), point(workload="imdb_bigru"), train_samples=needed
     )

@@ -92,7 +92,7 @@ def test_trials_of_an_old_ledger_are_cached_and_its_timeout_runs_again(
         environments={name: environment() for name in trainers()},
         start_methods=dict.fromkeys(trainers(), "auto"),
         data_ids=dict.fromkeys(data, "synthetic:mnist-v1:1"),
-        train_samples=dict.fromkeys(data, 4_000),
+        train_samples={point.workload: 4_000 for point in points},
         records=records,
         code_sha256=records[0].environment["code_sha256"],
     )

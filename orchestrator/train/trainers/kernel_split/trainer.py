@@ -47,9 +47,10 @@ from orchestrator.train.trainers.torch_process import (
 )
 from orchestrator.train.trainers.torch_state import arrays_of, put_back, under
 from workloads.data.batches import Batches
+from workloads.data.split import Batch
 from workloads.shapes import shapes_of
 from workloads.spec import Phase, WorkloadSpec
-from workloads.with_torch.training import Losses, Networks, optimizer_of
+from workloads.with_torch.training import Losses, Networks, evaluated, optimizer_of
 
 
 class KernelSplitTrainer:
@@ -229,19 +230,22 @@ class KernelSplitTrainer:
                 probe_seconds=probe.seconds,
             )
 
-    def _predict(self, samples: Any) -> Outputs:
-        name = self._workload.quality.network
+    def _predict(self, samples: Batch) -> Outputs:
+        quality = self._workload.quality
+        name = quality.network
         with torch.inference_mode():
             if self._is_master:
                 network = self._networks[name].eval()
                 with self._autocast:
-                    outputs: Tensor = network(torch.from_numpy(samples).to(self._device)).contiguous()
+                    arrays = {key: torch.from_numpy(array) for key, array in samples.items()}
+                    on_device = {key: tensor.to(self._device) for key, tensor in arrays.items()}
+                    outputs = evaluated(network, quality, on_device).contiguous()
                 network.train()
                 self._wire.rest()
             else:
                 serve(self._split.layers, self._wire)
                 shape = shapes_of(self._workload.networks[name])[-1]
-                outputs = torch.empty((len(samples), *shape), device=self._device)
+                outputs = torch.empty((len(samples[quality.reads]), *shape), device=self._device)
             return self._shared(outputs).cpu().numpy()
 
     def _shared(self, tensor: Tensor) -> Tensor:

@@ -88,4 +88,4 @@ def test_a_wish_that_no_workload_of_a_plan_can_have_is_refused_by_its_name():
 
 
 def sizes(*, imdb):
-    return {("workloads.data.mnist:MNIST", "auto"): 60_000, ("workloads.data.imdb:IMDB", "auto"): imdb}
+    return {"mnist_cnn": 60_000, "imdb_bigru": imdb}
