@@ -16,6 +16,7 @@ from imagenet_rates import NUM_CLASSES, RATES, PublishedRate
 from latency_tool import print_converted
 from model_fitting import errors_by_device, fit_analytic, fit_kinship, fit_prior
 from published_networks import PUBLISHED_DEVICES, PublishedLatency, measured_zoo, repeat_deviation
+from transformer_family import transformer_family, transformer_steps
 
 from orchestrator.config.cluster import load_cluster
 from orchestrator.core import codec
@@ -30,8 +31,8 @@ from workloads.registry import workload
 
 _NOTICE = (
     "Fitted to measurements published with PROFET (Lee, Hur, Park and Lee 2022), ddps-lab/profet @e69477f, "
-    "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda and for MLPerf: "
-    "tools/imagenet_rates.py"
+    "MIT License, Copyright (c) 2021 anonymous-profet; rates published by NVIDIA, Lambda, MosaicML, BAAI and "
+    "others, and for MLPerf: tools/imagenet_rates.py, tools/transformer_rates.py"
 )
 _MADE_BY = "python tools/fit_bundled_models.py $ORCHESTRATOR_DATA/profet"
 _MIN_COUNT = 2  # of devices, and of networks on each: one is held out
@@ -58,6 +59,7 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
     any_gpu = fit_analytic(measured, for_new_devices=True, source=f"rough: fitted to other GPUs ({gpus})")
     prior = fit_prior(measured, repeat=repeat_deviation(table))
     rated = tuple(_rated(rate, devices[rate.device], any_gpu) for rate in RATES)
+    transformers = transformer_steps(devices, any_gpu)
     return DefaultModels(
         notice=_NOTICE,
         made_by=_MADE_BY,
@@ -66,7 +68,8 @@ def fit_default_models(table: LatencyTable, *, devices: Mapping[str, Device]) ->
         kinship=fit_kinship(errors_by_device(measured)),
         devices={name: _fit_one(measured, instance) for name, instance in named.items()},
         any_gpu=any_gpu,
-        rated=rated,
+        rated=(*rated, *transformers),
+        transformers=transformer_family(transformers, devices),
     )
 
 
@@ -98,6 +101,7 @@ def _rated(rate: PublishedRate, device: Device, any_gpu: Analytic) -> PublishedS
         device=rate.device,
         kind=device.kind,
         precision=rate.precision,
+        family="classifier",
         workload=rate.workload,
         log=math.log(rate.global_batch_size / rate.samples_per_second / parts),
         source=rate.source,

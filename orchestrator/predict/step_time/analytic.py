@@ -3,6 +3,7 @@
 step = a flops / peak + b value bytes / bandwidth + c weight bytes / bandwidth + d 10 us x layers + e 1 ms
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,19 @@ COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
 
 _LAYER_SECONDS, _STEP_SECONDS = 1e-5, 1e-3
 _BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
+
+
+def beyond(demand: StepCost, *, least: Mapping[str, float], most: Mapping[str, float]) -> Refusal | None:
+    """Explain why steps this small or large are unknown; None where measured steps resemble it."""
+    for name in COUNTS:
+        amount = getattr(demand, name)
+        if not least[name] / _BEYOND <= amount <= most[name] * _BEYOND:
+            return Refusal(
+                reason=f"{name.replace('_', ' ')} {amount:.2g}, measured were {least[name]:.2g} "
+                f"to {most[name]:.2g}",
+                to_measure="this point",
+            )
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +50,6 @@ class Analytic:
     most: dict[str, float]
     measurements: int
     source: str
-
-    def beyond(self, demand: StepCost) -> Refusal | None:
-        """Explain why steps this small or large are unknown; None where fitted steps resemble it."""
-        for name in COUNTS:
-            amount = getattr(demand, name)
-            if not self.least[name] / _BEYOND <= amount <= self.most[name] * _BEYOND:
-                return Refusal(
-                    reason=f"{name.replace('_', ' ')} {amount:.2g}, measured were {self.least[name]:.2g} "
-                    f"to {self.most[name]:.2g}",
-                    to_measure="this point",
-                )
-        return None
 
     def sum_of_parts(self, demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> float:
         """Seconds of such a step, however far it is from those that were fitted."""

@@ -11,7 +11,7 @@ from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.latency_data.table import LatencyTable
 from orchestrator.predict.step_time.analytic import Analytic
 from orchestrator.predict.step_time.error_model import ErrorPrior
-from orchestrator.predict.step_time.published_rates import PublishedStep
+from orchestrator.predict.step_time.published_rates import PublishedStep, RatedFamily
 
 _FILE = "default_models.json"
 _PROFILES = "default_profiles.csv"
@@ -30,6 +30,7 @@ class DefaultModels:
         devices: name of a file in conf/device -> model fitted to that kind of GPU.
         any_gpu: model fitted to all of them, for the other kinds.
         rated: steps of published rates, for settings without measurements.
+        transformers: what the rated steps of transformers say of each other.
     """
 
     notice: str
@@ -40,6 +41,7 @@ class DefaultModels:
     devices: Mapping[str, Analytic]
     any_gpu: Analytic
     rated: tuple[PublishedStep, ...]
+    transformers: RatedFamily
 
 
 def default_models() -> DefaultModels:

@@ -1,22 +1,25 @@
 """Estimate of a step from the bundled models, which are fitted to published measurements. Pure."""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from orchestrator.core.device import Device
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.peaks import peaks_of
-from orchestrator.predict.step_time.analytic import Analytic, around
+from orchestrator.predict.step_time.analytic import Analytic, around, beyond
 from orchestrator.predict.step_time.bundled_models import DefaultModels
 from orchestrator.predict.step_time.error_model import LogRatioPosterior
-from orchestrator.predict.step_time.published_rates import Rated, rated_of
+from orchestrator.predict.step_time.published_rates import Family, Rated, rated_of
 from orchestrator.predict.step_time.roofline import Roofline, StepCost, roofline_of, step_cost_of
 from orchestrator.train.precision import PRECISIONS
 from workloads.layers import Custom, Embedding, Rbm, Recurrent
-from workloads.spec import ScriptSpec, Supervised, Workload, WorkloadSpec
+from workloads.sequence_layers import Attention
+from workloads.spec import ScriptSpec, Supervised, TokenPrediction, Workload, WorkloadSpec
 
 _UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
+_NETWORKS: Mapping[Family, str] = {"classifier": "an image classifier", "transformer": "a transformer"}
+_PEERS: Mapping[Family, str] = {"classifier": "", "transformer": "transformer"}
 _UNLIKE = 2.0
 """How much farther apart workloads are taken to lie where others measured nothing alike: an assumption."""
 
@@ -36,15 +39,17 @@ class StepQuery:
     global_batch_size: int
 
     @property
-    def is_image_classifier(self) -> bool:
-        """True where its layers resemble those of the measured networks."""
+    def family(self) -> Family | None:
+        """Family of measured networks that its layers resemble; None if they resemble none."""
         if not isinstance(self.spec, WorkloadSpec):
-            return False
+            return None
         protocol = self.spec.phases[-1].protocol
-        if not isinstance(protocol, Supervised):
-            return False
-        nodes = self.spec.networks[protocol.network].nodes
-        return not any(isinstance(node.layer, _UNLIKE_CLASSIFIERS) for node in nodes)
+        if not isinstance(protocol, (Supervised, TokenPrediction)):
+            return None
+        layers = [node.layer for node in self.spec.networks[protocol.network].nodes]
+        if any(isinstance(layer, Attention) for layer in layers):
+            return "transformer"
+        return None if any(isinstance(layer, _UNLIKE_CLASSIFIERS) for layer in layers) else "classifier"
 
     @property
     def demand(self) -> StepCost:
@@ -115,10 +120,10 @@ class _PublishedData:
 def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedEstimate:
     """Estimate any step: by a fit, else by rates of a few networks, else refuse and give the sum of parts."""
     published = _known(query, models)
-    beyond = published.model.beyond(query.demand_of_each) if query.is_image_classifier else None
-    parts = None if beyond else sum_of_parts(query, published.model)
+    too_far = _beyond(query, published.model, models)
+    parts = None if too_far else sum_of_parts(query, published.model)
     seconds = None if parts is None else math.exp(published.learned.mean) * parts
-    refusal = _unlike(query, published.unlike, seconds) if published.unlike else beyond
+    refusal = _unlike(query, published.unlike, seconds) if published.unlike else too_far
     return PublishedEstimate(
         step=refusal or _step(query, seconds, published),
         seconds=seconds,
@@ -126,12 +131,20 @@ def published_estimate_of(query: StepQuery, models: DefaultModels) -> PublishedE
             query.device.name,
             query.precision,
             query.num_workers,
-            "" if query.is_image_classifier else query.spec.name,
+            _PEERS[query.family] if query.family else query.spec.name,
         ),
         device=published.learned.of_mean,
         workload=published.learned.of_one,
         source=published.source,
     )
+
+
+def _beyond(query: StepQuery, model: Analytic, models: DefaultModels) -> Refusal | None:
+    """Explain why a step is smaller or larger than what was measured of its family; None if it is not."""
+    if query.family is None:
+        return None
+    sizes = model if query.family == "classifier" else models.transformers
+    return beyond(query.demand_of_each, least=sizes.least, most=sizes.most)
 
 
 def sum_of_parts(query: StepQuery, model: Analytic) -> float | None:
@@ -160,7 +173,7 @@ def _known(query: StepQuery, models: DefaultModels) -> _PublishedData:
         workload = math.log(fitted.factor) / prior.quantile if fitted else prior.workload
         learned = LogRatioPosterior(mean=0.0, of_mean=prior.device, of_one=workload)
         return _PublishedData(model=model, learned=learned, factor=model.factor, source=model.source)
-    rated = _rated(query, models) if query.is_image_classifier else None
+    rated = _rated(query, models)
     if rated:
         factor = math.exp(prior.quantile * rated.learned.deviation)
         return _PublishedData(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
@@ -179,8 +192,10 @@ def _why_unlike(query: StepQuery, models: DefaultModels) -> str | None:
         return "the operations of a script are not known before it runs"
     if query.device.kind == "cpu":
         return "no CPU was measured"
-    if not query.is_image_classifier:
-        return "only image classifiers were measured"
+    if query.family is None:
+        return "only image classifiers and transformers were measured"
+    if query.family == "transformer":
+        return f"no transformer was measured there in {query.precision}"
     if query.device.kind != "gpu" or query.precision != models.precision:
         return f"no {query.device.kind.upper()} was measured in {query.precision}"
     if query.replicas > 1:
@@ -192,7 +207,7 @@ def _unlike(query: StepQuery, reason: str, seconds: float | None) -> Refusal:
     """Refuse with the measurement to make; without a sum of parts to correct, that is the step itself."""
     if seconds is None:
         return Refusal(reason=reason, to_measure="this point")
-    network = "an image classifier" if query.is_image_classifier else "this workload"
+    network = "this workload" if query.family is None else _NETWORKS[query.family]
     workers = f" with {query.num_workers} workers" if query.num_workers > 1 else ""
     return Refusal(reason=reason, to_measure=f"{network} there in {query.precision}{workers}")
 
@@ -202,16 +217,24 @@ def _rated(query: StepQuery, models: DefaultModels) -> Rated | None:
 
     Those in a precision that the device is as fast in count too: fp16 and bf16 on Ampere.
     """
+    deviations = {
+        "classifier": (models.prior.device, _UNLIKE * models.prior.workload),
+        "transformer": (models.transformers.device, models.transformers.workload),
+    }
+    if query.family is None:
+        return None
+    device, workload = deviations[query.family]
+    kin = (step for step in models.rated if (step.kind, step.family) == (query.device.kind, query.family))
     peaks = query.device.peak_flops_per_second
     as_fast = {
         query.precision,
         *(label for label, peak in peaks.items() if peak == peaks.get(query.precision)),
     }
     return rated_of(
-        (step for step in models.rated if step.kind == query.device.kind and step.precision in as_fast),
+        (step for step in kin if step.precision in as_fast),
         device=query.device.name,
-        between_devices=models.prior.device,
-        workload=_UNLIKE * models.prior.workload,
+        between_devices=device,
+        workload=workload,
     )
 
 

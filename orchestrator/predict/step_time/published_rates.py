@@ -2,12 +2,16 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Literal
 
 from orchestrator.core.device import DeviceKind
 from orchestrator.predict.step_time.error_model import LogRatioPosterior
+
+Family = Literal["classifier", "transformer"]
+"""Kind of network of which steps were published: a convolutional classifier of images, or a transformer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,15 +19,33 @@ class PublishedStep:
     """Time of a published step over the sum of parts of any GPU.
 
     Attributes:
+        family: kind of network: rates of one family tell nothing about the other.
+        workload: name of the network; those of a transformer's sizes differ.
         log: logarithm of that ratio.
     """
 
     device: str
     kind: DeviceKind
     precision: str
+    family: Family
     workload: str
     log: float
     source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatedFamily:
+    """How far the published steps of a family lie apart, and how large they are.
+
+    Attributes:
+        device, workload: deviations of logarithms between devices, and between networks on one device.
+        least, most: name of a count of `StepCost` -> its smallest and largest value on one replica.
+    """
+
+    device: float
+    workload: float
+    least: Mapping[str, float]
+    most: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

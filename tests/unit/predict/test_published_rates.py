@@ -14,6 +14,7 @@ from orchestrator.predict.step_time.published_estimate import published_estimate
 from orchestrator.predict.step_time.published_rates import PublishedStep, rated_of
 
 MODELS = default_models()
+CLASSIFIERS = tuple(step for step in MODELS.rated if step.family == "classifier")
 
 
 def asked(rate):
@@ -26,7 +27,7 @@ def name_of(rate):
 
 
 @pytest.mark.parametrize(
-    ("rate", "kept"), tuple(zip(RATES, MODELS.rated, strict=True)), ids=[name_of(rate) for rate in RATES]
+    ("rate", "kept"), tuple(zip(RATES, CLASSIFIERS, strict=True)), ids=[name_of(rate) for rate in RATES]
 )
 def test_what_is_kept_is_the_published_step_over_its_parts_on_that_device(rate, kept):
     seconds = rate.global_batch_size / rate.samples_per_second
@@ -43,9 +44,9 @@ def test_the_fit_to_a_device_holds_rates_that_it_never_saw(workload):
     assert step.holds(rate.global_batch_size / rate.samples_per_second)
 
 
-@pytest.mark.parametrize("kept", MODELS.rated, ids=name_of)
+@pytest.mark.parametrize("kept", CLASSIFIERS, ids=name_of)
 def test_the_interval_of_each_network_holds_by_the_others_alone(kept):
-    kin = [step for step in MODELS.rated if (step.kind, step.precision) == (kept.kind, kept.precision)]
+    kin = [step for step in CLASSIFIERS if (step.kind, step.precision) == (kept.kind, kept.precision)]
     others = [step for step in kin if step.workload != kept.workload] or [
         step for step in kin if step.device != kept.device
     ]
@@ -56,7 +57,13 @@ def test_the_interval_of_each_network_holds_by_the_others_alone(kept):
 
 def rated(device, workload, log):
     return PublishedStep(
-        device=device, kind="gpu", precision="fp16", workload=workload, log=log, source=f"{device} inc."
+        device=device,
+        kind="gpu",
+        precision="fp16",
+        family="classifier",
+        workload=workload,
+        log=log,
+        source=f"{device} inc.",
     )
 
 

@@ -9,7 +9,7 @@ from published_networks import PublishedLatency
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import Refusal
-from orchestrator.predict.step_time.analytic import parts_of
+from orchestrator.predict.step_time.analytic import beyond, parts_of
 from orchestrator.predict.step_time.roofline import StepCost
 
 TRUE = np.array((0.5, 3.0, 2.0, 1.0, 2.0))
@@ -54,7 +54,7 @@ def test_a_sum_of_parts_is_found_again():
     for item in measured:
         if item.device == "new":
             assert on_new(found, item.demand) == pytest.approx(item.step_seconds, rel=0.1)
-            assert found.beyond(item.demand) is None
+            assert beyond(item.demand, least=found.least, most=found.most) is None
 
 
 def test_a_model_that_is_unlike_the_others_makes_intervals_wide():
@@ -73,7 +73,7 @@ def test_intervals_for_new_devices_are_of_devices_held_out():
 
 def test_a_step_larger_than_all_that_were_measured_is_refused():
     found = fit_analytic(list(world()), for_new_devices=False, source="a test")
-    refused = found.beyond(replace(next(iter(world())).demand, layers=5000))
+    refused = beyond(replace(next(iter(world())).demand, layers=5000), least=found.least, most=found.most)
     assert isinstance(refused, Refusal)
     assert refused.reason.startswith("layers 5e+03, measured were ")
 
