@@ -42,6 +42,13 @@ class TokenSplit:
     is_masked: bool
     seed: int
 
+    def __post_init__(self) -> None:
+        if not len(self):
+            raise ValueError(
+                f"the running text has {len(self.ids):,} tokens, "
+                f"and sequence_length={self.length} needs one more"
+            )
+
     def __len__(self) -> int:
         """Number of windows that have a token behind them."""
         return (len(self.ids) - 1) // self.length

@@ -72,8 +72,11 @@ class TorchNetwork(nn.Module):
         return value.float() if value.is_floating_point() else value
 
 
-def build(network: Network, seed: int) -> TorchNetwork:
-    """Make the network on the CPU, with the initial weights of `seed`."""
+def build(network: Network, seed: int | None) -> TorchNetwork:
+    """Make the network on the CPU with the initial weights of `seed`; of None, weights take no memory."""
+    if seed is None:
+        with torch.device("meta"):
+            return TorchNetwork(network)
     model = TorchNetwork(network)
     load_state(model, initial_weights(network, seed))
     return model

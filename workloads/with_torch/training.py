@@ -15,9 +15,9 @@ from workloads.with_torch.network import TorchNetwork, build, named_weights, sta
 
 
 class Networks(nn.ModuleDict):
-    """The networks of a workload by name, on the CPU, with the initial weights of a seed."""
+    """The networks of a workload by name, on the CPU, with the initial weights of a seed, or without any."""
 
-    def __init__(self, spec: WorkloadSpec, seed: int) -> None:
+    def __init__(self, spec: WorkloadSpec, seed: int | None) -> None:
         super().__init__({name: build(network, seed) for name, network in spec.networks.items()})
 
     def named(self) -> Iterator[tuple[str, TorchNetwork]]:

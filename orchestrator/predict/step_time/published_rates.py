@@ -10,6 +10,8 @@ from typing import Literal
 from orchestrator.core.device import DeviceKind
 from orchestrator.predict.step_time.error_model import LogRatioPosterior
 
+_MOST_NAMED = 4
+
 Family = Literal["classifier", "transformer"]
 """Kind of network of which steps were published: a convolutional classifier of images, or a transformer."""
 
@@ -78,12 +80,18 @@ def rated_of(
     precisions = dict.fromkeys(step.precision for step in chosen)
     sources = dict.fromkeys(step.source for step in chosen)
     of_device = 0.0 if there else between_devices * math.sqrt(1 + 1 / len(devices))
-    whose = f"there ({', '.join(sources)})" if there else f"for {', '.join(devices)}"
+    whose = f"there ({_listed(sources)})" if there else f"for {_listed(devices)}"
     return Rated(
         learned=LogRatioPosterior(
             mean=fmean(fmean(logs) for logs in by_workload.values()),
             of_mean=math.hypot(workload / math.sqrt(len(by_workload)), of_device),
             of_one=workload,
         ),
-        source=f"rough: {', '.join(by_workload)} in {', '.join(precisions)} as published {whose}",
+        source=f"rough: {_listed(by_workload)} in {', '.join(precisions)} as published {whose}",
     )
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return the first names, and the number of the others."""
+    first, others = [*names][:_MOST_NAMED], len([*names][_MOST_NAMED:])
+    return ", ".join(first) + (f" and {others} more" if others else "")

@@ -14,12 +14,12 @@ from workloads.with_torch.training import Losses, Networks, optimizer_of
 
 
 class DeclaredStep:
-    """The step of networks that were put elsewhere, as `NativeStep`."""
+    """The step of networks that were put elsewhere, as `NativeStep`; their weights never take memory."""
 
     def __init__(self, request: CaptureRequest, place: Callable[[Tensor], Tensor]) -> None:
         spec = request.spec()
         phase = spec.phases[-1]
-        self.module = Networks(spec, 0)
+        self.module = Networks(spec, None)
         replace_tensors(self.module, [], place)
         trained = self.module.train_in(phase)
         self._losses_of = Losses(self.module, phase)

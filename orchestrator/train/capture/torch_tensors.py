@@ -9,6 +9,7 @@ import json
 import sys
 import weakref
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -65,7 +66,7 @@ def count(request: CaptureRequest) -> dict[str, int]:
         request: its batch is that of one replica.
     """
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    step = (NativeStep if request.is_native else DeclaredStep)(request, mode.from_tensor)
+    step = (NativeStep if request.is_native else DeclaredStep)(request, partial(_without_data, mode))
     with mode, LiveStorages() as live:
         for _ in range(2):  # the first one makes the optimizers' state and the first gradients
             step.take(step.batch(_empty), autocast=_autocast(PRECISIONS[request.precision]))
@@ -75,6 +76,14 @@ def count(request: CaptureRequest) -> dict[str, int]:
         "tensor_bytes": live.peak_bytes,
         "gradient_bytes": sum(gradient.nbytes for gradient in gradients if gradient is not None),
     }
+
+
+def _without_data(mode: FakeTensorMode, tensor: Tensor) -> Tensor:
+    """Return a tensor of the same shape on the CPU that has no data."""
+    if not tensor.is_meta:
+        return mode.from_tensor(tensor)
+    with mode:
+        return torch.empty_like(tensor, device="cpu")
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:

@@ -71,6 +71,8 @@ def capture(request: CaptureRequest) -> CapturedStep:
 
 
 def _on_device(tensor: Tensor) -> Tensor:
+    if tensor.is_meta:
+        return _placeholder(tuple(tensor.shape), tensor.dtype)
     return tensor.to(torch_xla.device())
 
 

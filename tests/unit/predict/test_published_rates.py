@@ -14,12 +14,12 @@ from orchestrator.predict.step_time.published_estimate import published_estimate
 from orchestrator.predict.step_time.published_rates import PublishedStep, rated_of
 
 MODELS = default_models()
+_, CATALOGUE = load_cluster((), working_directory=Path.cwd())
 CLASSIFIERS = tuple(step for step in MODELS.rated if step.family == "classifier")
 
 
 def asked(rate):
-    _, catalogue = load_cluster((), working_directory=Path.cwd())
-    return query_of(rate, catalogue.devices[rate.device])
+    return query_of(rate, CATALOGUE.devices[rate.device])
 
 
 def name_of(rate):
