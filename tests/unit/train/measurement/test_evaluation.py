@@ -8,6 +8,8 @@ import pytest
 from orchestrator.train.measurement.evaluation import quality_of
 from workloads.data.arrays import ArraySplit
 from workloads.data.batches import Batches
+from workloads.data.split import IGNORED, Batch
+from workloads.data.tokens import TokenSplit
 from workloads.spec import Quality
 
 QUALITY = Quality(measure="workloads.quality:classification", metric="accuracy", target=1.0)
@@ -31,7 +33,8 @@ class Constant:
         self.logits = logits
         self.shapes: list[tuple[int, ...]] = []
 
-    def __call__(self, images: np.ndarray) -> np.ndarray:
+    def __call__(self, arrays: Batch) -> np.ndarray:
+        [images] = arrays.values()
         self.shapes.append(images.shape)
         return np.tile(np.array(self.logits, np.float32), (len(images), 1))
 
@@ -58,3 +61,25 @@ def test_a_limit_takes_the_first_samples() -> None:
     model = Constant([0.0, 1.0])
     assert found(model, [1, 1, 0, 0], limit=2, chunk=4)["accuracy"] == 1
     assert len(model.shapes) == 1
+
+
+def test_losses_of_tokens_are_averaged_over_those_that_count() -> None:
+    text = TokenSplit(
+        ids=np.arange(2, 62, dtype=np.uint16), vocabulary=100, length=20, is_masked=True, seed=0
+    )
+    batches = Batches(train=text, test=text, order=np.arange(2), global_batch_size=2)
+    quality = Quality(
+        measure="workloads.quality:token_prediction", metric="held_out_loss", target=1.0, of_tokens=True
+    )
+
+    def scores(arrays: Batch) -> np.ndarray:
+        """Lose as many nats as the hidden token says, and hit where it is even."""
+        hidden = arrays["y"].astype(np.float32)
+        return np.stack((hidden, hidden % 2 == 0), -1)
+
+    metrics = quality_of(scores, quality, batches, limit=None, chunk=3)
+    y = text.take(np.arange(2), epoch=0)["y"]
+    hidden = y[y != IGNORED]
+    assert metrics["held_out_loss"] == pytest.approx(hidden.mean())
+    assert metrics["accuracy"] == np.mean(hidden % 2 == 0)
+    assert metrics["perplexity"] == pytest.approx(math.exp(hidden.mean()))
