@@ -12,6 +12,9 @@ _TRAIN, _TEST = 1_000_000, 50_000
 _FOLLOWED_SHARE = 0.5
 """Of all words, those that the word before calls for."""
 
+_GROUP = 10
+"""Neighbours in rank among which a word calls for one, so that words stay as frequent as they are drawn."""
+
 
 def draw() -> Arrays:
     """Draw both halves as one text each; always the same.
@@ -22,7 +25,7 @@ def draw() -> Arrays:
     weights = 1 / np.arange(1, _WORDS + 1)
     drawn = random.choice(_WORDS, _TRAIN + _TEST, p=weights / weights.sum()).tolist()
     follows = (random.random(_TRAIN + _TEST) < _FOLLOWED_SHARE).tolist()
-    followers = random.permutation(_WORDS).tolist()
+    followers = random.permuted(np.arange(_WORDS).reshape(-1, _GROUP), axis=1).ravel().tolist()
     ranks = [drawn[0]]
     for rank, is_called in zip(drawn[1:], follows[1:], strict=True):
         ranks.append(followers[ranks[-1]] if is_called else rank)
