@@ -12,12 +12,15 @@ One file, standard library only. Three equal ways:
     Trainer(..., callbacks=[StepCallback()])    # Hugging Face, Lightning, Keras
 
 The orchestrator says how many steps make the next part. The clock is read between two idle devices at the
-borders of a part alone, so that steps inside a part overlap as they do without this module.
+borders of a part alone, so that steps inside a part overlap as they do without this module. What happens
+between two steps counts, as the reading of a batch does; what happens in `pause()`, between two loops of
+`steps` and in a framework's evaluation does not.
 """
 
 from __future__ import annotations
 
 import atexit
+import itertools
 import json
 import os
 import resource
@@ -30,27 +33,43 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["StepCallback", "report", "step", "steps"]
+__all__ = ["StepCallback", "pause", "report", "step", "steps"]
 
 _ADDRESS = "ORCHESTRATOR_CALLBACK"  # path of the worker's socket
 _WARMUP_STEPS, _STEPS_PER_BLOCK = 3, 10  # outside a trial
 
 
-def steps(batches: Iterable[Any], *, samples: Any = None) -> Iterator[Any]:
-    """Yield batches, and count every pass through the loop's body as a step.
+def steps(
+    batches: Iterable[Any] | None = None, *, samples: Any = None, accumulation_steps: int = 1
+) -> Iterator[Any]:
+    """Yield batches, and count passes through the loop's body as steps; the clock stops behind the loop.
 
     When enough is measured it ends, as if there were no more batches: the script goes on behind its loop.
 
     Args:
-        samples: samples of a batch, or a function of the batch; None: those that the orchestrator asked for.
+        batches: what the loop goes over; None: the numbers from 0, for a loop that makes its own batches.
+        samples: samples of a batch, or a function of the batch; None: the `batch_size` of a PyTorch
+            DataLoader, else those of a step that the orchestrator asked for.
+        accumulation_steps: passes that make one optimizer step.
     """
     reporter = _reporter()
-    for batch in batches:
-        if reporter.is_over:
-            return
-        reporter.begin()
-        yield batch
-        reporter.end(samples(batch) if callable(samples) else samples)
+    size = getattr(batches, "batch_size", None) if samples is None else samples
+    size = size if callable(size) or isinstance(size, int) else None
+    reporter.resume()
+    counted = 0
+    try:
+        for index, batch in enumerate(itertools.count() if batches is None else batches):
+            if index % accumulation_steps == 0:
+                if reporter.is_over:
+                    return
+                reporter.begin()
+                counted = 0
+            yield batch
+            counted += 0 if size is None else size(batch) if callable(size) else size
+            if (index + 1) % accumulation_steps == 0:
+                reporter.end(None if size is None else counted)
+    finally:
+        reporter.pause()
 
 
 class step:  # noqa: N801  used as a statement
@@ -74,6 +93,18 @@ class step:  # noqa: N801  used as a statement
                 raise SystemExit(0)
 
 
+class pause:  # noqa: N801  used as a statement
+    """A context whose time counts in no step, as that of an evaluation or a checkpoint between two steps."""
+
+    def __enter__(self) -> pause:
+        self._has_stopped = _reporter().pause()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._has_stopped:
+            _reporter().resume()
+
+
 def report(*, loss: Any) -> None:
     """Keep the loss of the current step: a number or a tensor with one value, which is read at a border."""
     _reporter().loss = loss
@@ -82,10 +113,12 @@ def report(*, loss: Any) -> None:
 class StepCallback:
     """Callback for Hugging Face's Trainer, Lightning's Trainer and Keras' `fit`; a step is an optimizer step.
 
-    When enough is measured the framework is told to stop. A loop of Accelerate uses `steps` or `step`.
+    When enough is measured the framework is told to stop. A loop of Accelerate uses `steps` or `step`. The
+    framework's evaluations, and the checkpoints of Hugging Face's Trainer, count in no step.
 
     Args:
-        samples: samples of a step in this process; None: those that the orchestrator asked for.
+        samples: samples of a step in this process; None: those that Hugging Face's or Lightning's Trainer
+            knows, else those that the orchestrator asked for.
     """
 
     def __new__(cls, *, samples: int | None = None) -> Any:
@@ -112,10 +145,32 @@ class _Callback:
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """End a step of Hugging Face's Trainer."""
-        _reporter().end(self.samples)
-        if _reporter().is_over:
+        reporter = _reporter()
+        known = args.train_batch_size * args.gradient_accumulation_steps
+        reporter.end(known if self.samples is None else self.samples)
+        if reporter.is_over:
             control.should_training_stop = True
+        self._pause_for(control)
         return control
+
+    def on_epoch_end(self, *arguments: Any, **_: Any) -> None:
+        """Leave out what Hugging Face's Trainer (args, state, control) does at the end of an epoch."""
+        if len(arguments) == 3:
+            self._pause_for(arguments[2])
+
+    def _pause_for(self, control: Any) -> None:
+        """Stop the clock where Hugging Face's Trainer evaluates or saves next."""
+        if control.should_evaluate or control.should_save:
+            _reporter().pause()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Go on behind an evaluation of Hugging Face's Trainer, which saves after it."""
+        if not control.should_save:
+            _reporter().resume()
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Go on behind a checkpoint of Hugging Face's Trainer."""
+        _reporter().resume()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Keep the loss that Hugging Face's Trainer logs."""
@@ -127,6 +182,22 @@ class _Callback:
         if self.started is None:
             self.started = trainer.global_step
             _reporter().begin()
+
+    def on_validation_start(self, trainer: Any, module: Any) -> None:
+        """Leave out an evaluation of Lightning."""
+        _reporter().pause()
+
+    def on_validation_end(self, trainer: Any, module: Any) -> None:
+        """Go on behind an evaluation of Lightning."""
+        _reporter().resume()
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Leave out an evaluation of Keras."""
+        _reporter().pause()
+
+    def on_test_end(self, *_: Any) -> None:
+        """Go on behind an evaluation of Keras, or a test of Lightning, which is no part of a training."""
+        _reporter().resume()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         """Begin a step of Keras."""
@@ -142,15 +213,23 @@ class _Callback:
             if trainer.global_step == self.started:
                 return
             self.started = None
-            reporter.end(self.samples)
+            reporter.end(_samples_of(trainer) if self.samples is None else self.samples)
             trainer.should_stop = trainer.should_stop or reporter.is_over
             return
         logs = arguments[1] if len(arguments) > 1 else named.get("logs")
         if logs and "loss" in logs:
             reporter.loss = logs["loss"]
+        strategy = getattr(self.model, "distribute_strategy", None)
+        reporter.num_replicas = getattr(strategy, "num_replicas_in_sync", None)
         reporter.end(self.samples)
         if reporter.is_over:
             self.model.stop_training = True
+
+
+def _samples_of(trainer: Any) -> int | None:
+    """Samples of a step of Lightning's Trainer in this process; None: its loader has no batch size."""
+    size = getattr(trainer.train_dataloader, "batch_size", None)
+    return size * trainer.accumulate_grad_batches if isinstance(size, int) else None
 
 
 def _bases() -> Iterator[tuple[Any, Any]]:
@@ -175,17 +254,20 @@ class _Reporter:
     Attributes:
         is_over: True when enough is measured.
         loss: the newest one that was reported.
+        num_replicas: processes that train together, where a framework's callback knows it.
     """
 
     def __init__(self) -> None:
         self.is_over = False
         self.loss: Any = None
+        self.num_replicas: int | None = None
         self._connection = _connected()
         self._left = 0  # steps of the current part; 0: none is timed
         self._is_free = False
         self._is_waiting = True
         self._default_samples: int | None = None
         self._samples, self._cpu, self._started = 0, 0.0, 0.0
+        self._paused: tuple[float, float] | None = None  # clock and CPU seconds where the clock stopped
         self._watch = _DtypeWatch()
         self._alone = None if self._connection else _Alone()
         if self._alone:
@@ -193,6 +275,7 @@ class _Reporter:
 
     def begin(self) -> None:
         """Begin a step; the first one of a training starts the clock."""
+        self.resume()
         if self._is_waiting:
             self._is_waiting = False
             if self._connection:
@@ -215,6 +298,22 @@ class _Reporter:
             if not (self.is_over or self._is_free):
                 self._start_part()
 
+    def pause(self) -> bool:
+        """Stop the clock; return whether it ran."""
+        if self._is_waiting or self._is_free or self.is_over or self._paused:
+            return False
+        _synchronize()
+        self._paused = time.perf_counter(), time.process_time()
+        return True
+
+    def resume(self) -> None:
+        """Let a clock that was stopped go on."""
+        if self._paused:
+            _synchronize()
+            self._started += time.perf_counter() - self._paused[0]
+            self._cpu += time.process_time() - self._paused[1]
+            self._paused = None
+
     def _start_part(self) -> None:
         _synchronize()
         self._samples, self._cpu = 0, time.process_time()
@@ -228,6 +327,7 @@ class _Reporter:
             "cpu_seconds": time.process_time() - self._cpu,
             "samples": self._samples,
             "loss": _number(self.loss),
+            "num_workers": _num_workers(self.num_replicas),
             **_device_facts(self._watch.dtype),
         }
 
@@ -334,6 +434,20 @@ def _synchronize() -> None:
     tensorflow = sys.modules.get("tensorflow")
     if tensorflow is not None and hasattr(tensorflow, "test"):
         tensorflow.test.experimental.sync_devices()
+
+
+def _num_workers(num_replicas: int | None) -> int | None:
+    """Processes that train together; None: it is not seen.
+
+    A script of PyTorch alone trains for itself without a process group.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
+        return int(torch.distributed.get_world_size())
+    if num_replicas is not None:
+        return num_replicas
+    others = ("tensorflow", "jax", "torch_xla", "horovod", "mpi4py")
+    return None if torch is None or any(name in sys.modules for name in others) else 1
 
 
 def _device_facts(dtype: str | None) -> dict[str, Any]:

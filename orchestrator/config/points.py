@@ -162,9 +162,13 @@ def _identity(point: Point) -> object:
     )
 
 
-def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any]) -> Named:
-    """A knob at its default is left out, so that a knob added later changes no trial_id."""
-    knobs = (key for key in plain if key not in ("name", *_START))
+def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any], apart: Iterable[str] = ()) -> Named:
+    """A knob at its default is left out, so that a knob added later changes no trial_id.
+
+    Args:
+        apart: keys that are no knobs.
+    """
+    knobs = (key for key in plain if key not in ("name", *apart))
     return Named(
         name=plain["name"], options={key: plain[key] for key in knobs if plain[key] != defaults[key]}
     )
@@ -213,7 +217,7 @@ def _require_figure(name: str, value: Any) -> None:
 
 _CONVERTED: Mapping[str, Callable[[Mapping[str, Any], DictConfig, str], Any]] = {
     "workload": lambda plain, config, _: named_of(plain, defaults=defaults_of(config)),
-    "trainer": lambda plain, config, _: named_of(plain, defaults=defaults_of(config)),
+    "trainer": lambda plain, config, _: named_of(plain, defaults=defaults_of(config), apart=_START),
     "device": lambda plain, _, option: device_of(plain, file_name=option),
     "precision": lambda plain, *_: plain["name"],
     "data": lambda plain, *_: plain["source"],

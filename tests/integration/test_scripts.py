@@ -173,7 +173,11 @@ FAILURES = {
         "invalid_measurement",
         "the script reported seconds=-1",
     ),
-    "miscounted": ("for i in steps(range(900), samples=1): pass", "invalid_measurement", "counted 100"),
+    "miscounted": (
+        "for i in steps(range(900), samples=1): pass",
+        "invalid_measurement",
+        "counted 1 samples in steps=1, where the trial's batch is 64",
+    ),
 }
 
 
@@ -181,6 +185,9 @@ def run(folder: Path, command: str, *words: str) -> Answer:
     """Measure a script of a folder; hanging takes seconds."""
     limits = ("executor.run_seconds=5", "executor.start_seconds=8")
     return ask(*SHORT, f"script.command={command}", *limits, *words, cwd=folder)
+
+
+PATIENT = ("executor.start_seconds=90", "executor.run_seconds=90")
 
 
 def records_in(folder: Path) -> list[Mapping[str, Any]]:
@@ -241,7 +248,7 @@ def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) ->
         pytest.skip(f"{package} is not installed")
     (tmp_path / "train.py").write_text(globals()[name.upper()])
     argument = "--batch_size={batch_size_per_worker}" if name == "nano" else "{batch_size_per_worker}"
-    told = run(tmp_path, f"python train.py {argument}", "global_batch_size=50", "executor.start_seconds=90")
+    told = run(tmp_path, f"python train.py {argument}", "global_batch_size=50", *PATIENT)
     assert (told.code, told.err) == (0, ""), told.out
     [record] = records_in(tmp_path)
     assert record["result"]["samples"] == 100 * 50
@@ -399,6 +406,89 @@ def test_a_wrong_request_is_one_line(words: list[str], reason: str, tmp_path: Pa
     assert told.code == 2
     assert reason in told.err
     assert len(told.err.splitlines()) == 1
+
+
+def test_what_happens_between_loops_and_in_a_pause_is_in_no_step(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "from orchestrator_callback import pause, steps\nimport time\n"
+        "for epoch in range(90):\n"
+        "    for i in steps(range(25)):\n"
+        "        if i == 12:\n"
+        "            with pause(): time.sleep(0.5)\n"
+        "    time.sleep(0.5)"
+    )
+    assert run(tmp_path, "python train.py", *PATIENT).code == 0
+    [record] = records_in(tmp_path)
+    assert max(record["result"]["block_seconds"][0]) < 0.4
+
+
+def test_passes_that_accumulate_gradients_are_one_step(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "from orchestrator_callback import steps\n"
+        "for i in steps(samples=16, accumulation_steps=4): pass\nopen('passes', 'w').write(str(i + 1))"
+    )
+    assert run(tmp_path, "python train.py").code == 0
+    [record] = records_in(tmp_path)
+    assert (record["result"]["samples"], (tmp_path / "passes").read_text()) == (100 * 64, "400")
+
+
+ALONE = """
+import sys, torch
+from orchestrator_callback import steps
+data = torch.utils.data.TensorDataset(torch.randn(1000, 20))
+for _ in range(100):
+    for [x] in steps(torch.utils.data.DataLoader(data, 50)): x.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["num_workers=2", "global_batch_size=100"], "2 workers and the script trains in groups of 1"),
+        (["global_batch_size=64"], "counted 50 samples in steps=1, where the trial's batch is 64"),
+    ],
+)
+def test_a_script_that_takes_another_batch_or_trains_alone_is_refused(
+    words: list[str], reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(ALONE)
+    assert run(tmp_path, "python train.py", *words, *PATIENT).code == 1
+    [record] = records_in(tmp_path)
+    assert record["failure"]["kind"] == "invalid_measurement"
+    assert reason in record["failure"]["message"]
+
+
+def test_a_command_that_starts_several_processes_for_a_worker_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"{PLAIN}import time\nfor i in steps(range(900)): time.sleep(0.01)")
+    (tmp_path / "launch.py").write_text(
+        "import subprocess, sys  # orchestrator_callback\n"
+        "for p in [subprocess.Popen([sys.executable, 'train.py']) for _ in range(2)]: p.wait()"
+    )
+    assert run(tmp_path, "python launch.py", *PATIENT).code == 1
+    [record] = records_in(tmp_path)
+    assert record["failure"]["kind"] == "invalid_measurement"
+    assert "two processes of one worker report steps" in record["failure"]["message"]
+
+
+def test_a_module_of_the_folder_is_a_command(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    module = tmp_path / "tools/train.py"
+    module.write_text(f"{PLAIN}for i in steps(range(900)): pass")
+    assert run(tmp_path, "python -m tools.train").code == 0
+    words = ("plan", *SHORT, "script.command=python -m tools.train")
+    assert "0 to measure" in ask(*words, cwd=tmp_path).out
+    module.write_text(f"{PLAIN}for i in steps(range(901)): pass")
+    assert "1 to measure" in ask(*words, cwd=tmp_path).out
+
+
+def test_another_interpreter_is_what_python_means(tmp_path: Path) -> None:
+    interpreter = tmp_path / "bin/python"
+    interpreter.parent.mkdir()
+    interpreter.write_text(f'#!/bin/sh\ntouch seen\nexec {sys.executable} "$@"\n')
+    interpreter.chmod(0o755)
+    (tmp_path / "train.py").write_text(f"{PLAIN}for i in steps(range(900)): pass")
+    assert run(tmp_path, "python train.py", f"script.python={interpreter}").code == 0
+    assert (tmp_path / "seen").exists()
 
 
 def test_outside_a_trial_the_callback_times_and_prints(tmp_path: Path) -> None:

@@ -75,6 +75,10 @@ def reports_steps(words: list[str], folder: Path) -> bool:
 
 
 def _files_of(words: list[str], folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the words that are files, with their content."""
-    paths = ((word, folder / word) for word in words)
-    return ((word, path.read_bytes()) for word, path in paths if path.is_file())
+    """Yield the words that are files, or modules of the folder behind `-m`, with their content."""
+    for index, word in enumerate(words):
+        module = word.replace(".", "/") if index and words[index - 1] == "-m" else None
+        names = (word,) if module is None else (f"{module}.py", f"{module}/__main__.py")
+        for name in names:
+            if (folder / name).is_file():
+                yield word, (folder / name).read_bytes()

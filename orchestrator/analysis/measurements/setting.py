@@ -87,7 +87,9 @@ def setting_of(spec: TrialSpec) -> Setting:
         replicas="" if spec.replicas == spec.num_workers else str(spec.replicas),
         global_batch_size=spec.global_batch_size,
         steps=spec.steps,
-        workload_options=_options_of("workload", spec.workload_options),
+        workload_options=_options_of(
+            "script" if spec.workload == "script" else "workload", spec.workload_options
+        ),
         trainer_options=_options_of("trainer", spec.trainer_options),
         process_model=spec.process_model,
         timing=_options_of("measure", timing_options(spec.timing)),
@@ -154,11 +156,14 @@ def namer(trials: Iterable[TrialSpec]) -> Namer:
     What all of them share is left out, apart from the words that every name begins with and what is unusual.
     """
     settings = tuple({setting_of(trial) for trial in trials})
-    fields = [*_FIRST, *(name for name in DETAILS if name in _USUAL or varying(settings, [name]))]
+    differ = {name for name in DETAILS if varying(settings, [name])}
+    fields = [*_FIRST, *(name for name in DETAILS if name in _USUAL or name in differ)]
 
     def name_of(trial: TrialSpec) -> str:
         setting = setting_of(trial)
+        shared = {"workload_options"} - differ if setting.workload == "script" else set()
         names = [name for name in fields if getattr(setting, name) != _USUAL.get(name, "")]
+        names = [name for name in names if name not in shared]
         apart = [f"{name} {value}" for name in ("seed", "repeat") if (value := getattr(trial, name))]
         return " ".join([*(words_of(setting, name) for name in names), *apart])
 

@@ -21,6 +21,10 @@ ADDRESS_VARIABLE = "ORCHESTRATOR_CALLBACK"
 _POLL_SECONDS = 0.2
 _LEAVE_SECONDS = 20.0  # from the order to stop until the script must have ended
 _MOST_BYTES = 2**20  # of one message
+_TWO_PROCESSES = (
+    "two processes of one worker report steps; the command is started once for every worker, so leave out "
+    "what starts several, as torchrun --nproc_per_node=2"
+)
 _GUARD = "orchestrator.train.trainers.script.guard"
 
 
@@ -97,7 +101,10 @@ class Script:
         """
         assert self._connection is not None, "the script has connected"
         while b"\n" not in self._received:
-            if not select.select([self._connection], [], [], _POLL_SECONDS)[0]:
+            ready = select.select([self._connection, self._listener], [], [], _POLL_SECONDS)[0]
+            if self._listener in ready:
+                raise TrialError("invalid_measurement", _TWO_PROCESSES)
+            if not ready:
                 continue
             piece = self._connection.recv(2**16)
             if not piece:

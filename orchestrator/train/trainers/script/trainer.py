@@ -127,10 +127,11 @@ class ScriptTrainer:
             return
         self._script.order({"order": "part", "steps": self._asked, "samples": self._share})
         message = self._require(self._script.hear(), "part")
-        self._asked = 0
+        self._require_together(message.get("num_workers"))
         self._seconds += _positive(message, "seconds")
         self.cpu_seconds += _positive(message, "cpu_seconds")
-        self.samples += int(_positive(message, "samples"))
+        self.samples += self._require_samples(int(_positive(message, "samples")))
+        self._asked = 0
         self.peak_host_bytes = max(self.peak_host_bytes, int(_positive(message, "peak_host_bytes")))
         loss = message.get("loss")
         self._loss = float(loss) if isinstance(loss, (int, float)) else None
@@ -172,6 +173,8 @@ class ScriptTrainer:
             precision = label_of(kind, dtype, float32_is_rounded=bool(facts.get("is_rounded")))
         else:
             unchecked.append("the precision: the script's framework did not tell its dtype")
+        if self._job.world_size > 1 and facts.get("num_workers") is None:
+            unchecked.append("that the workers train together: the script's framework did not tell")
         if self._loss is None:
             unchecked.append("the loss: the script reported none")
         elif self._job.world_size > 1:
@@ -227,6 +230,27 @@ class ScriptTrainer:
         if variables.get("KERAS_HOME") == os.devnull:
             del variables["KERAS_HOME"]
         return variables
+
+    def _require_together(self, num_workers: object) -> None:
+        """Raise TrialError for a script of several workers that trains in each of them alone."""
+        wanted = self._job.world_size
+        if wanted > 1 and num_workers is not None and num_workers != wanted:
+            raise TrialError(
+                "invalid_measurement",
+                f"the trial has {wanted} workers and the script trains in groups of {num_workers}; it must "
+                "join all of them by RANK and WORLD_SIZE, as torch.distributed.init_process_group does",
+            )
+
+    def _require_samples(self, counted: int) -> int:
+        """Return the samples of a part. Raises TrialError if they are not the trial's batch in every step."""
+        if counted == self._asked * self._share:
+            return counted
+        raise TrialError(
+            "invalid_measurement",
+            f"the script counted {counted:,} samples in steps={self._asked}, where the trial's batch is "
+            f"{self._share} a worker; make global_batch_size the samples that all workers take for one "
+            "optimizer step, and leave out a smaller last batch",
+        )
 
     @staticmethod
     def _device_name(kind: str, name: object) -> str:
