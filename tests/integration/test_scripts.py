@@ -22,12 +22,30 @@ SCRIPTS = ROOT / "docs/examples/scripts"
 COMMANDS = [shlex.split(line)[3:] for line in PAGE.splitlines() if line.startswith("python -m orchestrator")]
 SHORT = ("+sweep=single", "workload=script", "device=cpu", "steps=100", "executor=inline", "tracking=none")
 
-NANO = """
-import math, os, sys, time
-import torch
+EVALUATION_SECONDS = 1.5
+EVALUATE = f"""
+import json, time
+began, evaluations = time.monotonic(), 0
+
+
+def evaluate(*_):
+    global evaluations
+    time.sleep({EVALUATION_SECONDS})
+    evaluations += 1
+    return {{}}
+
+
+def tell():
+    open("seen", "w").write(json.dumps([time.monotonic() - began, evaluations]))
+"""
+
+NANO = (
+    EVALUATE
+    + """
+import sys, torch
 from torch import nn
 from torch.nn import functional as F
-from orchestrator_callback import step, report
+from orchestrator_callback import pause, report, steps
 
 batch_size, block_size, n_embd = 8, 16, 32
 for word in sys.argv[1:]:
@@ -50,22 +68,41 @@ class Block(nn.Module):
 
 model = nn.Sequential(nn.Embedding(50, n_embd), Block(), nn.Linear(n_embd, 50))
 optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-iteration = 0
-while True:
-    places = torch.randint(len(data) - block_size - 1, (batch_size,))
-    x = torch.stack([data[i : i + block_size] for i in places])
-    y = torch.stack([data[i + 1 : i + block_size + 1] for i in places])
-    with step(samples=batch_size):
-        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        report(loss=loss)
-    iteration += 1
-"""
+accumulation = 2
 
-HUGGING_FACE = """
+
+def get_batch():
+    places = torch.randint(len(data) - block_size - 1, (batch_size // accumulation,))
+    x = torch.stack([data[i : i + block_size] for i in places])
+    return x, torch.stack([data[i + 1 : i + block_size + 1] for i in places])
+
+
+@torch.no_grad()
+def estimate_loss():
+    evaluate()
+    return F.cross_entropy(model(x).flatten(0, 1), y.flatten()).item()
+
+
+x, y = get_batch()
+began = time.monotonic()
+for iteration in steps(samples=batch_size):
+    if iteration % 25 == 0:
+        with pause(): estimate_loss()
+    for _ in range(accumulation):
+        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+        x, y = get_batch()
+        (loss / accumulation).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    report(loss=loss)
+tell()
+"""
+)
+
+HUGGING_FACE = (
+    EVALUATE
+    + """
 import sys, torch
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 from orchestrator_callback import StepCallback
@@ -81,13 +118,21 @@ class Texts(torch.utils.data.Dataset):
 
 config = BertConfig(vocab_size=10, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
                     intermediate_size=8, max_position_embeddings=8)
-arguments = TrainingArguments("trained", per_device_train_batch_size=int(sys.argv[1]), num_train_epochs=50,
-                              report_to=[], use_cpu=True, logging_steps=5, save_strategy="no")
+arguments = TrainingArguments("trained", per_device_train_batch_size=int(sys.argv[1]) // 2,
+                              num_train_epochs=50, report_to=[], use_cpu=True, logging_steps=5,
+                              save_strategy="no", gradient_accumulation_steps=2, eval_strategy="steps",
+                              eval_steps=25)
 model = BertForSequenceClassification(config)
-Trainer(model, arguments, train_dataset=Texts(), callbacks=[StepCallback()]).train()
+began = time.monotonic()
+Trainer(model, arguments, train_dataset=Texts(), eval_dataset=torch.utils.data.Subset(Texts(), range(8)),
+        compute_metrics=evaluate, callbacks=[StepCallback()]).train()
+tell()
 """
+)
 
-LIGHTNING = """
+LIGHTNING = (
+    EVALUATE
+    + """
 import sys, torch, lightning
 from torch import nn
 from orchestrator_callback import StepCallback
@@ -101,15 +146,44 @@ class Module(lightning.LightningModule):
     def training_step(self, batch, index):
         return nn.functional.cross_entropy(self.layer(batch[0]), batch[1])
 
+    def validation_step(self, batch, index):
+        evaluate()
+
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), 0.1)
 
 
 data = torch.utils.data.TensorDataset(torch.randn(1000, 20), torch.randint(2, (1000,)))
 trainer = lightning.Trainer(max_epochs=50, accelerator="cpu", logger=False, enable_checkpointing=False,
-                            enable_progress_bar=False, callbacks=[StepCallback()])
-trainer.fit(Module(), torch.utils.data.DataLoader(data, int(sys.argv[1])))
+                            enable_progress_bar=False, accumulate_grad_batches=2, callbacks=[StepCallback()])
+loader = torch.utils.data.DataLoader(data, int(sys.argv[1]) // 2)
+began = time.monotonic()
+trainer.fit(Module(), loader, torch.utils.data.DataLoader(torch.utils.data.Subset(data, range(5)), 5))
+tell()
 """
+)
+
+KERAS = (
+    EVALUATE
+    + """
+import sys, keras, numpy
+from orchestrator_callback import StepCallback
+
+
+class Slow(keras.callbacks.Callback):
+    def on_test_begin(self, logs=None):
+        evaluate()
+
+
+x, y = numpy.random.rand(1000, 20), numpy.random.randint(2, size=1000)
+model = keras.Sequential([keras.Input((20,)), keras.layers.Dense(2)])
+model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+began = time.monotonic()
+model.fit(x, y, batch_size=int(sys.argv[1]), epochs=50, verbose=0, validation_data=(x[:9], y[:9]),
+          callbacks=[StepCallback(), Slow()])
+tell()
+"""
+)
 
 ACCELERATE = """
 import sys, torch
@@ -241,19 +315,30 @@ def test_typed_again_it_is_cached_until_the_script_changes(page: Path) -> None:
     script.write_text(code)
 
 
-@pytest.mark.parametrize("name", ["nano", "hugging_face", "lightning", "accelerate"])
+@pytest.mark.parametrize("name", ["nano", "hugging_face", "lightning", "accelerate", "keras"])
 def test_scripts_of_well_known_shapes_are_measured(name: str, tmp_path: Path) -> None:
     package = {"nano": "torch", "hugging_face": "transformers"}.get(name, name)
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
     (tmp_path / "train.py").write_text(globals()[name.upper()])
     argument = "--batch_size={batch_size_per_worker}" if name == "nano" else "{batch_size_per_worker}"
-    told = run(tmp_path, f"python train.py {argument}", "global_batch_size=50", *PATIENT)
+    told = run(
+        tmp_path, f"env OMP_NUM_THREADS=1 python train.py {argument}", "global_batch_size=50", *PATIENT
+    )
     assert (told.code, told.err) == (0, ""), told.out
     [record] = records_in(tmp_path)
     assert record["result"]["samples"] == 100 * 50
     assert record["result"]["losses"][-1][1] < 5
     assert record["result"]["devices"][0]["precision"] == "fp32"
+    if name != "accelerate":
+        require_without_evaluations(record["result"], tmp_path)
+
+
+def require_without_evaluations(result: Mapping[str, Any], folder: Path) -> None:
+    """Check that a script's steps took no longer than the script did without its evaluations."""
+    seconds, evaluations = json.loads((folder / "seen").read_text())
+    assert evaluations > 2
+    assert result["training_seconds"] < seconds - evaluations * EVALUATION_SECONDS
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -410,16 +495,17 @@ def test_a_wrong_request_is_one_line(words: list[str], reason: str, tmp_path: Pa
 
 def test_what_happens_between_loops_and_in_a_pause_is_in_no_step(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
-        "from orchestrator_callback import pause, steps\nimport time\n"
-        "for epoch in range(90):\n"
-        "    for i in steps(range(25)):\n"
-        "        if i == 12:\n"
-        "            with pause(): time.sleep(0.5)\n"
-        "    time.sleep(0.5)"
+        f"{EVALUATE}from orchestrator_callback import pause, steps\n"
+        "for epoch in range(3):\n"
+        "    for i in steps(range(50)):\n"
+        "        if i == 25:\n"
+        "            with pause(): evaluate()\n"
+        "    evaluate()\n"
+        "tell()"
     )
     assert run(tmp_path, "python train.py", *PATIENT).code == 0
     [record] = records_in(tmp_path)
-    assert max(record["result"]["block_seconds"][0]) < 0.4
+    require_without_evaluations(record["result"], tmp_path)
 
 
 def test_passes_that_accumulate_gradients_are_one_step(tmp_path: Path) -> None:

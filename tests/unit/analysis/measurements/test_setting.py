@@ -83,6 +83,13 @@ def test_a_name_says_what_is_unusual_and_what_differs():
     )
 
 
+def test_the_command_of_a_script_is_in_its_name_only_where_commands_differ():
+    first = trial_spec(workload="script", workload_options={"command": "python a.py"})
+    other = replace(first, workload_options={"command": "python b.py"})
+    assert namer([first])(first) == "script cpu torch_ddp fp32"
+    assert namer([first, other])(other) == "script cpu torch_ddp fp32 script.command=python b.py"
+
+
 def test_what_follows_from_the_trainer_is_told_only_where_nothing_else_differs():
     ddp = trial_spec()
     xla = trial_spec(trainer="torch_xla", trainer_version=3, process_model="per_host")
