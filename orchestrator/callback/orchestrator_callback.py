@@ -28,6 +28,7 @@ import socket
 import statistics
 import sys
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class StepCallback:
 
     def __new__(cls, *, samples: int | None = None) -> Any:
         bases = tuple(base for module, base in _bases() if module)
-        kind = type("StepCallback", (_Callback, *bases), {})
+        kind = type("StepCallback", (_Callback, *bases), _shared_hooks(bases))
         callback: Any = object.__new__(kind)
         for base in bases:
             base.__init__(callback)
@@ -230,6 +231,17 @@ def _samples_of(trainer: Any) -> int | None:
     """Samples of a step of Lightning's Trainer in this process; None: its loader has no batch size."""
     size = getattr(trainer.train_dataloader, "batch_size", None)
     return size * trainer.accumulate_grad_batches if isinstance(size, int) else None
+
+
+def _shared_hooks(bases: tuple[Any, ...]) -> dict[str, Any]:
+    """Hooks of one name in several frameworks, which call them with different arguments: they do nothing."""
+    named = Counter(name for base in bases for name in dir(base) if name.startswith("on_"))
+    shared = (name for name, count in named.items() if count > 1 and not hasattr(_Callback, name))
+    return dict.fromkeys(shared, _do_nothing)
+
+
+def _do_nothing(*_: Any, **__: Any) -> None:
+    """Do nothing."""
 
 
 def _bases() -> Iterator[tuple[Any, Any]]:

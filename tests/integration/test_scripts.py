@@ -493,6 +493,14 @@ def test_a_wrong_request_is_one_line(words: list[str], reason: str, tmp_path: Pa
     assert len(told.err.splitlines()) == 1
 
 
+def test_one_callback_fits_a_framework_beside_the_others(tmp_path: Path) -> None:
+    others = [name for name in ("transformers", "lightning") if importlib.util.find_spec(name)]
+    (tmp_path / "train.py").write_text("".join(f"import {name}\n" for name in others) + KERAS)
+    told = run(tmp_path, "python train.py {batch_size_per_worker}", "global_batch_size=50", *PATIENT)
+    assert (told.code, told.err) == (0, ""), told.out
+    assert (tmp_path / "seen").exists(), "the script went on to its end"
+
+
 def test_what_happens_between_loops_and_in_a_pause_is_in_no_step(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         f"{EVALUATE}from orchestrator_callback import pause, steps\n"
