@@ -204,7 +204,7 @@ _TRAINERS: Mapping[str, TrainerInfo] = MappingProxyType(
             ),
             TrainerInfo(
                 name="script",
-                version=1,
+                version=2,
                 path="orchestrator.train.trainers.script.trainer:ScriptTrainer",
                 packages=("numpy",),
                 install="pip install 'numpy>=1.26,<3'",
