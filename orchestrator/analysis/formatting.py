@@ -59,6 +59,11 @@ def share(value: float, *, decimals: int = 0) -> Number:
     return Number(f"{value:.{decimals}%}" if math.isfinite(value) else UNKNOWN, value)
 
 
+def exact_percent(value: float) -> str:
+    """Write a share that somebody chose with all of its digits: `5%`, `2.5%`."""
+    return f"{100 * value:.6g}%"
+
+
 def spread(value: Spread, *, factor: float = 1.0, digits: int = _DIGITS) -> Number:
     """`median [low, high]` with the decimals of the median; the median alone if there is no spread."""
     median, low, high = (end * factor for end in (value.median, value.low, value.high))

@@ -29,6 +29,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.errors import FAILURE_KINDS, ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Cluster
+from orchestrator.core.search import Search
 from orchestrator.core.settings import Checkpointing, Compiling, Deadlines, Settings, TrainerSettings
 from orchestrator.core.sweep import Point, Sweep
 
@@ -148,11 +149,12 @@ def _settings(
     plain = {group: plain_of(base[group], group=group) for group in groups}
     executor, reached, sweep = plain["executor"], plain["cluster"], plain["sweep"]
     outputs = working_directory / value_of(base, "outputs")
+    search = Search(**plain["search"])
     return Settings(
         sweep=Sweep(
             name=sweep["name"],
             points=points,
-            repeats=sweep["repeats"],
+            repeats=max(sweep["repeats"], search.repeats) if search.is_adaptive else sweep["repeats"],
             order=sweep["order"],
             shuffle_seed=sweep["shuffle_seed"],
             baseline=tuple(sweep["baseline"] or ()),
@@ -177,4 +179,5 @@ def _settings(
         objective=Objective(**plain["report"]),
         budget=Budget(**plain["budget"]),
         compiling=Compiling(**plain["compile"]),
+        search=search,
     )

@@ -15,6 +15,7 @@ from orchestrator.core.device import Device
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Environment, Provider
 from orchestrator.core.price import Currency, Provisioning
+from orchestrator.core.search import SearchName
 from orchestrator.core.settings import (
     CompileStage,
     ExecutorName,
@@ -54,6 +55,7 @@ SETTINGS_GROUPS = (
     "prices",
     "budget",
     "compile",
+    "search",
 )
 """Groups that hold for a whole command."""
 
@@ -98,6 +100,7 @@ class RootConf:
     prices: Any = MISSING
     budget: Any = MISSING
     compile: Any = MISSING
+    search: Any = MISSING
     sweep: Any = None
     report: ReportConf = field(default_factory=ReportConf)  # type: ignore[valid-type]  # made at run time
     num_workers: int = 1
@@ -236,6 +239,16 @@ class CompileConf:
 
 
 @dataclass
+class SearchConf:
+    """How the sweep chooses its trials, and how sure its answer must be: `core/search.py`."""
+
+    name: str = _one_of("grid", SearchName)
+    confidence: float = 0.95
+    tolerance: float = 0.05
+    repeats: int = 5
+
+
+@dataclass
 class PriceRowConf:
     """USD an hour of an instance, accelerators and host together; null where it is not known or not sold."""
 
@@ -340,6 +353,7 @@ def register(folders: Sequence[Path]) -> None:
         "prices": PricesConf,
         "budget": BudgetConf,
         "compile": CompileConf,
+        "search": SearchConf,
         "pools": PoolsConf,
     }
     for group, schema in schemas.items():

@@ -10,6 +10,10 @@ from orchestrator.core.errors import ConfigError
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.trial_spec import TrialSpec
 
+ONE_RUN_DEVIATION = 0.15
+"""Deviation of the logarithm of one run where no repeat tells it. It is an assumption, not a measurement: six
+times the deviation of published GPU repeats (`repeat` in `predict/step_time/data/default_models.json`)."""
+
 EstimateProvenance = Literal["predicted", "compiled"]
 """`compiled`: the device's own compiler told it; `predicted`: all others."""
 
@@ -107,11 +111,15 @@ class ErrorModel:
         correlation: between settings of one job.
         repeat: deviation of the logarithms of repeats of one trial.
         quantile: deviations to both sides that hold 90 of 100 measurements.
+        one_run: deviation of the logarithm of one run where no repeat tells it.
+        is_pooled: `one_run` holds for every setting, as repeats of all of them tell it.
     """
 
     correlation: ErrorCorrelation
     repeat: float
     quantile: float
+    one_run: float = ONE_RUN_DEVIATION
+    is_pooled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

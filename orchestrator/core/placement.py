@@ -8,6 +8,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
 from orchestrator.core.memory_fit import NoFit, Verdict
+from orchestrator.core.search import GRID, Search
 from orchestrator.core.trial_spec import TrialSpec
 
 Provenance = Literal["measured", "rehearsed"]
@@ -205,6 +206,7 @@ class Plan:
             of all trials that are requested or lack their device.
         error_model: error model of these predictions; None in plans stored without one.
         memory: trial_id -> whether the trial's step fits its device, of trials to run that were asked about.
+        search: how the trials of the plan are chosen, and how sure the answer must be.
     """
 
     sweep: str
@@ -221,6 +223,7 @@ class Plan:
     step_priors: Mapping[str, StepPrior] = field(default_factory=dict)
     error_model: ErrorModel | None = None
     memory: Mapping[str, Verdict | NoFit] = field(default_factory=dict)
+    search: Search = GRID
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

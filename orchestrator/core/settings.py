@@ -11,6 +11,7 @@ from orchestrator.core.errors import ConfigError, FailureKind
 from orchestrator.core.objective import FASTEST, Objective
 from orchestrator.core.pool import Cluster
 from orchestrator.core.price import PriceList
+from orchestrator.core.search import GRID, Search
 from orchestrator.core.sweep import Sweep
 
 ExecutorName = Literal["inline", "ray"]
@@ -135,6 +136,7 @@ class Settings:
         checkpointing: None makes and reads no checkpoints.
         rerun: trials that are run although the records answer them.
         compiling: what the compiler of TPUs is asked before a trial starts.
+        search: how the trials are chosen, and how sure the answer must be.
     """
 
     sweep: Sweep
@@ -159,6 +161,7 @@ class Settings:
     rerun: Rerun = Rerun()
     budget: Budget = UNCAPPED
     compiling: Compiling = Compiling()
+    search: Search = GRID
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

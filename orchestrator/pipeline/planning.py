@@ -48,7 +48,7 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
         memory_fits=preflight.memory_fits,
     )
     check_lengths(decided.trainings, settings.objective)
-    return decided
+    return replace(decided, search=settings.search)
 
 
 def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:

@@ -10,18 +10,16 @@ from orchestrator.analysis.recommendation.answer.answer import (
     RankedSetting,
     Recommendation,
 )
-from orchestrator.analysis.recommendation.answer.decide import decide, runner_up_of
-from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of
+from orchestrator.analysis.recommendation.answer.decide import runner_up_of
+from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
 from orchestrator.analysis.recommendation.answer.next_step import next_step_of
-from orchestrator.analysis.recommendation.answer.promising import most_promising
 from orchestrator.analysis.recommendation.answer.reasons import caveats_of, reasons_of
 from orchestrator.analysis.recommendation.answer.standings import standings_of
 from orchestrator.analysis.recommendation.answer.trials import trials_of
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
-from orchestrator.analysis.recommendation.model.acquisition import assess
-from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE, Criteria, describe_objective
-from orchestrator.analysis.recommendation.model.model import INDEPENDENT, model_of
+from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria, criteria_of, describe_objective
+from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
 from orchestrator.core.objective import Objective
@@ -45,14 +43,10 @@ class _Judged:
 
 def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendation:
     """Answer the question of one job."""
-    exclusions = [(candidate, exclusion_of(candidate, job, criteria)) for candidate in job.candidates]
-    candidates, unpromising = most_promising(
-        [candidate for candidate, exclusion in exclusions if not exclusion], job, criteria, errors
-    )
-    excluded = (*(exclusion for _, exclusion in exclusions if exclusion), *unpromising)
-    is_open = not exclusions or any(one.may_be_best for one in excluded)
-    besides_seconds = _besides_seconds(job)
-    judged = _judge(candidates, job, criteria, errors, is_open=is_open, besides_seconds=besides_seconds)
+    view = judge(job, criteria, errors)
+    excluded, candidates = view.excluded, view.candidates
+    besides_seconds = besides_seconds_of(job)
+    judged = _judge(view, job, criteria, besides_seconds=besides_seconds)
     runs = [run for candidate in job.candidates for run in candidate.runs]
     return Recommendation(
         job=job.where,
@@ -60,6 +54,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         aim=job.aim,
         basis=job.length,
         confidence=criteria.confidence,
+        tolerance=criteria.tolerance,
         budget_usd=criteria.budget_usd,
         state=judged.state,
         standings=judged.standings,
@@ -70,7 +65,7 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         ahead=judged.ahead,
         is_by_cost=criteria.objective.goal == "cheapest",
         caveats=tuple(caveats_of(candidates, job, criteria)),
-        reasons=tuple(reasons_of(judged.state, judged.standings, excluded)),
+        reasons=tuple(reasons_of(judged.state, judged.standings, excluded, tolerance=criteria.tolerance)),
         next_step=next_step_of(
             judged.state,
             job,
@@ -90,29 +85,16 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
     )
 
 
-def _judge(
-    candidates: Sequence[CandidateSetting],
-    job: Job,
-    criteria: Criteria,
-    errors: ErrorModel,
-    *,
-    is_open: bool,
-    besides_seconds: float | None,
-) -> _Judged:
-    """Decide among the settings that can be judged.
-
-    Args:
-        is_open: a setting that cannot be judged may be the best.
-    """
-    if not candidates:
-        return _Judged(state="not settled" if is_open else "none")
-    model = model_of(candidates, job, criteria, errors)
-    assessment = assess(model.steps, model.objective)
-    decision = decide(model, assessment, job, criteria, is_open=is_open)
+def _judge(view: Judgement, job: Job, criteria: Criteria, *, besides_seconds: float | None) -> _Judged:
+    """Decide among the settings that can be judged."""
+    model, assessment, decision = view.model, view.assessment, view.decision
+    candidates, errors = view.candidates, view.errors
+    if model is None or assessment is None:
+        return _Judged(state=decision.state)
     chosen, is_answered = decision.chosen, decision.state in ("settled", "tie")
     runner_up, ahead = "", None
     if chosen is not None:
-        runner_up, ahead = runner_up_of(chosen, model, assessment, job, criteria, repeat=errors.repeat)
+        runner_up, ahead = runner_up_of(chosen, model, assessment, job, criteria, errors=errors)
     trials: list[NextTrial] = []
     if decision.state not in ("settled", "none"):
         trials = trials_of(model, assessment, job, criteria, errors, besides_seconds or 0.0)
@@ -130,7 +112,7 @@ def _judge(
     )
 
 
-def _besides_seconds(job: Job) -> float | None:
+def besides_seconds_of(job: Job) -> float | None:
     """Compute what a trial takes beside its steps, the median over measured ones; None: there are none."""
     parts = [
         max(0.0, run.trial_seconds - run.samples / candidate.batch_size * run.step_seconds)
@@ -142,13 +124,13 @@ def _besides_seconds(job: Job) -> float | None:
 
 
 def recommendations_of(
-    records: Sequence[TrialRecord], plan: Plan, objective: Objective, *, confidence: float = CONFIDENCE
+    records: Sequence[TrialRecord], plan: Plan, objective: Objective
 ) -> tuple[Recommendation, ...]:
     """Answer the question of every job of a sweep.
 
     Args:
         records: records that stand, of trials of the plan.
     """
-    criteria = Criteria(objective=objective, confidence=confidence)
+    criteria = criteria_of(plan.search, objective)
     errors = plan.error_model or INDEPENDENT
     return tuple(recommend(job, criteria, errors) for job in jobs_of_plan(records, plan, objective))

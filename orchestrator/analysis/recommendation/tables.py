@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.analysis.formatting import UNKNOWN, Number, number, share, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, exact_percent, number, share, spread
 from orchestrator.analysis.measurements.measured import RESUMED
 from orchestrator.analysis.measurements.noise import NOISY
 from orchestrator.analysis.metrics.quality import quality_words
@@ -25,7 +25,7 @@ _RANKED = (
     "Time and cost are those of the whole job: set-up and first step are included, checkpoints and "
     "evaluations left out. Brackets: of measured settings the 95% interval of the mean over repeats and "
     "seeds, of others the interval that is to hold 90 of 100 measurements. Chance: that a setting "
-    "keeps to the limits and lies within 5% of the best, measured or not. On the front: no other "
+    "keeps to the limits and lies within {tolerance} of the best, measured or not. On the front: no other "
     "measured setting is shown better in time, cost or quality without being shown worse in another."
 )
 _NEXT_NOTE = (
@@ -49,7 +49,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
         note=" ".join(
             [
                 f"Length of the job: {bases}.",
-                _RANKED,
+                _RANKED.format(tolerance=_tolerance_of(shown)),
                 *([f"Noisy: {NOISY}."] if noisy else []),
                 *([f"Resumed: {RESUMED}."] if resumed else []),
             ]
@@ -79,6 +79,11 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
             for standing in _listed_settings(one)
         ),
     )
+
+
+def _tolerance_of(recommendations: Sequence[Recommendation]) -> str:
+    """All recommendations of a sweep have the same."""
+    return exact_percent(recommendations[0].tolerance) if recommendations else ""
 
 
 def _listed_settings(recommendation: Recommendation) -> list[RankedSetting]:

@@ -23,7 +23,7 @@ class RankedSetting:
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
         usd_per_million_samples: steps alone; None: no price is known.
         price_marks: `hypothetical, old`.
-        chance: probability that it keeps to the limits and lies within 5% of the best.
+        chance: probability that it keeps to the limits and lies within the tolerance of the best.
         seconds, usd: of the job, set-up included: of measured settings with the 95% interval of the mean, of
             predicted ones with their 90% interval; None: no price is known.
         quality: quality with its 95% interval, after `quality_samples`; None: not measured.
@@ -125,6 +125,7 @@ class Recommendation:
         caveats: effects that the comparison ignores.
         errands: trials in the order to measure them.
         left_out: settings that are not judged.
+        tolerance: how far above the best a good setting may lie, as a share.
         budget_usd: the most that all further measurements may cost; None: no cap.
         is_limit: a target may end trials before all of their steps, so hours and dollars are upper bounds.
         besides_seconds: set-up and other time of a trial besides its steps; None: unknown.
@@ -136,6 +137,7 @@ class Recommendation:
     aim: Aim | None
     basis: str
     confidence: float
+    tolerance: float
     budget_usd: float | None
     state: AnswerState
     standings: tuple[RankedSetting, ...]

@@ -14,11 +14,18 @@ import numpy as np
 
 from orchestrator.analysis.metrics.quality import shown_better
 from orchestrator.analysis.recommendation.answer.answer import AnswerState
-from orchestrator.analysis.recommendation.model.acquisition import Assessment, good_of
+from orchestrator.analysis.recommendation.model.acquisition import Assessment
 from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
-from orchestrator.analysis.recommendation.model.model import Level, Model, assumed_quality, job_level
+from orchestrator.analysis.recommendation.model.model import (
+    INDEPENDENT,
+    Level,
+    Model,
+    assumed_quality,
+    job_level,
+)
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
+from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
 
 SHOWN = 0.025
@@ -49,7 +56,7 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
     Args:
         is_open: a setting that cannot be judged may be the best.
     """
-    measured = [index for index, one in enumerate(model.judged) if job_level(one, job, repeat=0.0)]
+    measured = [index for index, one in enumerate(model.judged) if job_level(one, job, INDEPENDENT)]
     value = assessment.value
     keeps = np.isfinite(value)
     if float(keeps.any(axis=1).mean()) < 1 - criteria.confidence and not is_open:
@@ -61,7 +68,7 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
         return Decision(state="not settled")  # it likely breaks a limit
     rivals = [index for index in measured if index != best and _may_beat(value, index, best)]
     group = [best, *rivals]
-    together = float(good_of(value)[:, group].any(axis=1).mean())
+    together = float(assessment.good[:, group].any(axis=1).mean())
     chosen, chosen_by = _chosen_among(group, model, assessment, job)
     is_settled = together >= criteria.confidence and not is_open
     state: AnswerState = ("tie" if rivals else "settled") if is_settled else "not settled"
@@ -149,13 +156,13 @@ def _best_quality(among: Sequence[int], model: Model, job: Job) -> list[int]:
 
 
 def runner_up_of(
-    chosen: int, model: Model, assessment: Assessment, job: Job, criteria: Criteria, *, repeat: float
+    chosen: int, model: Model, assessment: Assessment, job: Job, criteria: Criteria, *, errors: ErrorModel
 ) -> tuple[str, Spread | None]:
     """Compare the choice with the next best measured setting, by cost if that is the goal, else by time."""
     levels = {
         index: level
         for index, one in enumerate(model.judged)
-        if (level := job_level(one, job, repeat=repeat)) is not None
+        if (level := job_level(one, job, errors)) is not None
     }
     others = [index for index in levels if index != chosen]
     others = [index for index in others if assessment.chances[index]] or others

@@ -1,21 +1,52 @@
 """(a setting of a job, criteria) -> why it is not judged. Pure."""
 
+from collections.abc import Sequence
+
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.factors import factors_of
 from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality, samples_to_target
 from orchestrator.core.price import Unpriced
 
+_BATCH = "global_batch_size"
 _NO_PRICE = "no price is known"
 
 
-def exclusion_of(candidate: CandidateSetting, job: Job, criteria: Criteria) -> ExcludedSetting | None:
-    """Explain why a setting cannot be judged; None: it can."""
+def exclusion_of(
+    candidate: CandidateSetting, job: Job, criteria: Criteria, *, is_learned: bool = False
+) -> ExcludedSetting | None:
+    """Explain why a setting cannot be judged; None: it can.
+
+    Args:
+        is_learned: measured settings tell what the others take.
+    """
     if candidate.fatal:
         return _excluded(candidate, candidate.fatal, "", may_be_best=False)
-    exclusion = _of_measured(candidate, job) if candidate.runs else _of_unmeasured(candidate, job)
+    exclusion = (
+        _of_measured(candidate, job)
+        if candidate.runs
+        else _of_unmeasured(candidate, job, is_learned=is_learned)
+    )
     return exclusion or _of_criteria(candidate, job, criteria)
+
+
+def lesson_of(candidate: CandidateSetting, failed: Sequence[CandidateSetting]) -> ExcludedSetting | None:
+    """Exclude a setting that was not measured by the failures of others; None: they teach nothing of it.
+
+    A smaller batch ran out of memory in all else alike, or the environment of its trainer failed.
+    """
+    own = factors_of(candidate)
+    for other in () if candidate.runs or candidate.failure_kinds else failed:
+        theirs = factors_of(other)
+        alike = {**own, _BATCH: ""} == {**theirs, _BATCH: ""}
+        if "oom" in other.failure_kinds and alike and other.batch_size < candidate.batch_size:
+            reason = f"batch {other.batch_size:,} ran out of memory there"
+            return _excluded(candidate, reason, "", may_be_best=False)
+        if "environment" in other.failure_kinds and theirs.get("trainer") == own.get("trainer"):
+            return _excluded(candidate, f"the environment of {own.get('trainer')} failed", "it again")
+    return None
 
 
 def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
@@ -35,12 +66,17 @@ def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | Non
     return None
 
 
-def _of_unmeasured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:
+def _of_unmeasured(candidate: CandidateSetting, job: Job, *, is_learned: bool) -> ExcludedSetting | None:
     if candidate.num_failed:
         return _excluded(candidate, f"{counted(candidate.num_failed, 'trial')} failed", "it again")
-    if candidate.num_missing and (candidate.prior is None or _has_measured_twin(candidate, job)):
+    is_estimated = is_learned and candidate.num_missing > 0
+    if (
+        not is_estimated
+        and candidate.num_missing
+        and (candidate.prior is None or _has_measured_twin(candidate, job))
+    ):
         return _excluded(candidate, "it was not measured yet", "it")
-    if candidate.prior is None:
+    if candidate.prior is None and not is_estimated:
         if candidate.refusal is not None:
             return _excluded(candidate, candidate.refusal.reason, candidate.refusal.to_measure)
         return _excluded(candidate, "its step is not predicted", "it")

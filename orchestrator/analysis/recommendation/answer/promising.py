@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps
 from orchestrator.analysis.recommendation.model.model import assumed_quality, least_log_seconds
 from orchestrator.core.estimate import ErrorModel
 
@@ -16,7 +17,12 @@ _SECONDS_PER_HOUR = 3600
 
 
 def most_promising(
-    candidates: Sequence[CandidateSetting], job: Job, criteria: Criteria, errors: ErrorModel
+    candidates: Sequence[CandidateSetting],
+    job: Job,
+    criteria: Criteria,
+    errors: ErrorModel,
+    *,
+    learned: LearnedSteps | None = None,
 ) -> tuple[list[CandidateSetting], list[ExcludedSetting]]:
     """Keep the settings that are best if all that is uncertain turns out well, the measured ones first."""
     if len(candidates) <= MOST_SETTINGS:
@@ -28,11 +34,18 @@ def most_promising(
     )
     most_usd = math.inf if objective.budget_usd is None else objective.budget_usd
     floor = loss_of(objective.quality, job.aim)
+    least = dict(
+        zip(
+            (candidate.label for candidate in candidates),
+            least_log_seconds(candidates, job, errors, learned=learned),
+            strict=True,
+        )
+    )
 
     def promise(candidate: CandidateSetting) -> tuple[bool, bool, float]:
         quality = assumed_quality(candidate, job) if criteria.needs_quality or better else None
         loss = loss_of(quality.estimate, job.aim) if quality else None
-        log_seconds = least_log_seconds(candidate, job, errors)
+        log_seconds = least[candidate.label]
         seconds, usd_per_second = math.exp(log_seconds), candidate.usd_per_second
         breaks = (
             seconds > most_seconds

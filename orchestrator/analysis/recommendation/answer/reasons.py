@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from orchestrator.analysis.formatting import counted
+from orchestrator.analysis.formatting import counted, exact_percent
 from orchestrator.analysis.recommendation.answer.answer import AnswerState, ExcludedSetting, RankedSetting
 from orchestrator.analysis.recommendation.answer.decide import SHOWN
 from orchestrator.analysis.recommendation.answer.summary import chance
@@ -37,7 +37,11 @@ def caveats_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria)
 
 
 def reasons_of(
-    state: AnswerState, standings: Sequence[RankedSetting], excluded: Sequence[ExcludedSetting]
+    state: AnswerState,
+    standings: Sequence[RankedSetting],
+    excluded: Sequence[ExcludedSetting],
+    *,
+    tolerance: float,
 ) -> list[str]:
     """Say why an answer is not settled."""
     if state in ("settled", "tie"):
@@ -61,7 +65,7 @@ def reasons_of(
     if not reasons and standings:
         best = max(standings, key=lambda one: one.chance)
         reasons.append(
-            f"the likeliest, {best.setting}, keeps to the limits and is within 5% of the best with a "
+            f"the likeliest, {best.setting}, keeps to the limits and is within {exact_percent(tolerance)} of the best with a "
             f"chance of {chance(best.chance)}"
         )
     return reasons

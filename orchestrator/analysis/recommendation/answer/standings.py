@@ -11,7 +11,6 @@ from orchestrator.analysis.recommendation.answer.pareto import with_front
 from orchestrator.analysis.recommendation.model.acquisition import Assessment
 from orchestrator.analysis.recommendation.model.candidate import Job
 from orchestrator.analysis.recommendation.model.model import (
-    ONE_RUN_DEVIATION,
     Model,
     assumed_quality,
     job_level,
@@ -46,7 +45,7 @@ def _standing(
     index: int, model: Model, assessment: Assessment, job: Job, errors: ErrorModel
 ) -> RankedSetting:
     candidate = model.judged[index]
-    level = job_level(candidate, job, repeat=errors.repeat)
+    level = job_level(candidate, job, errors)
     seconds = level.spread if level else _quantiles(assessment.log_seconds[:, index])
     usd_per_second = candidate.usd_per_second
     step = _step_of(index, model, errors)
@@ -79,7 +78,8 @@ def _step_of(index: int, model: Model, errors: ErrorModel) -> Spread:
     """Give the seconds of one further step: 90 of 100 measurements are to lie within."""
     logs = [math.log(run.step_seconds) for run in model.judged[index].quiet]
     if logs:
-        one_run = max(errors.repeat, stdev(logs)) if len(logs) > 1 else ONE_RUN_DEVIATION
+        is_told = len(logs) > 1 and not errors.is_pooled
+        one_run = max(errors.repeat, stdev(logs)) if is_told else errors.one_run
         mean, deviation = fmean(logs), one_run * math.sqrt(1 + 1 / len(logs))
     else:
         mean = float(model.steps.mean[index])

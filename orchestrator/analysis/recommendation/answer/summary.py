@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.analysis.formatting import Number, counted, counted_marks, number, ratio, share
+from orchestrator.analysis.formatting import (
+    Number,
+    counted,
+    counted_marks,
+    exact_percent,
+    number,
+    ratio,
+    share,
+)
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
 from orchestrator.core.interval import Spread
 
@@ -91,7 +99,7 @@ def _choice(recommendation: Recommendation) -> list[str]:
         return [_facts(recommendation)]
     if recommendation.state == "tie":
         return [*_rivals(recommendation), _facts(recommendation), *_ahead(recommendation)]
-    sure = f"Chance to be within 5% of the best: {_chance(recommendation)}."
+    sure = f"Chance to be within {exact_percent(recommendation.tolerance)} of the best: {_chance(recommendation)}."
     return [_facts(recommendation), *_ahead(recommendation), sure]
 
 

@@ -226,6 +226,7 @@ def candidates_of(
             one.candidate,
             num_missing=missing[bare],
             num_failed=sum(not is_fatal(record) for record in of_setting),
+            failure_kinds=frozenset(record.failure.kind for record in of_setting if record.failure),
             fatal=fatal_failures(of_setting, len(of_setting) + len(one.candidate.runs)),
         )
         return replace(one, candidate=candidate)

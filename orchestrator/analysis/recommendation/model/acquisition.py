@@ -1,6 +1,6 @@
 """(posterior of step times, objective, costs of measuring) -> what to measure next. Pure.
 
-A setting is good if it keeps to the limits and its objective lies within 5% of the best one that does. The
+A setting is good if it keeps to the limits and its objective lies within a tolerance of the best one that does. The
 value of a measurement is how much it is expected to raise the leading setting's chance to be good: draws are
 sorted by the measured number and cut into strata, and each stratum is one outcome of the measurement. This is
 the knowledge gradient of a good choice (Frazier, Powell and Dayanik 2009, INFORMS Journal on Computing 21).
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior
 
 TOLERANCE = 0.05
-"""How far above the best a good setting may lie."""
+"""Default of how far above the best a good setting may lie, as a share."""
 
 NUM_DRAWS = 4096
 
@@ -39,6 +39,7 @@ class ScalarObjective:
         log_usd: [setting] dollars a second; NaN where no price is known and none is needed.
         quality_loss: [setting] or [draw, setting], weighted; infinite where a quality is too low.
         log_most_seconds, log_most_usd: limits of the job; infinite without one.
+        tolerance: how far above the best a good setting may lie, as a share.
     """
 
     time: float
@@ -49,6 +50,7 @@ class ScalarObjective:
     quality_loss: FloatArray
     log_most_seconds: float = math.inf
     log_most_usd: float = math.inf
+    tolerance: float = TOLERANCE
 
     def with_measured(self, setting: int) -> "ScalarObjective":
         """Take the fixed part of a setting for known: its measurement tells that part too."""
@@ -84,12 +86,14 @@ class Assessment:
         chances: [setting] to be good.
         leader: the setting with the highest chance; of nearly equal chances, the one with the best median.
         value: [draw, setting] objective.
+        good: [draw, setting] whether the setting keeps to the limits and lies within the tolerance.
         log_seconds: [draw, setting] of the job.
     """
 
     chances: FloatArray
     leader: int
     value: FloatArray
+    good: NDArray[np.bool_]
     log_seconds: FloatArray
 
     @property
@@ -128,11 +132,13 @@ def assess(posterior: GaussianPosterior, objective: ScalarObjective) -> Assessme
     """Compute how likely every setting is good."""
     draws = posterior.draws(NUM_DRAWS, seed=_SEED)
     value = objective.value(draws)
-    chances: FloatArray = good_of(value).mean(axis=0)
+    good = good_of(value, tolerance=objective.tolerance)
+    chances: FloatArray = good.mean(axis=0)
     return Assessment(
         chances=chances,
         leader=_leader_of(chances, value),
         value=value,
+        good=good,
         log_seconds=np.broadcast_to(objective.log_seconds(draws), value.shape),
     )
 
@@ -148,7 +154,7 @@ def probes_of(assessment: Assessment, measurable: Sequence[int], *, repeat: floa
         repeat: deviation of the logarithms of repeats.
     """
     chances, leader = assessment.chances, assessment.leader
-    choices = np.flatnonzero(chances >= _LEAST_GAIN).tolist()
+    choices = _choices(chances)
     if leader not in choices or len(choices) < 2:
         return ()
     likely = sorted(measurable, key=lambda setting: -chances[setting])[:_MOST_PROBED]
@@ -160,17 +166,25 @@ def probes_of(assessment: Assessment, measurable: Sequence[int], *, repeat: floa
         for other in likely
         if leader in likely and other in choices and other != leader
     }
-    good, current = good_of(assessment.value)[:, choices], choices.index(leader)
+    good, current = assessment.good[:, choices], choices.index(leader)
     return tuple(
         Probe(settings=settings, gain=_gain(column, good, leader=current))
         for settings, column in columns.items()
     )
 
 
-def good_of(value: FloatArray) -> NDArray[np.bool_]:
+def _choices(chances: FloatArray) -> list[int]:
+    """List the settings that may lead after a measurement: of many, the likeliest."""
+    choices = np.flatnonzero(chances >= _LEAST_GAIN)
+    if len(choices) > _MOST_PROBED:
+        choices = np.sort(choices[np.argsort(-chances[choices], kind="stable")[:_MOST_PROBED]])
+    return [int(choice) for choice in choices]
+
+
+def good_of(value: FloatArray, *, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
     """Mark [draw, setting] settings that keep to the limits and lie within the tolerance of the best."""
     best = value.min(axis=-1, keepdims=True)
-    good: NDArray[np.bool_] = np.isfinite(value) & (value <= best + math.log1p(TOLERANCE))
+    good: NDArray[np.bool_] = np.isfinite(value) & (value <= best + math.log1p(tolerance))
     return good
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.analysis.metrics.cost import marks_of
+from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
@@ -61,6 +62,7 @@ class CandidateSetting:
         price: None where none was looked up.
         num_missing: trials of the plan that have no record.
         num_failed: trials that failed and may succeed another time.
+        failure_kinds: kinds of the failures of its trials.
         fatal: why the setting cannot train the job, as its trials showed: `diverged in 1 of 3 trials`; empty:
             nothing showed that.
     """
@@ -76,6 +78,7 @@ class CandidateSetting:
     price: Price | Unpriced | None = None
     num_missing: int = 0
     num_failed: int = 0
+    failure_kinds: frozenset[FailureKind] = frozenset()
     fatal: str = ""
 
     @property

@@ -3,10 +3,12 @@
 import math
 from dataclasses import dataclass
 
+from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import PriceList
+from orchestrator.core.search import Search
 
 CONFIDENCE = 0.95
 """Default chance of a setting to be good above which the answer is settled."""
@@ -18,12 +20,16 @@ class Criteria:
 
     Attributes:
         confidence: chance from which on an answer is settled.
+        tolerance: how far above the best a good setting may lie, as a share.
+        learns: settings that were not measured are estimated from those that were (`factors.py`).
         budget_usd: the most that all further measurements may cost; None: no cap.
     """
 
     objective: Objective
     confidence: float = CONFIDENCE
     budget_usd: float | None = None
+    tolerance: float = TOLERANCE
+    learns: bool = False
 
     @property
     def weights(self) -> tuple[float, float, float]:
@@ -55,6 +61,17 @@ class Criteria:
             capped = [name for name, cap in caps.items() if cap is not None]
             what = capped[0] if capped else f"report.goal={self.objective.goal}"
             raise ConfigError(f"{what} needs prices, and prices={prices.name} has none")
+
+
+def criteria_of(search: Search, objective: Objective, *, budget_usd: float | None = None) -> Criteria:
+    """Take the required confidence and the tolerance of a search; an adaptive one learns from settings."""
+    return Criteria(
+        objective=objective,
+        confidence=search.confidence,
+        tolerance=search.tolerance,
+        learns=search.is_adaptive,
+        budget_usd=budget_usd,
+    )
 
 
 def describe_objective(objective: Objective, aim: Aim | None) -> str:

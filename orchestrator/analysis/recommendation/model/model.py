@@ -8,8 +8,8 @@ factor of 3.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, median, stdev
+from dataclasses import dataclass, replace
+from statistics import fmean, median, stdev, variance
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from orchestrator.analysis.metrics.student import Z_95, t_95
 from orchestrator.analysis.recommendation.model.acquisition import NUM_DRAWS, ScalarObjective
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
+from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps
 from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel
 from orchestrator.core.interval import Spread
@@ -27,10 +28,6 @@ INDEPENDENT = ErrorModel(
 )
 """For plans that were stored without an error model: no measurement corrects the prediction of another
 setting. `repeat` and `quantile` are those of `orchestrator/predict/step_time/data/default_models.json`."""
-
-ONE_RUN_DEVIATION = 0.15
-"""Deviation of the logarithm of one run where no repeat tells it. It is an assumption, not a measurement: six
-times the deviation of published GPU repeats (`repeat` above)."""
 
 AS_LONG = 0.99
 """Share of the samples from which on two trainings count as equally long."""
@@ -61,18 +58,34 @@ class Level:
         )
 
 
-def level_of(seconds: Sequence[float], *, repeat: float) -> Level:
+def level_of(seconds: Sequence[float], errors: ErrorModel) -> Level:
     """Take the mean logarithm of runs, with the deviation that gives Student's 95% interval.
 
     Args:
         seconds: seconds of every run, at least one.
-        repeat: least deviation of one run: few runs may agree by chance.
+        errors: `repeat` is the least deviation of one run: few runs may agree by chance.
     """
     logs = [math.log(one) for one in seconds]
-    if len(logs) == 1:
-        return Level(mean=logs[0], deviation=ONE_RUN_DEVIATION)
-    one_run = max(repeat, stdev(logs) * t_95(len(logs) - 1) / Z_95)
+    one_run = errors.one_run
+    if len(logs) > 1 and not errors.is_pooled:
+        one_run = max(errors.repeat, stdev(logs) * t_95(len(logs) - 1) / Z_95)
     return Level(mean=fmean(logs), deviation=one_run / math.sqrt(len(logs)))
+
+
+def pooled_errors(job: Job, errors: ErrorModel) -> ErrorModel:
+    """Estimate the deviation of one run from the repeats of all settings; the assumed one counts as one.
+
+
+    So two runs that agree by chance make no setting certain, and one repeat tells something of every setting.
+    """
+    squares, freedom = errors.one_run**2, 1
+    for candidate in job.candidates:
+        logs = [math.log(run.step_seconds) for run in candidate.quiet]
+        if len(logs) > 1:
+            squares += variance(logs) * (len(logs) - 1)
+            freedom += len(logs) - 1
+    one_run = max(errors.repeat, math.sqrt(squares / freedom))
+    return replace(errors, one_run=one_run, is_pooled=True)
 
 
 def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
@@ -82,24 +95,40 @@ def seconds_of(run: Run, job: Job, *, batch_size: int) -> float | None:
     return run.fixed_seconds + job.samples / batch_size * run.step_seconds
 
 
-def job_level(candidate: CandidateSetting, job: Job, *, repeat: float) -> Level | None:
+def job_level(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> Level | None:
     """Compute the seconds of the job from the quiet runs; None: there are none, or one missed the target."""
     seconds = [seconds_of(run, job, batch_size=candidate.batch_size) for run in candidate.quiet]
     finite = [one for one in seconds if one is not None]
     if not finite or any(run.missed_target for run in candidate.quiet if job.target is not None):
         return None
-    return level_of(finite, repeat=repeat)
+    return level_of(finite, errors)
 
 
-def least_log_seconds(candidate: CandidateSetting, job: Job, errors: ErrorModel) -> float:
-    """Compute the logarithm of the seconds of the job, three deviations below its mean."""
-    level = job_level(candidate, job, repeat=errors.repeat)
-    if level is not None:
-        return level.mean - 3 * level.deviation
+def least_log_seconds(
+    candidates: Sequence[CandidateSetting], job: Job, errors: ErrorModel, *, learned: LearnedSteps | None
+) -> list[float]:
+    """Compute the logarithms of the seconds of the job, three deviations below their means."""
+    steps = (
+        [Level(mean=m, deviation=d) for m, d in zip(*learned.marginal(candidates), strict=True)]
+        if learned
+        else [_predicted_step(one) for one in candidates]
+    )
+
+    def least(candidate: CandidateSetting, step: Level | None) -> float:
+        level = job_level(candidate, job, errors)
+        if level is not None:
+            return level.mean - 3 * level.deviation
+        assert step is not None, "a setting that is judged was measured or predicted"
+        return step.mean + math.log(job.samples / candidate.batch_size) - 3 * step.deviation
+
+    return list(map(least, candidates, steps))
+
+
+def _predicted_step(candidate: CandidateSetting) -> Level | None:
     prior = candidate.prior
-    assert prior is not None, "a setting that is judged was measured or predicted"
-    log_steps = math.log(job.samples / candidate.batch_size)
-    return prior.log_seconds + log_steps - 3 * math.hypot(prior.device, prior.network)
+    if prior is None:
+        return None
+    return Level(mean=prior.log_seconds, deviation=math.hypot(prior.device, prior.network))
 
 
 def samples_to_target(job: Job) -> Mapping[int, float]:
@@ -160,10 +189,21 @@ class Model:
     objective: ScalarObjective
 
 
-def model_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, errors: ErrorModel) -> Model:
-    """Join measurements and predictions of settings that can be judged."""
-    conditioned = _conditioned(judged, job, errors)
-    levels = [job_level(candidate, job, repeat=errors.repeat) for candidate in judged]
+def model_of(
+    judged: Sequence[CandidateSetting],
+    job: Job,
+    criteria: Criteria,
+    errors: ErrorModel,
+    *,
+    learned: LearnedSteps | None = None,
+) -> Model:
+    """Join measurements and predictions of settings that can be judged.
+
+    Args:
+        learned: what measured settings tell of the others; None: predictions alone tell something.
+    """
+    conditioned = learned.joint(judged) if learned else _conditioned(judged, job, errors)
+    levels = [job_level(candidate, job, errors) for candidate in judged]
     mean, covariance = conditioned.mean.copy(), conditioned.covariance.copy()
     for index, level in enumerate(levels):
         if level is not None:
@@ -186,6 +226,7 @@ def model_of(judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, e
             quality_loss=_quality_loss(judged, job, criteria, weight=quality),
             log_most_seconds=_log(objective.deadline_hours, factor=_SECONDS_PER_HOUR),
             log_most_usd=_log(objective.budget_usd),
+            tolerance=criteria.tolerance,
         ),
     )
 
@@ -209,7 +250,7 @@ def _conditioned(judged: Sequence[CandidateSetting], job: Job, errors: ErrorMode
     measured: dict[tuple[str, int], tuple[int, Level]] = {}
     for index, (one, prior) in enumerate(with_prior):
         if one.quiet:
-            level = level_of([run.step_seconds for run in one.quiet], repeat=errors.repeat)
+            level = level_of([run.step_seconds for run in one.quiet], errors)
             key = (prior.hardware, prior.batch_size)
             if key not in measured or level.mean < measured[key][1].mean:
                 measured[key] = (index, level)

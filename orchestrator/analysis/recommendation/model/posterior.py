@@ -69,15 +69,24 @@ class GaussianPosterior:
 
 def posterior_of(priors: Sequence[StepPrior], correlation: ErrorCorrelation) -> GaussianPosterior:
     """Join the priors of all settings of a job, before any of them was measured."""
-    numbers = {name: index for index, name in enumerate(dict.fromkeys(prior.hardware for prior in priors))}
-    hardware = np.array([numbers[prior.hardware] for prior in priors])
-    is_same = np.equal.outer(hardware, hardware)
-    doublings = np.log2([prior.batch_size for prior in priors])
-    near = np.exp(-np.abs(np.subtract.outer(doublings, doublings)) / correlation.doublings)
-    device = np.array([prior.device for prior in priors])
-    network = np.array([prior.network for prior in priors])
     return GaussianPosterior(
         mean=np.array([prior.log_seconds for prior in priors]),
-        covariance=is_same * np.outer(device, device)
-        + np.where(is_same, 1.0, correlation.devices) * near * np.outer(network, network),
+        covariance=covariance_between(priors, priors, correlation),
     )
+
+
+def covariance_between(
+    ones: Sequence[StepPrior], others: Sequence[StepPrior], correlation: ErrorCorrelation
+) -> FloatArray:
+    """Compute [one, other] the covariance of the errors of predicted settings."""
+    numbers = {prior.hardware: index for index, prior in enumerate((*ones, *others))}
+    hardware = [np.array([numbers[prior.hardware] for prior in some], dtype=int) for some in (ones, others)]
+    is_same = np.equal.outer(*hardware)
+    doublings = [np.log2([float(prior.batch_size) for prior in some]) for some in (ones, others)]
+    near = np.exp(-np.abs(np.subtract.outer(*doublings)) / correlation.doublings)
+    device = [np.array([prior.device for prior in some]) for some in (ones, others)]
+    network = [np.array([prior.network for prior in some]) for some in (ones, others)]
+    covariance: FloatArray = is_same * np.outer(*device) + np.where(
+        is_same, 1.0, correlation.devices
+    ) * near * np.outer(*network)
+    return covariance

@@ -20,12 +20,12 @@ from orchestrator.analysis.recommendation.model.acquisition import (
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria
-from orchestrator.analysis.recommendation.model.model import ONE_RUN_DEVIATION, model_of
+from orchestrator.analysis.recommendation.model.model import model_of
 from orchestrator.analysis.recommendation.model.posterior import GaussianPosterior, posterior_of
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.analysis.recommendation.tables import tables_of
 from orchestrator.core.errors import ConfigError
-from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, Refusal, StepPrior
+from orchestrator.core.estimate import ONE_RUN_DEVIATION, ErrorCorrelation, ErrorModel, Refusal, StepPrior
 from orchestrator.core.objective import Objective
 
 CORRELATION = ErrorCorrelation(devices=0.5, doublings=4.0)
@@ -73,7 +73,7 @@ def advised(steps, costs, *, left=math.inf, confidence=0.9, objective=None):
 def assessed(*chances):
     """An assessment with these chances, of which the first is the leader's."""
     none = np.zeros((1, len(chances)))
-    return Assessment(chances=np.array(chances), leader=0, value=none, log_seconds=none)
+    return Assessment(chances=np.array(chances), leader=0, value=none, good=none > 0, log_seconds=none)
 
 
 def test_the_chance_of_a_setting_is_that_of_a_normal_difference():

@@ -1,0 +1,85 @@
+"""(settings of one job, criteria) -> which are judged, their chances, and the state of the answer. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
+from orchestrator.analysis.recommendation.answer.decide import Decision, decide
+from orchestrator.analysis.recommendation.answer.exclusion import exclusion_of, lesson_of
+from orchestrator.analysis.recommendation.answer.promising import most_promising
+from orchestrator.analysis.recommendation.model.acquisition import Assessment, assess
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps, learn
+from orchestrator.analysis.recommendation.model.model import Model, model_of, pooled_errors
+from orchestrator.core.estimate import ErrorModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judgement:
+    """What is known of the settings of a job.
+
+    Attributes:
+        candidates: settings that are judged, in the order of the model.
+        excluded: the others, with the reasons.
+        is_open: a setting that is not judged may be the best.
+        errors: error model, with the deviation of one run that the repeats of this job show.
+        model, assessment: None where no setting is judged.
+        learned: what measured settings tell of the others; None: predictions alone tell something.
+    """
+
+    candidates: tuple[CandidateSetting, ...]
+    excluded: tuple[ExcludedSetting, ...]
+    is_open: bool
+    errors: ErrorModel
+    decision: Decision
+    model: Model | None = None
+    assessment: Assessment | None = None
+    learned: LearnedSteps | None = None
+
+
+def judge(job: Job, criteria: Criteria, errors: ErrorModel) -> Judgement:
+    """Judge the settings of a job, and decide among them."""
+    learned = None
+    if criteria.learns:
+        errors = pooled_errors(job, errors)
+        learned = learn(job, errors)
+    candidates, excluded = _divided(job, criteria, errors, learned)
+    is_open = not job.candidates or any(one.may_be_best for one in excluded)
+    if not candidates:
+        decision = Decision(state="not settled" if is_open else "none")
+        return Judgement(candidates=(), excluded=excluded, is_open=is_open, errors=errors, decision=decision)
+    model = model_of(candidates, job, criteria, errors, learned=learned)
+    assessment = assess(model.steps, model.objective)
+    return Judgement(
+        candidates=tuple(candidates),
+        excluded=excluded,
+        is_open=is_open,
+        errors=errors,
+        decision=decide(model, assessment, job, criteria, is_open=is_open),
+        model=model,
+        assessment=assessment,
+        learned=learned,
+    )
+
+
+def _divided(
+    job: Job, criteria: Criteria, errors: ErrorModel, learned: LearnedSteps | None
+) -> tuple[Sequence[CandidateSetting], tuple[ExcludedSetting, ...]]:
+    """Divide the settings into those that are judged, and the others."""
+    failed = [one for one in job.candidates if one.failure_kinds] if criteria.learns else []
+    exclusions = [
+        (
+            one,
+            lesson_of(one, failed) or exclusion_of(one, job, criteria, is_learned=learned is not None),
+        )
+        for one in job.candidates
+    ]
+    candidates, unpromising = most_promising(
+        [candidate for candidate, exclusion in exclusions if not exclusion],
+        job,
+        criteria,
+        errors,
+        learned=learned,
+    )
+    return candidates, (*(exclusion for _, exclusion in exclusions if exclusion), *unpromising)

@@ -1,0 +1,69 @@
+"""(settings of a job) -> their factors as numbers: categories as indicators, counts on a log scale. Pure.
+
+The factors are the axes of the sweep, as the words of each setting name them: device, trainer, precision,
+batch size, number of workers, and options of trainers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting
+from orchestrator.analysis.recommendation.model.posterior import FloatArray
+
+_COUNTS = ("global_batch_size", "num_workers", "num_hosts")
+_NOT_OF_A_SETTING = ("workload", "data", "script", "measure", "steps", "seed")
+
+
+def factors_of(candidate: CandidateSetting) -> Mapping[str, str]:
+    """Return the value of every factor of a setting by its key."""
+    return _factors_of_words(candidate.words)
+
+
+@lru_cache(maxsize=1 << 17)
+def _factors_of_words(words: tuple[str, ...]) -> Mapping[str, str]:
+    pairs = (word.partition("=") for word in words)
+    return {key: value for key, _, value in pairs if value and key.partition(".")[0] not in _NOT_OF_A_SETTING}
+
+
+def features_of(candidates: Sequence[CandidateSetting]) -> FloatArray:
+    """Compute [setting, feature].
+
+    Two levels of a category are 1 apart. A count spans 1 from its least to its greatest logarithm, so that
+    every factor weighs alike. A factor that does not vary has no feature.
+    """
+    settings = [factors_of(candidate) for candidate in candidates]
+    columns = [
+        column
+        for key in dict.fromkeys(key for setting in settings for key in setting)
+        for column in _columns(key, [setting.get(key, "") for setting in settings])
+    ]
+    return np.array(columns).T if columns else np.zeros((len(candidates), 1))
+
+
+def num_levels(candidates: Sequence[CandidateSetting]) -> int:
+    """Count the settings that show the effect of every factor alone: one, and one more for every level."""
+    settings = [factors_of(candidate) for candidate in candidates]
+    keys = dict.fromkeys(key for setting in settings for key in setting)
+    levels = {key: len({setting.get(key, "") for setting in settings}) for key in keys}
+    return 1 + sum(
+        min(1, levels[key] - 1) if _is_count(key, [one.get(key, "") for one in settings]) else levels[key] - 1
+        for key in keys
+    )
+
+
+def _is_count(key: str, values: Sequence[str]) -> bool:
+    return key in _COUNTS and all(value.isdecimal() and int(value) for value in values)
+
+
+def _columns(key: str, values: Sequence[str]) -> list[FloatArray]:
+    levels = list(dict.fromkeys(values))
+    if len(levels) < 2:
+        return []
+    if _is_count(key, values):
+        logs = np.log([float(value) for value in values])
+        scaled: FloatArray = (logs - logs.min()) / (logs.max() - logs.min())
+        return [scaled]
+    return [np.array([value == level for value in values]) / math.sqrt(2) for level in levels]
