@@ -31,7 +31,7 @@ from orchestrator.analysis.recommendation.model.acquisition import (
     probes_of,
 )
 from orchestrator.analysis.recommendation.model.posterior import FloatArray, GaussianPosterior, posterior_of
-from orchestrator.core.estimate import StepPrior
+from orchestrator.core.estimate import ErrorCorrelation, StepPrior
 from orchestrator.predict.latency_data.read import read_latencies
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.error_model import ErrorPrior
@@ -68,6 +68,10 @@ class Case:
         truth: [setting] logarithm of the seconds of a step.
         usd: [setting] dollars of 100 steps of one second.
         prior: deviations.
+        priors: [setting] predicted steps that the posterior joins.
+        correlation: correlation of their errors.
+        usd_per_hour: [setting] price.
+        goal: what is asked for, in words.
     """
 
     kind: str
@@ -77,6 +81,10 @@ class Case:
     truth: FloatArray
     usd: FloatArray
     prior: ErrorPrior
+    priors: tuple[StepPrior, ...]
+    correlation: ErrorCorrelation
+    usd_per_hour: FloatArray
+    goal: str
 
     @property
     def costs(self) -> FloatArray:
@@ -194,7 +202,9 @@ def cases_of(
         for kind, settings in groups:
             if len({one.device for one in settings}) < len(usd_per_hour):
                 continue
-            posterior = _posterior(settings, logs, others, prior=prior, is_new=is_new)
+            priors = _priors(settings, logs, others, prior=prior, is_new=is_new)
+            correlation = fit_kinship(others)
+            posterior = posterior_of(priors, correlation)
             prices = np.array([usd_per_hour[one.device] for one in settings]) / _SECONDS_PER_HOUR
             batches = np.array([one.batch_size for one in settings])
             truth = np.log([one.step_seconds for one in settings])
@@ -208,6 +218,10 @@ def cases_of(
                     truth=truth,
                     usd=_STEPS * prices,
                     prior=prior,
+                    priors=tuple(priors),
+                    correlation=correlation,
+                    usd_per_hour=prices * _SECONDS_PER_HOUR,
+                    goal=asked,
                 )
 
 
@@ -218,16 +232,16 @@ def _errors_on_new(measured: Sequence[PublishedLatency]) -> Iterator[tuple[Publi
         yield from zip(rows, errors.tolist(), strict=True)
 
 
-def _posterior(
+def _priors(
     settings: Sequence[PublishedLatency],
     logs: dict[PublishedLatency, float],
     others: Errors,
     *,
     prior: ErrorPrior,
     is_new: bool,
-) -> GaussianPosterior:
+) -> list[StepPrior]:
     deviations = deviations_of(others)
-    priors = [
+    return [
         StepPrior(
             hardware=one.device,
             batch_size=one.batch_size,
@@ -237,7 +251,6 @@ def _posterior(
         )
         for one in settings
     ]
-    return posterior_of(priors, fit_kinship(others))
 
 
 def _objectives(

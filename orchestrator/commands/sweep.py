@@ -167,5 +167,5 @@ def _preflight(
 @contextmanager
 def _watch(console: Console, plan: Plan, *, ledger: str) -> Iterator[TrialCallback]:
     print_line(console, totals_of(plan))
-    with watching(console, plan.placements, ledger=ledger) as watcher:
+    with watching(console, plan.placements, ledger=ledger, is_open=plan.search.is_adaptive) as watcher:
         yield watcher

@@ -8,6 +8,7 @@ from orchestrator.core.device import DeviceKind
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import ErrorModel, Estimate, Forecast, StepPrior, TrackRecord
 from orchestrator.core.memory_fit import NoFit, Verdict
+from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.search import GRID, Search
 from orchestrator.core.trial_spec import TrialSpec
 
@@ -207,6 +208,7 @@ class Plan:
         error_model: error model of these predictions; None in plans stored without one.
         memory: trial_id -> whether the trial's step fits its device, of trials to run that were asked about.
         search: how the trials of the plan are chosen, and how sure the answer must be.
+        prices: trial_id of a first repeat -> price of its hardware, of the trials of an adaptive search.
     """
 
     sweep: str
@@ -224,6 +226,7 @@ class Plan:
     error_model: ErrorModel | None = None
     memory: Mapping[str, Verdict | NoFit] = field(default_factory=dict)
     search: Search = GRID
+    prices: Mapping[str, Price | Unpriced] = field(default_factory=dict)
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

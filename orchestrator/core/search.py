@@ -44,3 +44,49 @@ class Search:
 
 GRID = Search()
 """Default search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProgress:
+    """How far the search for the best setting of one job is.
+
+    Attributes:
+        job: workload and data in words.
+        num_settings, num_measured: settings that can be measured here, and those that were.
+        num_trials: measured trials, repeats included.
+        leader: the setting that leads; empty: none is known.
+        chance: probability that the leader is good; 0 without one.
+        is_measured: the leader was measured; otherwise it is only predicted.
+        next_setting: setting of the next trial; empty: none starts now.
+        why: reason for the next trial, or why none starts.
+        stop: why no trial starts, as `search/decision.py` names it; empty: one does.
+        usd, seconds: bill of the measured trials, and their time; None: no price is known.
+        grid_usd, grid_seconds: the same of one trial of every setting, as expected; None: not known yet.
+    """
+
+    job: str
+    num_settings: int
+    num_measured: int
+    num_trials: int
+    leader: str
+    chance: float
+    is_measured: bool
+    next_setting: str
+    why: str
+    stop: str
+    seconds: float
+    usd: float | None = None
+    grid_seconds: float | None = None
+    grid_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchProgress:
+    """How far an adaptive search is, after its last decision.
+
+    Attributes:
+        is_rehearsal: no trial measures anything; each counts as if it had ended as predicted.
+    """
+
+    jobs: tuple[JobProgress, ...]
+    is_rehearsal: bool = False

@@ -15,7 +15,7 @@ from orchestrator.pipeline.budget import budget_tracker_of, needs_budget
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
-from orchestrator.plan.pricing import PriceBook, repriced
+from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
 from orchestrator.plan.trial_specs import DataKey, data_key, train_samples_of, unsuitable, workload_of
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.compiled_estimate import estimates_from
@@ -75,6 +75,7 @@ def with_predictions(decided: Plan, settings: Settings, preflight: PreflightStat
         track_record=track_record_of(own, blind),
         step_priors=step_priors_of(decided, basis, own, models.prior, compiled_of),
         error_model=error_model_of(models),
+        prices=prices_by_trial(decided, price_book) if settings.search.is_adaptive else {},
     )
 
 
@@ -99,6 +100,9 @@ def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Bu
     """Estimate the budget status after a plan's trials; None where costs do not matter."""
     if not needs_budget(settings):
         return None
+    if settings.search.is_adaptive:  # at most so much: no search needs a repeat of every setting
+        firsts = tuple(one for one in todo.placements if one.trial.repeat < 1)
+        todo = replace(todo, placements=firsts)
     budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
     return budget_tracker.forecast(order_of(settings, todo, preflight.price_book))
 

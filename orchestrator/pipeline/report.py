@@ -53,8 +53,9 @@ class SweepReport:
 
     @property
     def is_complete(self) -> bool:
-        """True where every trial of the plan has a result."""
-        return not self.findings.failed and not self.findings.num_missing
+        """True where every trial of the plan has a result; an adaptive search leaves trials out."""
+        is_open = self.findings.num_missing and not self.findings.plan.search.is_adaptive
+        return not self.findings.failed and not is_open
 
     @property
     def has_page(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.search import SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.core.trial_state import TrialEvent, TrialState
@@ -23,6 +24,13 @@ from orchestrator.pipeline.components import executor_of, journal_of, ledger_of
 from orchestrator.pipeline.planning import order_of, plan_sweep, prospect_of
 from orchestrator.pipeline.preflight import PreflightState, origins_of
 from orchestrator.pipeline.report import SweepReport, write_all
+from orchestrator.pipeline.search import (
+    ReportingSearch,
+    outlook_lines,
+    progress_in,
+    remarks_of,
+    search_of,
+)
 from orchestrator.pipeline.stores import SweepStores, stores_of
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
@@ -82,12 +90,14 @@ class Status:
     Attributes:
         plan: trials to run, and trials done.
         holder: the process that runs the sweep; None where no process of this host does.
+        search: last decision of its adaptive search; None: it has none.
     """
 
     plan: Plan
     records: tuple[TrialRecord, ...]
     steps: tuple[TrialEvent, ...]
     holder: str | None
+    search: SearchProgress | None = None
 
 
 def run_sweep(
@@ -99,6 +109,9 @@ def run_sweep(
         ask: asks a person whether to spend the estimated cost; None where no person can answer.
     """
     first = plan_sweep(settings, preflight)  # refuse an invalid request before anything is written
+    if settings.search.is_adaptive:
+        for line in outlook_lines(search_of(settings, preflight, first), first):
+            say(line)
     require_consent(prospect_of(settings, preflight, first), ask)
     stores = stores_of(settings)
     ledger, tracker = stores.ledger, stores.tracker
@@ -129,11 +142,13 @@ def run_sweep(
                         watcher=watcher,
                         stop_signals=stop_signals,
                         budget_tracker=budget_tracker,
+                        say=say,
                     )
             if stop_signals.is_interrupted:
                 raise KeyboardInterrupt
             outcome = write_all(settings, todo, ledger.records(), preflight)
-            outcome = replace(outcome, remarks=remarks_on(budget_tracker))
+            remarks = (*_search_remarks(settings, outcome), *remarks_on(budget_tracker))
+            outcome = replace(outcome, remarks=remarks)
         except BaseException:
             tracker.finish(())
             raise
@@ -149,6 +164,7 @@ def status_of(settings: Settings, preflight: PreflightState) -> Status:
         records=preflight.ledgers.get(ledger.sweep, ()),
         steps=journal_of(settings).steps(),
         holder=ledger.holder(),
+        search=progress_in(ledger.path.parent) if settings.search.is_adaptive or ledger.holder() else None,
     )
 
 
@@ -190,6 +206,7 @@ def _execute(
     watcher: TrialCallback,
     stop_signals: StopSignals,
     budget_tracker: BudgetTracker,
+    say: Say,
 ) -> None:
     def keep(record: TrialRecord) -> None:
         stores.keep(with_answers(priced(record, preflight.price_book), preflight))
@@ -207,9 +224,25 @@ def _execute(
         backoff_seconds=context.backoff_seconds,
         budget_tracker=budget_tracker,
         requested=stop_signals.requested,
+        chooser=_chooser_of(settings, preflight, todo, folder=stores.ledger.path.parent, say=say),
     )
     callback = JournalingCallback(watcher, journal)
     executor_of(settings, preflight.inventory).run(queue, context, callback, keep=keep)
+
+
+def _chooser_of(
+    settings: Settings, preflight: PreflightState, todo: Plan, *, folder: Path, say: Say
+) -> ReportingSearch | None:
+    """Build the search of an adaptive sweep; None: its trials run in their order."""
+    if not settings.search.is_adaptive:
+        return None
+    return ReportingSearch(search_of(settings, preflight, todo), folder=folder, say=say)
+
+
+def _search_remarks(settings: Settings, outcome: SweepReport) -> tuple[str, ...]:
+    """Say how an adaptive search ended."""
+    progress = progress_in(outcome.report.parent) if settings.search.is_adaptive else None
+    return remarks_of(progress, outcome.findings.recommendations) if progress else ()
 
 
 def _context_of(

@@ -199,6 +199,15 @@ class PriceBook:
         )
 
 
+def prices_by_trial(plan: Plan, price_book: PriceBook) -> dict[str, Price | Unpriced]:
+    """Return the price of every setting that a plan would run, by the trial_id of its first repeat."""
+    return {
+        placement.trial_id: price_book.price_of(placement)
+        for placement in plan.placements
+        if placement.trial.repeat == 0
+    }
+
+
 def prices_in(plan: Plan, price_book: PriceBook) -> tuple[tuple[TrialSpec, Price | Unpriced], ...]:
     """Return the price of every trial that a plan would run, also of trials for absent devices."""
     return tuple((placement.trial, price_book.price_of(placement)) for placement in plan.placements)

@@ -27,10 +27,12 @@ _OTHER_LINES = 2  # the line of progress, and the one that the cursor is in
 class PlainProgress:
     """One line when an attempt ends: what a log file wants."""
 
-    def __init__(self, console: Console, placements: Sequence[Placement], *, ledger: str) -> None:
+    def __init__(
+        self, console: Console, placements: Sequence[Placement], *, ledger: str, is_open: bool = False
+    ) -> None:
         self._console = console
         self._ledger = ledger
-        self._progress = Progress(placements)
+        self._progress = Progress(placements, is_open=is_open)
         self._name_of = namer(placement.trial for placement in placements)
 
     def started(self, attempt: Attempt) -> None:
@@ -57,9 +59,9 @@ class PlainProgress:
 class LiveProgress:
     """Table of the last ended and the running trials, redrawn at every event; a row is one line at most."""
 
-    def __init__(self, live: Live, placements: Sequence[Placement]) -> None:
+    def __init__(self, live: Live, placements: Sequence[Placement], *, is_open: bool = False) -> None:
         self._live = live
-        self._progress = Progress(placements)
+        self._progress = Progress(placements, is_open=is_open)
         self._name_of = namer(placement.trial for placement in placements)
         self._ended: list[TrialRecord] = []
         self._stages: dict[str, tuple[TrialState, str]] = {}
@@ -115,17 +117,20 @@ def _add_row(table: Table, *cells: str) -> None:
 
 
 @contextmanager
-def watching(console: Console, placements: Sequence[Placement], *, ledger: str) -> Iterator[TrialCallback]:
+def watching(
+    console: Console, placements: Sequence[Placement], *, ledger: str, is_open: bool = False
+) -> Iterator[TrialCallback]:
     """Show the live table on a terminal, and plain lines elsewhere.
 
     Args:
         ledger: the file with all that a line has no room for.
+        is_open: a search chooses among the placements.
     """
     if not console.is_terminal or not placements:
-        yield PlainProgress(console, placements, ledger=ledger)
+        yield PlainProgress(console, placements, ledger=ledger, is_open=is_open)
         return
     with Live(console=console, auto_refresh=False) as live:
-        yield LiveProgress(live, placements)
+        yield LiveProgress(live, placements, is_open=is_open)
 
 
 def _describe_end(record: TrialRecord) -> str:

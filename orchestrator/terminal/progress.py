@@ -9,9 +9,14 @@ from orchestrator.core.result import TrialRecord
 
 
 class Progress:
-    """Counts what waits, runs and has ended."""
+    """Counts what waits, runs and has ended.
 
-    def __init__(self, placements: Sequence[Placement]) -> None:
+    Args:
+        is_open: a search chooses among the placements, so their number says nothing of what is left.
+    """
+
+    def __init__(self, placements: Sequence[Placement], *, is_open: bool = False) -> None:
+        self._is_open = is_open
         self._left = {placement.trial_id: placement for placement in placements}
         self._total = len(placements)
         self._ended: dict[str, str] = {}
@@ -41,6 +46,8 @@ class Progress:
         parts = ", ".join(
             f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
         )
+        if self._is_open:
+            return f"{len(self._ended)} done{': ' if parts else ''}{parts}"
         left = describe_remaining(self._left.values(), self._took)
         return f"{len(self._ended)} of {self._total} done{': ' if parts else ''}{parts}{left}"
 

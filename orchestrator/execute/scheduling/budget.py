@@ -65,7 +65,11 @@ class BudgetTracker:
 
     def can_start(self, placement: Placement) -> bool:
         """Return whether an attempt may start: it and all running attempts likely end within the caps."""
-        return not self._budget.is_capped or self._cap_before(placement) is None
+        return not self.obstacle_of(placement)
+
+    def obstacle_of(self, placement: Placement) -> str:
+        """Return the cap that an attempt started now would likely exceed; empty: none."""
+        return (self._cap_before(placement) or "") if self._budget.is_capped else ""
 
     def start(self, placement: Placement) -> None:
         """Count an attempt that runs from now on."""

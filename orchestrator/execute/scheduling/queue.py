@@ -4,6 +4,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
+from typing import Protocol
 
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
@@ -37,6 +38,23 @@ def next_startable(
     )
 
 
+ObstacleOf = Callable[[Placement], str]
+"""What keeps a trial from starting now: `room`, or a cap; empty: nothing."""
+
+
+class TrialChooser(Protocol):
+    """Search that chooses the next trial of a sweep; a queue without one starts its trials in their order."""
+
+    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+        """Choose the trial_id of the next trial; None: none starts now."""
+
+    def start(self, trial_id: str) -> None:
+        """Take note that a trial runs."""
+
+    def end(self, record: TrialRecord) -> None:
+        """Take note of the record of a trial that is not tried again."""
+
+
 class Queue:
     """The attempts of a sweep that wait and run, in this process.
 
@@ -48,6 +66,7 @@ class Queue:
         budget_tracker: caps and spending of the sweep.
         clock: monotonic seconds.
         requested: returns the current stop request, or None.
+        chooser: chooses among the placements; None: they start in their order.
     """
 
     def __init__(
@@ -61,6 +80,7 @@ class Queue:
         backoff_seconds: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
         requested: Callable[[], StopRequest | None] = never_stop,
+        chooser: TrialChooser | None = None,
     ) -> None:
         self.placements = tuple(placements)
         self._inventory = inventory
@@ -71,17 +91,24 @@ class Queue:
         self._clock = clock
         self._resting: list[tuple[float, Attempt]] = []  # until when
         self._waiting = _Waiting()
+        self._chooser = chooser
+        self._unchosen: dict[str, Attempt] = {}
+        self._waits_for_a_result = False
         for placement in self.placements:
             number = prior_attempts.get(placement.trial_id, 0) + 1
-            self._waiting.add(Attempt(placement=placement, number=number))
+            attempt = Attempt(placement=placement, number=number)
+            if chooser is None:
+                self._waiting.add(attempt)
+            else:
+                self._unchosen[placement.trial_id] = attempt
         self._running: dict[str, Attempt] = {}
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
 
     @property
     def is_drained(self) -> bool:
-        """True where no trial waits, rests or runs."""
-        return not self._waiting and not self._resting and not self._running
+        """True where no trial waits, rests or runs, and none is to be chosen."""
+        return not self._waiting and not self._resting and not self._running and not self._unchosen
 
     @property
     def is_stopped(self) -> bool:
@@ -96,6 +123,7 @@ class Queue:
         if self.is_stopped:
             self._waiting = _Waiting()
             self._resting.clear()
+            self._unchosen.clear()
         self._wake()
         running = [attempt.placement for attempt in self._running.values()]
         if not running:
@@ -110,10 +138,40 @@ class Queue:
             attempt = first[0]
         if attempt is not None:
             self._waiting.remove_first(attempt.placement)
+        else:
+            attempt = self._choose(running)
+        if attempt is not None:
             self._running[attempt.placement.trial_id] = attempt
             self._budget_tracker.start(attempt.placement)
             self._keep_nodes(site_names(attempt.placement, self._inventory))
         return attempt
+
+    def _choose(self, running: Sequence[Placement]) -> Attempt | None:
+        """Let the search choose a trial that may start; it has ended where it has none and nothing runs."""
+        if self._chooser is None or not self._unchosen or self._waits_for_a_result:
+            return None
+        trial_id = self._chooser.next_trial(self._obstacles(running))
+        if trial_id is not None:
+            self._chooser.start(trial_id)
+            return self._unchosen.pop(trial_id)
+        self._waits_for_a_result = True
+        if not running and not self._resting and not self._waiting:
+            self._unchosen.clear()
+        return None
+
+    def _obstacles(self, running: Sequence[Placement]) -> ObstacleOf:
+        """Tell what keeps a trial from starting beside what runs; equal demands are alike in room."""
+        has_room: dict[tuple[object, ...], bool] = {}
+
+        def obstacle_of(placement: Placement) -> str:
+            demand = _demand(placement)
+            if demand not in has_room:
+                has_room[demand] = not running or fits_now(
+                    placement, running, inventory=self._inventory, kept=self._kept
+                )
+            return self._budget_tracker.obstacle_of(placement) if has_room[demand] else "room"
+
+        return obstacle_of
 
     def _leave_out(self) -> None:
         """Exclude waiting trials that exceed the budget while nothing runs that could end cheaper than
@@ -153,22 +211,26 @@ class Queue:
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
         attempt = self._running.pop(record.trial_id)
+        self._waits_for_a_result = False
         self._budget_tracker.end(record)
-        if record.failure is not None:
-            self._start_again(attempt, record.failure)
+        starts_again = record.failure is not None and self._start_again(attempt, record.failure)
+        if self._chooser is not None and not starts_again:
+            self._chooser.end(record)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
-    def _start_again(self, attempt: Attempt, failure: Failure) -> None:
+    def _start_again(self, attempt: Attempt, failure: Failure) -> bool:
         """Let the trial rest, if it may start again, and then wait."""
         if self.is_stopped:
-            return
+            return False
         trial_id = attempt.placement.trial_id
         self._failed[trial_id, failure.kind] += 1
         times = self._failed[trial_id, failure.kind]
-        if starts_again(failure.kind, times=times, limits=self._retry_limits):
-            rest = rest_seconds(times=times, backoff_seconds=self._backoff_seconds)
-            again = Attempt(placement=attempt.placement, number=attempt.number + 1)
-            self._resting.append((self._clock() + rest, again))
+        if not starts_again(failure.kind, times=times, limits=self._retry_limits):
+            return False
+        rest = rest_seconds(times=times, backoff_seconds=self._backoff_seconds)
+        again = Attempt(placement=attempt.placement, number=attempt.number + 1)
+        self._resting.append((self._clock() + rest, again))
+        return True
 
     def _wake(self) -> None:
         """Let what has rested wait in front of all others."""

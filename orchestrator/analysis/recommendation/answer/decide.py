@@ -69,7 +69,7 @@ def decide(model: Model, assessment: Assessment, job: Job, criteria: Criteria, *
     rivals = [index for index in measured if index != best and _may_beat(value, index, best)]
     group = [best, *rivals]
     together = float(assessment.good[:, group].any(axis=1).mean())
-    chosen, chosen_by = _chosen_among(group, model, assessment, job)
+    chosen, chosen_by = _chosen_among(_sound(group, assessment, criteria), model, assessment, job)
     is_settled = together >= criteria.confidence and not is_open
     state: AnswerState = ("tie" if rivals else "settled") if is_settled else "not settled"
     return Decision(
@@ -84,6 +84,17 @@ def _best_of(measured: Sequence[int], assessment: Assessment) -> int:
     chances = assessment.chances[list(measured)]
     near = [index for index, chance in zip(measured, chances, strict=True) if chance >= chances.max() - 0.02]
     return min(near, key=lambda index: float(np.median(assessment.value[:, index])))
+
+
+def _sound(group: Sequence[int], assessment: Assessment, criteria: Criteria) -> list[int]:
+    """Keep the tied settings that are good with the requested confidence, else those that keep to the limits.
+
+    A rival that is hardly ever better, or that likely breaks a limit, is not taken for its lower cost.
+    """
+    good = [one for one in group if float(assessment.chances[one]) >= criteria.confidence]
+    keeps = np.isfinite(assessment.value[:, group]).mean(axis=0)
+    likely = [one for one, chance in zip(group, keeps, strict=True) if chance >= _LIKELY]
+    return good or likely
 
 
 def _may_beat(value: FloatArray, rival: int, leader: int) -> bool:

@@ -24,11 +24,11 @@ def exclusion_of(
     """
     if candidate.fatal:
         return _excluded(candidate, candidate.fatal, "", may_be_best=False)
-    exclusion = (
-        _of_measured(candidate, job)
-        if candidate.runs
-        else _of_unmeasured(candidate, job, is_learned=is_learned)
-    )
+    is_estimated = is_learned and bool(candidate.trial_ids) and not candidate.quiet
+    if candidate.runs and not is_estimated:
+        exclusion = _of_measured(candidate, job)
+    else:
+        exclusion = _of_unmeasured(candidate, job, is_learned=is_learned)
     return exclusion or _of_criteria(candidate, job, criteria)
 
 

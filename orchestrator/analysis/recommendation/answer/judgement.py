@@ -1,7 +1,7 @@
 """(settings of one job, criteria) -> which are judged, their chances, and the state of the answer. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.answer.decide import Decision, decide
@@ -41,7 +41,8 @@ class Judgement:
 def judge(job: Job, criteria: Criteria, errors: ErrorModel) -> Judgement:
     """Judge the settings of a job, and decide among them."""
     learned = None
-    if criteria.learns:
+    if criteria.learns:  # draws go by column: the order in which records came must not matter
+        job = replace(job, candidates=tuple(sorted(job.candidates, key=lambda one: one.label)))
         errors = pooled_errors(job, errors)
         learned = learn(job, errors)
     candidates, excluded = _divided(job, criteria, errors, learned)

@@ -65,7 +65,8 @@ def reasons_of(
     if not reasons and standings:
         best = max(standings, key=lambda one: one.chance)
         reasons.append(
-            f"the likeliest, {best.setting}, keeps to the limits and is within {exact_percent(tolerance)} of the best with a "
+            f"the likeliest, {best.setting}, keeps to the limits and is within "
+            f"{exact_percent(tolerance)} of the best with a "
             f"chance of {chance(best.chance)}"
         )
     return reasons

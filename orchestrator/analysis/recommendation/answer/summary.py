@@ -99,7 +99,8 @@ def _choice(recommendation: Recommendation) -> list[str]:
         return [_facts(recommendation)]
     if recommendation.state == "tie":
         return [*_rivals(recommendation), _facts(recommendation), *_ahead(recommendation)]
-    sure = f"Chance to be within {exact_percent(recommendation.tolerance)} of the best: {_chance(recommendation)}."
+    within = exact_percent(recommendation.tolerance)
+    sure = f"Chance to be within {within} of the best: {_chance(recommendation)}."
     return [_facts(recommendation), *_ahead(recommendation), sure]
 
 

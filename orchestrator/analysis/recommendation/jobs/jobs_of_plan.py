@@ -76,7 +76,7 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
 def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
     workload, target_value = key[0], key[4]
     aim = plan.aims.get(workload)
-    candidates = named(_candidates(draft, aim, plan.step_priors))
+    candidates = named(_candidates(draft, aim, plan))
     target = None
     if target_value is not None and aim is not None:
         target = Target(metric=aim.metric, value=target_value, higher_is_better=aim.higher_is_better)
@@ -179,7 +179,7 @@ def _differing(one: Unnamed, label: str, unnamed: Sequence[Unnamed], labels: Seq
     return "; ".join(fact for fact in one.setting.ran_with.split("; ") if fact not in common)
 
 
-def _candidates(draft: _Found, aim: Aim | None, priors: Mapping[str, StepPrior]) -> list[Unnamed]:
+def _candidates(draft: _Found, aim: Aim | None, plan: Plan) -> list[Unnamed]:
     """Make candidates of settings with trials here, and of hardware that is absent."""
     with_trials = candidates_of(draft.records, draft.pending, aim)
     measured = {without_trainer(one.setting) for one in with_trials if one.candidate.runs}
@@ -189,16 +189,15 @@ def _candidates(draft: _Found, aim: Aim | None, priors: Mapping[str, StepPrior])
     unmeasured_trainers = candidates_of(  # predictions do not tell trainers apart
         (), [one.trial for one in elsewhere if one not in absent], aim
     )
-    prior_of = {
-        setting_of_job(spec): prior
-        for spec in draft.specs
-        if (prior := priors.get(trial_id(replace(spec, repeat=0))))
-    }
-    own = [
-        replace(one, candidate=replace(one.candidate, prior=prior_of.get(replace(one.setting, ran_with=""))))
-        for one in (*with_trials, *unmeasured_trainers)
-    ]
-    return [*own, *_predicted(absent, priors)]
+    firsts = {setting_of_job(spec): trial_id(replace(spec, repeat=0)) for spec in draft.specs}
+
+    def predicted(one: Unnamed) -> Unnamed:
+        first = firsts.get(replace(one.setting, ran_with=""), "")
+        prior, price = plan.step_priors.get(first), one.candidate.price or plan.prices.get(first)
+        return replace(one, candidate=replace(one.candidate, prior=prior, price=price))
+
+    own = list(map(predicted, (*with_trials, *unmeasured_trainers)))
+    return [*own, *_predicted(absent, plan.step_priors)]
 
 
 def candidates_of(
@@ -209,7 +208,9 @@ def candidates_of(
     failures: dict[Setting, list[TrialRecord]] = defaultdict(list)
     for record in failed:
         failures[setting_of_job(record.spec)].append(record)
-    missing = Counter(map(setting_of_job, pending))
+    missing: dict[Setting, list[str]] = defaultdict(list)
+    for spec in pending:
+        missing[setting_of_job(spec)].append(trial_id(spec))
     candidates = measured_candidates(filter(is_run, records), aim)
     measured = {replace(one.setting, ran_with="") for one in candidates}
     specs = {setting_of_job(spec): spec for spec in (*(one.spec for one in failed), *pending)}
@@ -224,7 +225,8 @@ def candidates_of(
         of_setting = failures.get(bare, [])
         candidate = replace(
             one.candidate,
-            num_missing=missing[bare],
+            num_missing=len(missing.get(bare, ())),
+            trial_ids=tuple(missing.get(bare, ())),
             num_failed=sum(not is_fatal(record) for record in of_setting),
             failure_kinds=frozenset(record.failure.kind for record in of_setting if record.failure),
             fatal=fatal_failures(of_setting, len(of_setting) + len(one.candidate.runs)),

@@ -1,9 +1,10 @@
 """(posterior of step times, objective, costs of measuring) -> what to measure next. Pure.
 
-A setting is good if it keeps to the limits and its objective lies within a tolerance of the best one that does. The
-value of a measurement is how much it is expected to raise the leading setting's chance to be good: draws are
-sorted by the measured number and cut into strata, and each stratum is one outcome of the measurement. This is
-the knowledge gradient of a good choice (Frazier, Powell and Dayanik 2009, INFORMS Journal on Computing 21).
+A setting is good if it keeps to the limits and its objective lies within a tolerance of the best one that
+does. The value of a measurement is how much it is expected to raise the leading setting's chance to be good:
+draws are sorted by the measured number and cut into strata, and each stratum is one outcome of the
+measurement. This is the knowledge gradient of a good choice (Frazier, Powell and Dayanik 2009, INFORMS
+Journal on Computing 21).
 """
 
 import math

@@ -61,6 +61,7 @@ class CandidateSetting:
         refusal: why nothing can be said of a setting without runs.
         price: None where none was looked up.
         num_missing: trials of the plan that have no record.
+        trial_ids: these trials, in the order of the plan.
         num_failed: trials that failed and may succeed another time.
         failure_kinds: kinds of the failures of its trials.
         fatal: why the setting cannot train the job, as its trials showed: `diverged in 1 of 3 trials`; empty:
@@ -77,6 +78,7 @@ class CandidateSetting:
     refusal: Refusal | None = None
     price: Price | Unpriced | None = None
     num_missing: int = 0
+    trial_ids: tuple[str, ...] = ()
     num_failed: int = 0
     failure_kinds: frozenset[FailureKind] = frozenset()
     fatal: str = ""

@@ -13,12 +13,13 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.factors import factors_of, features_of
+from orchestrator.analysis.recommendation.model.factors import factors_of, features_of, num_levels
 from orchestrator.analysis.recommendation.model.posterior import (
     FloatArray,
     GaussianPosterior,
@@ -44,6 +45,8 @@ class LearnedSteps:
         rows: label -> row of the features.
         features: [setting, feature] of every setting of the job.
         process: fitted `GaussianProcessRegressor` of the logarithm of the seconds of a sample, less `middle`.
+        several_trainers: predicted settings differ in their trainers.
+        is_young: fewer settings were measured than show the effect of every factor alone.
         measured: predicted settings that were measured, one each.
         surprise: [measured] weights of their surprises: inverse covariance times measured less predicted.
         inverse: [measured, measured] inverse covariance.
@@ -55,6 +58,7 @@ class LearnedSteps:
     middle: float
     errors: ErrorModel
     several_trainers: bool
+    is_young: bool
     measured: tuple[CandidateSetting, ...] = ()
     surprise: FloatArray = field(default_factory=lambda: np.zeros(0))
     inverse: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -111,7 +115,7 @@ def learn(job: Job, errors: ErrorModel) -> LearnedSteps | None:
         return None
     features = features_of(job.candidates)
     rows = {candidate.label: row for row, candidate in enumerate(job.candidates)}
-    levels = np.array([np.mean([math.log(run.step_seconds) for run in one.quiet]) for one in measured])
+    levels = np.array([fmean(math.log(run.step_seconds) for run in one.quiet) for one in measured])
     noise = np.array([errors.one_run**2 / len(one.quiet) for one in measured])
     per_sample = levels - _log_batches(measured)
     middle = float(per_sample.mean()) if measured else 0.0
@@ -134,6 +138,7 @@ def learn(job: Job, errors: ErrorModel) -> LearnedSteps | None:
         middle=middle,
         errors=errors,
         several_trainers=several,
+        is_young=len(measured) < num_levels(job.candidates),
         measured=tuple(known),
         surprise=surprise.astype(np.float64),
         inverse=inverse.astype(np.float64),

@@ -1,0 +1,338 @@
+"""Replay of `search=adaptive` on published measurements: the cost of a clear answer, and how often it is right.
+
+    python benchmarks/adaptive.py $ORCHESTRATOR_DATA/profet [--every N] [--setups 0,60,600] [--json]
+
+A job is one of the published networks that are known here, at one image size; its settings are devices at one
+batch size, or devices and batch sizes together. A trial is 100 steps after a set-up, at the price of the device.
+Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every decision
+is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95% that its
+choice lies within 5% of the best.
+
+Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were never
+seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same noise:
+random search and cheapest first with the money that the adaptive search spent in that case; successive halving
+on steps (4, 12, 36, 100; a third goes on; the set-up is paid again); the whole grid; and the cheapest good
+setting alone, which nobody knows before: no rule that measures what it recommends can spend less.
+"""
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from advise import Case, cases_of, read_jobs
+
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.core.estimate import ErrorModel
+from orchestrator.core.objective import Objective
+from orchestrator.core.price import Price
+from orchestrator.search.decision import Choice, Leader, next_trial
+
+TOLERANCE, CONFIDENCE = 0.05, 0.95
+KNOWLEDGE = ("known", "new", "cold")
+_STEPS, _SAMPLES = 100, 10**6
+_RUNGS, _KEPT = (4, 12, 36, 100), 3
+_SECONDS_PER_HOUR = 3600
+_BINS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
+_MOST_REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The end of one rule in one case.
+
+    Attributes:
+        share: of the cost of the whole grid that was spent.
+        chance: what the rule says its chance to be right is; NaN where it says nothing.
+        looks: share of the settings that were measured.
+    """
+
+    is_right: bool
+    share: float
+    chance: float = math.nan
+    looks: float = math.nan
+
+
+class Trials:
+    """Trials of one case, with their noise and their bill.
+
+    Args:
+        setup: seconds of every trial before its steps.
+    """
+
+    def __init__(self, case: Case, *, setup: float, seed: int) -> None:
+        self.case, self.setup = case, setup
+        self._random = np.random.default_rng(seed)
+        self.spent = 0.0
+
+    def cost(self, setting: int, *, steps: int = _STEPS) -> float:
+        """Return the dollars of a trial."""
+        seconds = self.setup + steps * math.exp(self.case.truth[setting])
+        return float(seconds * self.case.usd_per_hour[setting] / _SECONDS_PER_HOUR)
+
+    def step(self, setting: int, *, steps: int = _STEPS) -> float:
+        """Run a trial: seconds of a step."""
+        self.spent += self.cost(setting, steps=steps)
+        noise = self.case.prior.repeat * self._random.standard_normal()
+        return math.exp(float(self.case.truth[setting]) + noise)
+
+    @property
+    def grid(self) -> float:
+        """Return the cost of one trial of every setting."""
+        return sum(self.cost(setting) for setting in range(len(self.case.truth)))
+
+
+def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool) -> Outcome:
+    """Let the product choose trial after trial until it stops."""
+    trials = Trials(case, setup=setup, seed=seed)
+    job, criteria, errors = question_of(case, is_cold=is_cold)
+    while True:
+        decided = next_trial(job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=True)
+        if not isinstance(decided, Choice):
+            break
+        job = _with_run(job, decided.setting, trials)
+    leader = decided.leader
+    seen = sum(bool(one.runs) for one in job.candidates)
+    return Outcome(
+        is_right=_is_right(case, leader, job),
+        share=trials.spent / trials.grid,
+        chance=leader.chance if leader else math.nan,
+        looks=seen / len(job.candidates),
+    )
+
+
+def _is_right(case: Case, leader: Leader | None, job: Job) -> bool:
+    labels = [one.label for one in job.candidates]
+    return leader is not None and case.regret(labels.index(leader.setting)) <= TOLERANCE
+
+
+def _with_run(job: Job, label: str, trials: Trials) -> Job:
+    index = next(index for index, one in enumerate(job.candidates) if one.label == label)
+    one = job.candidates[index]
+    step = trials.step(index)
+    run = Run(
+        fixed_seconds=0.0,
+        step_seconds=step,
+        samples=_STEPS * one.batch_size,
+        seconds_to_target=None,
+        samples_to_target=None,
+        quality=None,
+        held_out_samples=None,
+        seed=0,
+        trial_seconds=trials.setup + _STEPS * step,
+        is_noisy=False,
+    )
+    told = replace(one, runs=(*one.runs, run), trial_ids=one.trial_ids[1:])
+    return replace(job, candidates=(*job.candidates[:index], told, *job.candidates[index + 1 :]))
+
+
+def question_of(case: Case, *, is_cold: bool) -> tuple[Job, Criteria, ErrorModel]:
+    """Ask the product what the case asks."""
+    candidates = tuple(
+        CandidateSetting(
+            label=f"{prior.hardware} {prior.batch_size}",
+            precision="fp32",
+            batch_size=prior.batch_size,
+            steps=_STEPS,
+            words=(f"device={prior.hardware}", f"global_batch_size={prior.batch_size}"),
+            prior=None if is_cold else prior,
+            price=_price(float(usd)),
+            num_missing=_MOST_REPEATS,
+            trial_ids=tuple(f"{prior.hardware} {prior.batch_size} {n}" for n in range(_MOST_REPEATS)),
+        )
+        for prior, usd in zip(case.priors, case.usd_per_hour, strict=True)
+    )
+    job = Job(
+        where="replay",
+        sweep="replay",
+        aim=None,
+        target=None,
+        samples=_SAMPLES,
+        length="",
+        candidates=candidates,
+    )
+    errors = ErrorModel(
+        correlation=case.correlation,
+        repeat=case.prior.repeat,
+        quantile=case.prior.quantile,
+        one_run=case.prior.repeat,
+    )
+    return job, Criteria(objective=_objective(case), confidence=CONFIDENCE, learns=True), errors
+
+
+def _objective(case: Case) -> Objective:
+    if case.goal == "fastest":
+        return Objective(goal="fastest", samples=_SAMPLES)
+    if case.goal == "time x cost":
+        return Objective(goal="balanced", weight_quality=0.0, samples=_SAMPLES)
+    hours = math.exp(case.objective.log_most_seconds) * _SAMPLES / _SECONDS_PER_HOUR
+    return Objective(goal="cheapest", deadline_hours=hours, samples=_SAMPLES)
+
+
+def _price(usd_per_hour: float) -> Price:
+    return Price(
+        prices="published",
+        instance="published",
+        nodes=1,
+        region="published",
+        provisioning="on_demand",
+        currency="USD",
+        node_usd_per_hour=usd_per_hour,
+        as_of="2022-01-01",
+        priced_on="2022-01-01",
+        billing_seconds=1e-6,
+        source="published",
+        is_hypothetical=False,
+        max_age_days=180,
+        note=None,
+    )
+
+
+def in_order(case: Case, order: Sequence[int], *, setup: float, seed: int, most: float) -> Outcome:
+    """Measure one setting after the other, as far as the money goes, and choose the best of them."""
+    trials = Trials(case, setup=setup, seed=seed)
+    seen: dict[int, float] = {}
+    for setting in order:
+        if trials.spent + trials.cost(setting) <= most * (1 + 1e-9):
+            seen[setting] = math.log(trials.step(setting))
+    return _best_of(case, seen or {order[0]: float(case.truth[order[0]])}, trials)
+
+
+def halving(case: Case, *, setup: float, seed: int) -> Outcome:
+    """Measure all with few steps, and the best third with more: successive halving on steps."""
+    trials = Trials(case, setup=setup, seed=seed)
+    left = list(range(len(case.truth)))
+    seen: dict[int, float] = {}
+    for steps in _RUNGS:
+        seen = {setting: math.log(trials.step(setting, steps=steps)) for setting in left}
+        value = _values(case, seen)
+        left = sorted(left, key=lambda setting: value[setting])[: max(1, math.ceil(len(left) / _KEPT))]
+    return _best_of(case, seen, trials)
+
+
+def _values(case: Case, seen: dict[int, float]) -> dict[int, tuple[float, float]]:
+    logs = case.truth.copy()
+    for setting, value in seen.items():
+        logs[setting] = value
+    value = case.objective.value(logs)
+    return {setting: (float(value[setting]), float(logs[setting])) for setting in seen}
+
+
+def _best_of(case: Case, seen: dict[int, float], trials: Trials) -> Outcome:
+    value = _values(case, seen)
+    chosen = min(seen, key=lambda setting: value[setting])
+    return Outcome(
+        is_right=case.regret(chosen) <= TOLERANCE,
+        share=trials.spent / trials.grid,
+        looks=len(seen) / len(case.truth),
+    )
+
+
+def outcomes_of(cases: Sequence[Case], *, setup: float, is_cold: bool) -> dict[str, list[Outcome]]:
+    """Collect rule -> its outcome in each case."""
+    found: dict[str, list[Outcome]] = defaultdict(list)
+    for seed, case in enumerate(cases):
+        random = np.random.default_rng(seed)
+        ours = adaptive(case, setup=setup, seed=seed, is_cold=is_cold)
+        trials = Trials(case, setup=setup, seed=seed)
+        costs = [trials.cost(setting) for setting in range(len(case.truth))]
+        most, any_order = ours.share * trials.grid, random.permutation(len(costs)).tolist()
+        found["adaptive"].append(ours)
+        found["random"].append(in_order(case, any_order, setup=setup, seed=seed, most=most))
+        cheapest = np.argsort(costs).tolist()
+        found["cheapest first"].append(in_order(case, cheapest, setup=setup, seed=seed, most=most))
+        found["successive halving"].append(halving(case, setup=setup, seed=seed))
+        best = [setting for setting in range(len(costs)) if case.regret(setting) <= TOLERANCE]
+        oracle = min(best, key=lambda setting: costs[setting])
+        found["the best alone"].append(in_order(case, [oracle], setup=setup, seed=seed, most=math.inf))
+        found["whole grid"].append(in_order(case, cheapest, setup=setup, seed=seed, most=math.inf))
+    return dict(found)
+
+
+def plain_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Sum outcomes up."""
+    return {
+        "right": float(np.mean([one.is_right for one in outcomes])),
+        "share": float(np.mean([one.share for one in outcomes])),
+        "median_share": float(np.median([one.share for one in outcomes])),
+        "looks": float(np.mean([one.looks for one in outcomes])),
+        "n": len(outcomes),
+    }
+
+
+def calibration_of(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
+    """Compare what was said with what was: one row per bin of the stated chance."""
+    rows = []
+    for low, high in pairwise(_BINS):
+        inside = [one for one in outcomes if low <= one.chance < high or (high == 1.0 == one.chance)]
+        if inside:
+            said = float(np.mean([one.chance for one in inside]))
+            right = float(np.mean([one.is_right for one in inside]))
+            rows.append({"low": low, "high": high, "said": said, "right": right, "n": len(inside)})
+    return rows
+
+
+def lines_of(title: str, found: dict[str, list[Outcome]], kinds: Sequence[str]) -> Iterator[str]:
+    """Write a table of one state of knowledge and one set-up, and our share by kind of question."""
+    yield f"\n{title}, {len(found['adaptive'])} questions"
+    yield f"  {'rule':20} right  share of the grid's cost, mean (median)  settings measured"
+    for rule, outcomes in found.items():
+        told = plain_of(outcomes)
+        yield (
+            f"  {rule:20} {told['right']:5.0%}  {told['share']:8.0%} ({told['median_share']:.0%})"
+            f"{told['looks']:33.0%}"
+        )
+    cells = (
+        f"{row['said']:.0%} -> {row['right']:.0%} ({row['n']})" for row in calibration_of(found["adaptive"])
+    )
+    yield f"  said -> right (questions): {', '.join(cells)}"
+    for kind in dict.fromkeys(kinds):
+        ours, least = (
+            plain_of([one for one, own in zip(found[rule], kinds, strict=True) if own == kind])
+            for rule in ("adaptive", "the best alone")
+        )
+        yield (
+            f"  {kind}: {ours['n']} questions, right {ours['right']:.0%}, share {ours['share']:.0%}, "
+            f"the best alone {least['share']:.0%}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--every", type=int, default=1, help="take one question of so many")
+    parser.add_argument("--setups", default="0,60,600")
+    parser.add_argument("--knowledge", default=",".join(KNOWLEDGE))
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    measured, usd = read_jobs(arguments.data)
+    told: dict[str, object] = {}
+    for knowledge in arguments.knowledge.split(","):
+        cases = list(cases_of(measured, usd, is_new=knowledge == "new"))[:: arguments.every]
+        for setup in map(float, arguments.setups.split(",")):
+            title = f"{knowledge}, set-up {setup:g} s"
+            found = outcomes_of(cases, setup=setup, is_cold=knowledge == "cold")
+            told[title] = {
+                "rules": {rule: plain_of(outcomes) for rule, outcomes in found.items()},
+                "calibration": calibration_of(found["adaptive"]),
+            }
+            kinds = [case.kind.partition(": ")[2] for case in cases]
+            for kind in dict.fromkeys(kinds):
+                told[f"{title}: {kind}"] = {
+                    rule: plain_of([one for one, own in zip(rows, kinds, strict=True) if own == kind])
+                    for rule, rows in found.items()
+                }
+            if not arguments.json:
+                print("\n".join(lines_of(title, found, kinds)), flush=True)
+    if arguments.json:
+        print(json.dumps(told, indent=1))
+
+
+if __name__ == "__main__":
+    main()

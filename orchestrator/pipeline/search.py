@@ -1,0 +1,97 @@
+"""Adaptive search of a sweep: what it knows at its start, and its progress in the sweep's folder."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.core.codec import from_json, to_json
+from orchestrator.core.errors import RecordError
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord, latest
+from orchestrator.core.search import SearchProgress
+from orchestrator.core.settings import Settings
+from orchestrator.execute.scheduling.queue import ObstacleOf
+from orchestrator.pipeline.planning import at_requested_prices, order_of, with_predictions
+from orchestrator.pipeline.preflight import PreflightState
+from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
+from orchestrator.search.sweep_search import SweepSearch
+from workloads.data.files import written_whole
+
+FILE_NAME = "search.json"
+
+
+def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> SweepSearch:
+    """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
+    predicted = with_predictions(todo, settings, preflight)
+    newest = latest(record for records in preflight.ledgers.values() for record in records)
+    standing = tuple(newest[one.trial_id] for one in predicted.asked if one.trial_id in newest)
+    return SweepSearch(
+        predicted,
+        settings.objective,
+        placements=order_of(settings, todo, preflight.price_book),
+        records=at_requested_prices(settings, standing, preflight.price_book),
+    )
+
+
+def outlook_lines(search: SweepSearch, plan: Plan) -> tuple[str, ...]:
+    """Say what the search likely needs, and what it leaves alone."""
+    rehearsals = sum(one.provenance == "rehearsed" for one in plan.placements)
+    left = f"adaptive search: {rehearsals:,} rehearsals are left out, as they measure nothing"
+    whole = (
+        "adaptive search: nothing can be measured here; trials are rehearsed as if they ended as predicted"
+    )
+    about = [whole] if search.is_rehearsal else [left] if rehearsals else []
+    return (*about, *(f"adaptive search: {outlook_sentence(one)}" for one in search.outlooks))
+
+
+class ReportingSearch:
+    """Search that says every decision on a screen, and keeps the last one for other terminals."""
+
+    def __init__(self, search: SweepSearch, *, folder: Path, say: Callable[[str], None]) -> None:
+        self._search = search
+        self._path = folder / FILE_NAME
+        self._say = say
+        self._said: set[str] = set()
+
+    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+        """Choose the next trial, and say why."""
+        chosen = self._search.next_trial(obstacle_of)
+        progress = self._search.progress
+        with written_whole(self._path) as made:
+            made.write_text(to_json(progress), encoding="utf-8")
+        sentences = list(step_sentences(progress))
+        for sentence in sentences:
+            if sentence not in self._said:
+                self._say(sentence)
+        self._said = set(sentences)
+        return chosen
+
+    def start(self, trial_id: str) -> None:
+        """Forward the start of a trial."""
+        self._search.start(trial_id)
+
+    def end(self, record: TrialRecord) -> None:
+        """Forward the end of a trial."""
+        self._search.end(record)
+
+
+def progress_in(folder: Path) -> SearchProgress | None:
+    """Read the last decision of the search of a sweep; None: it has none, or none that can be read."""
+    try:
+        return from_json(SearchProgress, (folder / FILE_NAME).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, RecordError):
+        return None
+
+
+def remarks_of(progress: SearchProgress, answers: Sequence[Recommendation]) -> tuple[str, ...]:
+    """Say for every job what was measured, and which setting the report takes."""
+    by_job = {one.job: one for one in answers}
+    return tuple(
+        end_sentence(
+            one,
+            winner=(by_job[one.job].chosen or "") if one.job in by_job else "",
+            goal=by_job[one.job].asked if one.job in by_job else "",
+        )
+        for one in (replace(job, next_setting="") for job in progress.jobs)
+    )

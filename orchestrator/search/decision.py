@@ -1,0 +1,288 @@
+"""(job, what is known and what runs) -> the next trial with its reason, or why no further one starts. Pure.
+
+The next trial is expected to raise the chance of a good choice most for its cost: the knowledge gradient of
+`analysis/recommendation/model/acquisition.py`, over first looks and repeats alike. Trials that run count as
+measured with the result that is expected of them (Ginsbourger, Le Riche, Carraro 2010: the kriging believer).
+Where nothing predicts the settings, a space-filling first design comes before.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
+from orchestrator.analysis.recommendation.model.acquisition import best_next, probes_of
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.posterior import FloatArray
+from orchestrator.core.estimate import ErrorModel
+from orchestrator.search.costs import TrialCosts
+from orchestrator.search.expected_runs import with_expected_runs
+from orchestrator.search.first_design import next_of_design
+
+StopReason = Literal["clear", "none", "exhausted", "budget", "waiting"]
+"""`clear`: the winner is good with the requested confidence · `none`: no setting keeps to the limits ·
+`exhausted`: no trial that may start could change the answer · `budget`: every such one likely passes a cap ·
+`waiting`: there is room for none beside what runs."""
+
+_SEVERAL = 4
+_MOST_NOISY = 5
+_LEAST_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leader:
+    """The setting that leads a job.
+
+    Attributes:
+        chance: probability that it keeps to the limits and lies within the tolerance of the best.
+    """
+
+    setting: str
+    chance: float
+    is_measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The next trial.
+
+    Attributes:
+        gain: expected rise of the leader's chance; infinite of a first look without which nothing is judged.
+        cost: expected dollars, or seconds where a price is unknown.
+    """
+
+    setting: str
+    why: str
+    gain: float
+    cost: float
+    seconds: float
+    usd: float | None
+    leader: Leader | None
+
+    @property
+    def worth(self) -> float:
+        """Gain for its cost."""
+        return self.gain / self.cost if self.cost else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """No further trial starts now."""
+
+    reason: StopReason
+    why: str
+    leader: Leader | None
+
+
+Obstacle = Callable[[str], str]
+"""(label of a setting) -> what keeps its next trial from starting now: `room`, or a cap; empty: nothing."""
+
+
+def next_trial(
+    job: Job,
+    criteria: Criteria,
+    errors: ErrorModel,
+    *,
+    running: Mapping[str, int],
+    obstacle_of: Obstacle,
+    in_usd: bool,
+    known: Judgement | None = None,
+) -> Choice | Stop:
+    """Choose the next trial of a job.
+
+    Args:
+        running: label of a setting -> its trials that run.
+        in_usd: costs are dollars, as every price is known; otherwise seconds.
+        known: judgement of the job; None: it is made here.
+    """
+    known = known or judge(job, criteria, errors)
+    leader = leader_of(known)
+    expected = with_expected_runs(job, known, running) if any(running.values()) else job
+    view = judge(expected, criteria, errors) if expected is not job else known
+    left = _measurable(expected, view)
+    if not running and (stop := _stop_of(job, known, criteria, leader, left)):
+        return stop
+    startable, obstacle = _startable(left, obstacle_of)
+    if not startable:
+        return _nothing_starts(obstacle, leader)
+    costs = TrialCosts(expected, view, in_usd=in_usd)
+    return _first_look(expected, view, startable, costs, leader) or _most_worth(
+        view, startable, costs, criteria, leader
+    )
+
+
+def leader_of(view: Judgement) -> Leader | None:
+    """Return the measured setting to take, or the likeliest one where none was measured."""
+    if view.assessment is None:
+        return None
+    index = view.decision.chosen if view.decision.chosen is not None else view.assessment.leader
+    one = view.candidates[index]
+    chance = float(view.assessment.chances[index])
+    return Leader(setting=one.label, chance=chance, is_measured=bool(one.quiet))
+
+
+def _measurable(job: Job, view: Judgement) -> list[CandidateSetting]:
+    """List the settings with trials left that may tell something; failures of a setting exclude it."""
+    hopeless = {one.setting for one in view.excluded if one.to_measure not in _MEASURES}
+    return [
+        one for one in job.candidates if one.trial_ids and not one.failure_kinds and one.label not in hopeless
+    ]
+
+
+_MEASURES = ("it", "it again on a quiet host", "it with another seed")
+"""What an excluded setting names to be measured where one of its own trials does that."""
+
+
+def _stop_of(
+    job: Job,
+    known: Judgement,
+    criteria: Criteria,
+    leader: Leader | None,
+    left: Sequence[CandidateSetting],
+) -> Stop | None:
+    """Stop if the winner is good with the requested confidence, whatever the trials that are left show."""
+    if known.decision.state == "none":
+        return Stop(reason="none", why="no setting keeps to the limits", leader=leader)
+    noisy = sum(one.num_noisy for one in job.candidates)
+    if noisy >= _MOST_NOISY and not any(one.quiet for one in job.candidates):
+        why = f"all of the first {noisy:,} trials ran on a busy host; start it again on a quiet one"
+        return Stop(reason="exhausted", why=why, leader=leader)
+    is_chosen = known.decision.chosen is not None and leader is not None
+    if not is_chosen or leader is None or leader.chance < criteria.confidence:
+        return None
+    labels = {one.label for one in left}
+    if any(one.may_be_best and one.setting in labels for one in known.excluded):
+        return None
+    if _needs_design(known, left):
+        return None
+    return Stop(reason="clear", why=f"{leader.setting} is good with {leader.chance:.1%}", leader=leader)
+
+
+def _startable(left: Sequence[CandidateSetting], obstacle_of: Obstacle) -> tuple[list[CandidateSetting], str]:
+    """Return the settings whose next trial may start now, and what keeps the others from it."""
+    obstacles = [obstacle_of(one.label) for one in left]
+    startable = [one for one, obstacle in zip(left, obstacles, strict=True) if not obstacle]
+    return startable, next((one for one in obstacles if one == "room"), next(iter(obstacles), ""))
+
+
+def _nothing_starts(obstacle: str, leader: Leader | None) -> Stop:
+    if obstacle == "room":
+        return Stop(reason="waiting", why="there is no room beside what runs", leader=leader)
+    if obstacle:
+        return Stop(reason="budget", why=f"every trial that is left likely passes {obstacle}", leader=leader)
+    return Stop(reason="exhausted", why="no trial is left that could change the answer", leader=leader)
+
+
+def _needs_design(view: Judgement, left: Sequence[CandidateSetting]) -> bool:
+    """Tell whether settings without a prediction wait for a first design."""
+    return view.learned is None or (
+        view.learned.is_young and any(one.prior is None and not one.runs for one in left)
+    )
+
+
+def _first_look(
+    job: Job,
+    view: Judgement,
+    startable: Sequence[CandidateSetting],
+    costs: TrialCosts,
+    leader: Leader | None,
+) -> Choice | None:
+    """Choose a setting of the first design, then one that cannot be judged without a trial."""
+    unseen = [one for one in startable if one.prior is None and not one.runs]
+    if unseen and _needs_design(view, startable):
+        one = next_of_design(job, unseen)
+        return _choice(one, costs, leader, why="first design: it differs most from what was measured")
+    judged = {one.label for one in view.candidates}
+    reasons = {one.setting: one.reason for one in view.excluded if one.may_be_best}
+    open_ = [one for one in startable if one.label not in judged and one.label in reasons]
+    if not open_:
+        return None
+    one = min(open_, key=lambda one: costs.of(one))
+    return _choice(one, costs, leader, why=f"it cannot be judged without a trial: {reasons[one.label]}")
+
+
+def _choice(
+    one: CandidateSetting,
+    costs: TrialCosts,
+    leader: Leader | None,
+    *,
+    why: str,
+    gain: float = math.inf,
+) -> Choice:
+    return Choice(
+        setting=one.label,
+        why=why,
+        gain=gain,
+        cost=costs.of(one),
+        seconds=costs.seconds_of(one),
+        usd=costs.usd_of(one),
+        leader=leader,
+    )
+
+
+def _most_worth(
+    view: Judgement,
+    startable: Sequence[CandidateSetting],
+    costs: TrialCosts,
+    criteria: Criteria,
+    leader: Leader | None,
+) -> Choice | Stop:
+    """Choose the trial with the most expected gain for its cost, among first looks and repeats."""
+    exhausted = _nothing_starts("", leader)
+    if view.assessment is None:
+        return exhausted
+    assessment = view.assessment
+    can_start = {one.label for one in startable}
+    measurable = [index for index, one in enumerate(view.candidates) if one.label in can_start]
+    prices = np.array(
+        [
+            _regretted(costs.of(one), float(chance), one) if one.label in can_start else math.inf
+            for one, chance in zip(view.candidates, assessment.chances, strict=True)
+        ]
+    )
+    probes = probes_of(assessment, measurable, repeat=view.errors.one_run)
+    proposal = best_next(assessment, probes, prices, left=math.inf)
+    if proposal is not None:
+        one = view.candidates[proposal.setting]
+        why = f"{_look(one)}: it raises the leader's chance by {proposal.gain:.1%}, as expected"
+        return _choice(one, costs, leader, why=why, gain=proposal.gain)
+    first = assessment.leader
+    if first in measurable and not view.candidates[first].runs:
+        why = "first look: the likeliest was only predicted"
+        return _choice(view.candidates[first], costs, leader, why=why, gain=0.0)
+    if leader is not None and leader.chance >= criteria.confidence:
+        return exhausted
+    return _worth_several(view, measurable, prices, costs, leader) or exhausted
+
+
+def _regretted(cost: float, chance: float, one: CandidateSetting) -> float:
+    """Return the part of a trial's cost that is not paid anyway: a winner is measured at least once."""
+    return cost if one.runs else cost * max(_LEAST_SHARE, 1.0 - chance)
+
+
+def _worth_several(
+    view: Judgement,
+    measurable: Sequence[int],
+    prices: FloatArray,
+    costs: TrialCosts,
+    leader: Leader | None,
+) -> Choice | None:
+    """Choose a trial that is worth its cost together with three more like it, where none is alone."""
+    assert view.assessment is not None
+    probes = probes_of(view.assessment, measurable, repeat=view.errors.one_run / math.sqrt(_SEVERAL))
+    proposal = best_next(view.assessment, probes, prices, left=math.inf)
+    if proposal is None:
+        return None
+    one = view.candidates[proposal.setting]
+    why = (
+        f"{_look(one)}: {_SEVERAL} such trials raise the leader's chance by {proposal.gain:.1%}, as expected"
+    )
+    return _choice(one, costs, leader, why=why, gain=proposal.gain / _SEVERAL)
+
+
+def _look(one: CandidateSetting) -> str:
+    return f"repeat {len(one.runs) + 1}" if one.runs else "first look"

@@ -1,0 +1,100 @@
+"""(job, what is known before the first trial) -> how many trials a search likely needs, and their cost. Pure.
+
+The search is run on results that are drawn from what is known: each draw is one world, in which predictions
+are wrong as they usually are. Its decisions are those of the search itself.
+"""
+
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+
+from orchestrator.analysis.recommendation.answer.judgement import judge
+from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.factors import num_levels
+from orchestrator.core.estimate import ErrorModel
+from orchestrator.search.costs import TrialCosts
+from orchestrator.search.decision import Choice, next_trial
+from orchestrator.search.expected_runs import expected_run
+
+_WORLDS = 3
+_MOST_TRIALS = 60
+_MOST_SETTINGS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What a search likely needs.
+
+    Attributes:
+        num_settings: settings that can be measured.
+        num_trials: further trials until the answer is clear, the median of drawn worlds.
+        is_least: it likely needs more than that many.
+        seconds, usd: time and bill of these trials; None: not known.
+        grid_seconds, grid_usd: the same of one trial of every setting that has none.
+        why_unknown: why nothing can be said; empty: something is.
+    """
+
+    job: str
+    num_settings: int
+    num_trials: int
+    is_least: bool = False
+    seconds: float | None = None
+    usd: float | None = None
+    grid_seconds: float | None = None
+    grid_usd: float | None = None
+    why_unknown: str = ""
+
+
+def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel) -> Outlook:
+    """Expect the number of trials and their cost."""
+    count = len(job.candidates)
+    view = judge(job, criteria, errors)
+    if view.model is None or any(one.prior is None and not one.runs for one in job.candidates):
+        least = max(0, min(count, num_levels(job.candidates)) - sum(bool(one.runs) for one in job.candidates))
+        why = "nothing predicts these settings, so the first trials show what is worth measuring"
+        return Outlook(job=job.where, num_settings=count, num_trials=least, is_least=True, why_unknown=why)
+    if count > _MOST_SETTINGS:
+        why = f"it is not estimated for more than {_MOST_SETTINGS} settings"
+        return Outlook(job=job.where, num_settings=count, num_trials=1, is_least=True, why_unknown=why)
+    worlds = [_trials_in(job, criteria, errors, seed=seed) for seed in range(_WORLDS)]
+    costs = TrialCosts(job, view, in_usd=True)
+    untried = [one for one in job.candidates if not one.runs and one.trial_ids]
+    usd = [costs.usd_of(one) for one in untried]
+    spent = [spending for _, _, spending in worlds if spending is not None]
+    return Outlook(
+        job=job.where,
+        num_settings=count,
+        num_trials=round(median(trials for trials, _, _ in worlds)),
+        is_least=any(trials >= _MOST_TRIALS for trials, _, _ in worlds),
+        seconds=median(seconds for _, seconds, _ in worlds),
+        usd=median(spent) if len(spent) == len(worlds) else None,
+        grid_seconds=sum(map(costs.seconds_of, untried)),
+        grid_usd=None if None in usd else sum(one for one in usd if one is not None),
+    )
+
+
+def _trials_in(
+    job: Job, criteria: Criteria, errors: ErrorModel, *, seed: int
+) -> tuple[int, float, float | None]:
+    """Run the search in one drawn world: its trials, their seconds and their dollars."""
+    view = judge(job, criteria, errors)
+    assert view.model is not None
+    drawn = np.exp(view.model.steps.draws(1, seed=seed)[0])
+    steps = {one.label: float(step) for one, step in zip(view.candidates, drawn, strict=True)}
+    noise = np.random.default_rng(seed).normal(0.0, view.errors.one_run, _MOST_TRIALS)
+    seconds, usd = 0.0, 0.0
+    for number in range(_MOST_TRIALS):
+        decided = next_trial(job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=False)
+        if not isinstance(decided, Choice):
+            return number, seconds, None if np.isnan(usd) else usd
+        index = next(i for i, one in enumerate(job.candidates) if one.label == decided.setting)
+        one = job.candidates[index]
+        step = one.quiet[0].step_seconds if one.quiet else steps.get(one.label, 1.0)
+        run = expected_run(one, job, step * float(np.exp(noise[number])))
+        told = replace(one, runs=(*one.runs, run), trial_ids=one.trial_ids[1:])
+        job = replace(job, candidates=(*job.candidates[:index], told, *job.candidates[index + 1 :]))
+        seconds += run.trial_seconds
+        usd += one.billed_usd(run.trial_seconds)
+    return _MOST_TRIALS, seconds, None if np.isnan(usd) else usd

@@ -1,0 +1,193 @@
+"""The trials of a sweep as an adaptive search sees them: what is known, what runs, and what starts next."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
+from orchestrator.analysis.recommendation.jobs.length import job_length
+from orchestrator.analysis.recommendation.jobs.settings_of_records import (
+    fatal_failures,
+    is_fatal,
+    is_run,
+    run_of,
+)
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.criteria import criteria_of
+from orchestrator.analysis.recommendation.model.model import INDEPENDENT
+from orchestrator.core.objective import Objective
+from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.price import Price
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.search import SearchProgress
+from orchestrator.execute.scheduling.queue import ObstacleOf
+from orchestrator.search.decision import Choice, Stop, next_trial
+from orchestrator.search.expected_runs import with_expected_runs
+from orchestrator.search.outlook import Outlook, outlook_of
+from orchestrator.search.progress import progress_of
+
+Decision = Choice | Stop
+
+
+class SweepSearch:
+    """Adaptive search over the trials of a plan.
+
+    Trials of devices that are not at hand are no part of it, unless all are: a rehearsal of a whole sweep
+    goes on as if each trial had ended as predicted.
+
+    Args:
+        plan: plan with predictions and prices.
+        placements: its trials, in the order in which repeats of a setting start.
+        records: records that stand, of trials of the plan.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        objective: Objective,
+        *,
+        placements: Sequence[Placement],
+        records: Sequence[TrialRecord],
+    ) -> None:
+        measured = [one for one in placements if one.provenance == "measured" and one.trains]
+        self.is_rehearsal = not measured and not any(one.provenance == "measured" for one in records)
+        chosen = (
+            [replace(one, provenance="measured") for one in placements if one.trains]
+            if self.is_rehearsal
+            else measured
+        )
+        self._plan = plan
+        self._objective = objective
+        self._criteria = criteria_of(plan.search, objective)
+        self._errors = plan.error_model or INDEPENDENT
+        self._jobs = list(
+            jobs_of_plan(records, replace(plan, placements=tuple(chosen), forecasts=()), objective)
+        )
+        own = {one.trial_id: one for one in placements}
+        self._placements = {one.trial_id: own[one.trial_id] for one in chosen}
+        self._places = {
+            trial: (index, one.label)
+            for index, job in enumerate(self._jobs)
+            for one in job.candidates
+            for trial in one.trial_ids
+        }
+        self._failed: dict[tuple[int, str], list[TrialRecord]] = {}
+        self._running: set[str] = set()
+        self._decided: dict[int, Decision] = {}
+        self._judged: dict[int, tuple[Job, Judgement]] = {}
+
+    def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
+        """Choose the trial_id of the next trial; None: none starts now, as `progress` explains."""
+        in_usd = all(isinstance(one.price, Price) for job in self._jobs for one in job.candidates)
+        self._decided = {
+            index: self._decide(index, obstacle_of, in_usd=in_usd) for index in range(len(self._jobs))
+        }
+        choices = [
+            (index, decision) for index, decision in self._decided.items() if isinstance(decision, Choice)
+        ]
+        if not choices:
+            return None
+        index, best = max(choices, key=lambda choice: choice[1].worth)
+        return self._candidate(index, best.setting).trial_ids[0]
+
+    def _decide(self, index: int, obstacle_of: ObstacleOf, *, in_usd: bool) -> Decision:
+        job = self._jobs[index]
+        first = {one.label: one.trial_ids[0] for one in job.candidates if one.trial_ids}
+        places = [self._places[trial_id] for trial_id in self._running]
+        running = Counter(label for place, label in places if place == index)
+        return next_trial(
+            job,
+            self._criteria,
+            self._errors,
+            running=running,
+            obstacle_of=lambda label: obstacle_of(self._placements[first[label]]),
+            in_usd=in_usd,
+            known=self._judgement(index),
+        )
+
+    def _judgement(self, index: int) -> Judgement:
+        """Judge a job once for all that is asked of it until it changes."""
+        job = self._jobs[index]
+        if index not in self._judged or self._judged[index][0] is not job:
+            self._judged[index] = job, judge(job, self._criteria, self._errors)
+        return self._judged[index][1]
+
+    @property
+    def progress(self) -> SearchProgress:
+        """How far every job is, by the last decision on it."""
+        return SearchProgress(
+            jobs=tuple(
+                progress_of(job, self._judgement(index), self._decided[index])
+                for index, job in enumerate(self._jobs)
+                if index in self._decided
+            ),
+            is_rehearsal=self.is_rehearsal,
+        )
+
+    @property
+    def outlooks(self) -> tuple[Outlook, ...]:
+        """What the search of every job likely needs."""
+        return tuple(outlook_of(job, self._criteria, self._errors) for job in self._jobs)
+
+    def start(self, trial_id: str) -> None:
+        """Take note that a trial runs."""
+        self._running.add(trial_id)
+        index, label = self._places[trial_id]
+        one = self._candidate(index, label)
+        left = tuple(other for other in one.trial_ids if other != trial_id)
+        self._update(index, replace(one, trial_ids=left, num_missing=len(left)))
+
+    def end(self, record: TrialRecord) -> None:
+        """Take note of the record of a trial that is not tried again."""
+        self._running.discard(record.trial_id)
+        index, label = self._places[record.trial_id]
+        if self.is_rehearsal and record.failure is None:
+            self._expect(index, label)
+        elif is_run(record):
+            self._hear_run(index, label, record)
+        elif record.failure is not None:
+            self._hear_failure(index, label, record)
+
+    def _expect(self, index: int, label: str) -> None:
+        """Let a rehearsed trial end as predicted."""
+        job = self._jobs[index]
+        self._jobs[index] = with_expected_runs(job, self._judgement(index), {label: 1})
+
+    def _hear_run(self, index: int, label: str, record: TrialRecord) -> None:
+        one = self._candidate(index, label)
+        run = run_of(record, self._jobs[index].aim)
+        if run is not None:
+            self._update(index, replace(one, runs=(*one.runs, run), price=record.price or one.price))
+            self._set_length(index)
+
+    def _hear_failure(self, index: int, label: str, record: TrialRecord) -> None:
+        failed = self._failed.setdefault((index, label), [])
+        failed.append(record)
+        one = self._candidate(index, label)
+        kinds = {failure.failure.kind for failure in failed if failure.failure}
+        self._update(
+            index,
+            replace(
+                one,
+                num_failed=sum(not is_fatal(failure) for failure in failed),
+                failure_kinds=one.failure_kinds | kinds,
+                fatal=fatal_failures(failed, len(failed) + len(one.runs)),
+            ),
+        )
+
+    def _set_length(self, index: int) -> None:
+        """Set the length of a job that no workload declares to that of its longest recorded training."""
+        job = self._jobs[index]
+        workload = next(iter(job.candidates)).words[0].partition("=")[2]
+        recorded = [run.samples for one in job.candidates for run in one.runs]
+        length = job_length(self._plan.trainings.get(workload), self._objective, recorded_samples=recorded)
+        self._jobs[index] = replace(job, samples=length.samples)
+
+    def _candidate(self, index: int, label: str) -> CandidateSetting:
+        return next(one for one in self._jobs[index].candidates if one.label == label)
+
+    def _update(self, index: int, told: CandidateSetting) -> None:
+        job = self._jobs[index]
+        candidates = tuple(told if one.label == told.label else one for one in job.candidates)
+        self._jobs[index] = replace(job, candidates=candidates)
