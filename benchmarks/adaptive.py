@@ -1,18 +1,18 @@
-"""Replay of `search=adaptive` on published measurements: the cost of a clear answer, and how often it is right.
+"""Replay of `search=adaptive` on published measurements: cost of a clear answer, and how often it is right.
 
     python benchmarks/adaptive.py $ORCHESTRATOR_DATA/profet [--every N] [--setups 0,60,600] [--json]
 
 A job is one of the published networks that are known here, at one image size; its settings are devices at one
-batch size, or devices and batch sizes together. A trial is 100 steps after a set-up, at the price of the device.
-Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every decision
-is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95% that its
-choice lies within 5% of the best.
+batch size, or devices and batch sizes together. A trial is 100 steps after a set-up, at the device's price.
+Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every
+decision is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95%
+that its choice lies within 5% of the best.
 
-Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were never
-seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same noise:
-random search and cheapest first with the money that the adaptive search spent in that case; successive halving
-on steps (4, 12, 36, 100; a third goes on; the set-up is paid again); the whole grid; and the cheapest good
-setting alone, which nobody knows before: no rule that measures what it recommends can spend less.
+Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were
+never seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same
+noise: random search and cheapest first with the money that the adaptive search spent in that case; successive
+halving on steps (4, 12, 36, 100; a third goes on; the set-up is paid again); the whole grid; and the cheapest
+good setting alone, which nobody knows before: no rule that measures what it recommends can spend less.
 """
 
 import argparse

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.analysis.recommendation.model.criteria import CONFIDENCE
 from orchestrator.commands.command_line import DONE, Command, CommandLine, Flag
 from orchestrator.core.errors import ConfigError
 from orchestrator.terminal.screen import Screen
@@ -44,10 +43,10 @@ def _advise(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _confidence_of(words: Sequence[str]) -> float:
-    """Return the value of the last `confidence=0.9` argument."""
+def _confidence_of(words: Sequence[str]) -> float | None:
+    """Return the value of the last `confidence=0.9` argument; None: that of `search.confidence`."""
     if not words:
-        return CONFIDENCE
+        return None
     text = words[-1].removeprefix(_CONFIDENCE)
     try:
         confidence = float(text)

@@ -28,6 +28,7 @@ from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
 from orchestrator.pipeline.report import SweepReport, report_sweep, report_tracked
 from orchestrator.pipeline.run import Status, run_sweep, status_of
+from orchestrator.pipeline.search import outlook_lines, search_of
 from orchestrator.plan.pricing import prices_in
 from orchestrator.terminal.live_view import watching
 from orchestrator.terminal.printing import display_path, download_bar, print_line, totals_of
@@ -44,7 +45,8 @@ class PlanPreview:
 
     Attributes:
         recommendations: from the records of all sweeps; empty without measurements.
-        remarks: lines on steps whose memory is unknown, and on accelerators of this host that no point uses.
+        remarks: lines on steps whose memory is unknown, on accelerators of this host that no point uses, and
+            on what an adaptive search likely needs.
     """
 
     plan: Plan
@@ -112,7 +114,15 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
         downloads=tuple(ref.to_download for ref in preflight.data.values() if ref.to_download),
         balance=prospect_of(settings, preflight, decided),
         recommendations=answers_so_far(settings, preflight, decided),
-        remarks=(*_unanswered(settings, preflight), *_unused(settings)),
+        remarks=(
+            *_unanswered(settings, preflight),
+            *_unused(settings),
+            *(
+                outlook_lines(search_of(settings, preflight, planned), planned)
+                if settings.search.is_adaptive
+                else ()
+            ),
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from orchestrator.execute.scheduling.stop import StopRequest
 from orchestrator.pipeline.report import SweepReport, sync_sweep
 from orchestrator.pipeline.run import halt_sweep
 from orchestrator.record.tracking.mlflow_client import without_secrets
+from orchestrator.search.sentences import step_sentences
 from orchestrator.terminal.printing import display_path, print_plan
 from orchestrator.terminal.screen import Screen
 from orchestrator.terminal.status import print_status
@@ -98,6 +99,8 @@ def _report(line: CommandLine, screen: Screen) -> int:
 def _status(line: CommandLine, screen: Screen) -> int:
     status = sweep.status(settings_of(line), console=screen.console)
     print_status(screen.console, status.plan, status.records, status.steps, holder=status.holder)
+    for sentence in step_sentences(status.search) if status.search else ():
+        screen.line(sentence)
     return DONE
 
 

@@ -3,7 +3,7 @@
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.analysis.kernel_split.speedups import splits_of
@@ -12,7 +12,7 @@ from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.jobs_of_plan import in_phases
 from orchestrator.analysis.recommendation.jobs.settings_of_records import is_failed_run, is_run
-from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.criteria import criteria_of
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.config.loader import load
 from orchestrator.core.errors import ConfigError
@@ -162,21 +162,22 @@ def predicted(overrides: Sequence[str], *, working_directory: Path) -> tuple[Pre
 
 
 def advised(
-    overrides: Sequence[str], *, confidence: float, working_directory: Path
+    overrides: Sequence[str], *, confidence: float | None, working_directory: Path
 ) -> tuple[Recommendation, ...]:
     """Recommend a setting for every workload of a sweep, and what to measure until the answer is settled.
 
     Uses the records of all sweeps.
 
     Args:
-        confidence: probability above which an answer is settled.
+        confidence: probability above which an answer is settled; None: that of the search.
 
     Raises:
         ConfigError: an invalid override, or a goal that needs data that is missing.
         RecordError: the sweep's own records cannot be read.
     """
     settings = _settings(overrides, working_directory)
-    criteria = Criteria(objective=settings.objective, confidence=confidence, budget_usd=settings.budget.usd)
+    search = settings.search if confidence is None else replace(settings.search, confidence=confidence)
+    criteria = criteria_of(search, settings.objective, budget_usd=settings.budget.usd)
     criteria.check(settings.prices)
     inputs = _inputs_of(settings)
     errors = error_model_of(inputs.models)

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
 from orchestrator.analysis.recommendation.model.acquisition import best_next, probes_of
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -29,7 +30,6 @@ StopReason = Literal["clear", "none", "exhausted", "budget", "waiting"]
 `waiting`: there is room for none beside what runs."""
 
 _SEVERAL = 4
-_MOST_NOISY = 5
 _LEAST_SHARE = 0.05
 
 
@@ -104,7 +104,7 @@ def next_trial(
     expected = with_expected_runs(job, known, running) if any(running.values()) else job
     view = judge(expected, criteria, errors) if expected is not job else known
     left = _measurable(expected, view)
-    if not running and (stop := _stop_of(job, known, criteria, leader, left)):
+    if not running and (stop := _stop_of(known, criteria, leader, left)):
         return stop
     startable, obstacle = _startable(left, obstacle_of)
     if not startable:
@@ -138,19 +138,11 @@ _MEASURES = ("it", "it again on a quiet host", "it with another seed")
 
 
 def _stop_of(
-    job: Job,
-    known: Judgement,
-    criteria: Criteria,
-    leader: Leader | None,
-    left: Sequence[CandidateSetting],
+    known: Judgement, criteria: Criteria, leader: Leader | None, left: Sequence[CandidateSetting]
 ) -> Stop | None:
     """Stop if the winner is good with the requested confidence, whatever the trials that are left show."""
     if known.decision.state == "none":
         return Stop(reason="none", why="no setting keeps to the limits", leader=leader)
-    noisy = sum(one.num_noisy for one in job.candidates)
-    if noisy >= _MOST_NOISY and not any(one.quiet for one in job.candidates):
-        why = f"all of the first {noisy:,} trials ran on a busy host; start it again on a quiet one"
-        return Stop(reason="exhausted", why=why, leader=leader)
     is_chosen = known.decision.chosen is not None and leader is not None
     if not is_chosen or leader is None or leader.chance < criteria.confidence:
         return None
@@ -159,6 +151,10 @@ def _stop_of(
         return None
     if _needs_design(known, left):
         return None
+    open_ = [one for one in known.excluded if one.may_be_best]
+    if open_:
+        why = f"{counted(len(open_), 'setting')} that may be better cannot be judged: {open_[0].reason}"
+        return Stop(reason="exhausted", why=why, leader=leader)
     return Stop(reason="clear", why=f"{leader.setting} is good with {leader.chance:.1%}", leader=leader)
 
 

@@ -37,7 +37,7 @@ def _grid_of(job: Job, view: Judgement) -> tuple[float | None, float | None]:
     """Sum one trial of every setting that may run; None, None before anything is known of the times."""
     left = [one for one in job.candidates if not one.failure_kinds]
     known = {one.label for one in view.candidates}
-    if not left or not any(one.runs or one.label in known for one in left):
+    if not any(one.quiet or one.label in known for one in left):
         return None, None
     costs = TrialCosts(job, view, in_usd=True)
     return math.fsum(map(costs.seconds_of, left)), _sum(_usd(costs, one) for one in left)

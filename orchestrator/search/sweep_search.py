@@ -29,6 +29,9 @@ from orchestrator.search.progress import progress_of
 
 Decision = Choice | Stop
 
+_MOST_NOISY = 5
+_BUSY = f"the first {_MOST_NOISY} trials ran on a busy host; the same command goes on when it is quiet"
+
 
 class SweepSearch:
     """Adaptive search over the trials of a plan.
@@ -74,6 +77,7 @@ class SweepSearch:
         }
         self._failed: dict[tuple[int, str], list[TrialRecord]] = {}
         self._running: set[str] = set()
+        self._num_noisy = 0  # of this command
         self._decided: dict[int, Decision] = {}
         self._judged: dict[int, tuple[Job, Judgement]] = {}
 
@@ -93,6 +97,8 @@ class SweepSearch:
 
     def _decide(self, index: int, obstacle_of: ObstacleOf, *, in_usd: bool) -> Decision:
         job = self._jobs[index]
+        if self._num_noisy >= _MOST_NOISY and not any(one.quiet for one in job.candidates):
+            return Stop(reason="exhausted", why=_BUSY, leader=None)
         first = {one.label: one.trial_ids[0] for one in job.candidates if one.trial_ids}
         places = [self._places[trial_id] for trial_id in self._running]
         running = Counter(label for place, label in places if place == index)
@@ -158,6 +164,7 @@ class SweepSearch:
         one = self._candidate(index, label)
         run = run_of(record, self._jobs[index].aim)
         if run is not None:
+            self._num_noisy += run.is_noisy
             self._update(index, replace(one, runs=(*one.runs, run), price=record.price or one.price))
             self._set_length(index)
 

@@ -50,14 +50,15 @@ def judge(job: Job, criteria: Criteria, errors: ErrorModel) -> Judgement:
     if not candidates:
         decision = Decision(state="not settled" if is_open else "none")
         return Judgement(candidates=(), excluded=excluded, is_open=is_open, errors=errors, decision=decision)
-    model = model_of(candidates, job, criteria, errors, learned=learned)
+    measured = replace(job, candidates=tuple(one for one in job.candidates if one.runs))
+    model = model_of(candidates, measured, criteria, errors, learned=learned)
     assessment = assess(model.steps, model.objective)
     return Judgement(
         candidates=tuple(candidates),
         excluded=excluded,
         is_open=is_open,
         errors=errors,
-        decision=decide(model, assessment, job, criteria, is_open=is_open),
+        decision=decide(model, assessment, measured, criteria, is_open=is_open),
         model=model,
         assessment=assessment,
         learned=learned,

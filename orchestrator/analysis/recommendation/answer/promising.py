@@ -13,6 +13,9 @@ from orchestrator.core.estimate import ErrorModel
 MOST_SETTINGS = 500
 """Of one job: the time of an assessment grows with the third power of their number."""
 
+MOST_SEARCHED = 150
+"""The same for a search, which assesses a job before every trial."""
+
 _SECONDS_PER_HOUR = 3600
 
 
@@ -25,9 +28,11 @@ def most_promising(
     learned: LearnedSteps | None = None,
 ) -> tuple[list[CandidateSetting], list[ExcludedSetting]]:
     """Keep the settings that are best if all that is uncertain turns out well, the measured ones first."""
-    if len(candidates) <= MOST_SETTINGS:
+    most = MOST_SETTINGS if learned is None else MOST_SEARCHED
+    if len(candidates) <= most:
         return list(candidates), []
     time, cost, better = criteria.weights
+    needs_quality = bool(criteria.needs_quality or better)
     objective = criteria.objective
     most_seconds = (
         math.inf if objective.deadline_hours is None else objective.deadline_hours * _SECONDS_PER_HOUR
@@ -43,7 +48,7 @@ def most_promising(
     )
 
     def promise(candidate: CandidateSetting) -> tuple[bool, bool, float]:
-        quality = assumed_quality(candidate, job) if criteria.needs_quality or better else None
+        quality = assumed_quality(candidate, job) if needs_quality else None
         loss = loss_of(quality.estimate, job.aim) if quality else None
         log_seconds = least[candidate.label]
         seconds, usd_per_second = math.exp(log_seconds), candidate.usd_per_second
@@ -57,10 +62,10 @@ def most_promising(
         return breaks, not candidate.quiet, value
 
     ranked = sorted(candidates, key=promise)
-    reason = f"not among the {MOST_SETTINGS:,} most promising of {len(candidates):,} settings"
-    return ranked[:MOST_SETTINGS], [
+    reason = f"not among the {most:,} most promising of {len(candidates):,} settings"
+    return ranked[:most], [
         ExcludedSetting(
             setting=one.label, reason=reason, to_measure="fewer settings", may_be_best=not one.quiet
         )
-        for one in ranked[MOST_SETTINGS:]
+        for one in ranked[most:]
     ]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
 from orchestrator.core.errors import ConfigError
@@ -34,15 +35,7 @@ class Criteria:
     @property
     def weights(self) -> tuple[float, float, float]:
         """Weights of time, cost and quality; their sum is 1."""
-        objective = self.objective
-        weights = {
-            "fastest": (1.0, 0.0, 0.0),
-            "cheapest": (0.0, 1.0, 0.0),
-            "best": (0.0, 0.0, 1.0),
-            "balanced": (objective.weight_time, objective.weight_cost, objective.weight_quality),
-        }[objective.goal]
-        time, cost, quality = (weight / math.fsum(weights) for weight in weights)
-        return time, cost, quality
+        return _weights_of(self.objective)
 
     @property
     def needs_prices(self) -> bool:
@@ -61,6 +54,18 @@ class Criteria:
             capped = [name for name, cap in caps.items() if cap is not None]
             what = capped[0] if capped else f"report.goal={self.objective.goal}"
             raise ConfigError(f"{what} needs prices, and prices={prices.name} has none")
+
+
+@lru_cache(maxsize=16)
+def _weights_of(objective: Objective) -> tuple[float, float, float]:
+    weights = {
+        "fastest": (1.0, 0.0, 0.0),
+        "cheapest": (0.0, 1.0, 0.0),
+        "best": (0.0, 0.0, 1.0),
+        "balanced": (objective.weight_time, objective.weight_cost, objective.weight_quality),
+    }[objective.goal]
+    time, cost, quality = (weight / math.fsum(weights) for weight in weights)
+    return time, cost, quality
 
 
 def criteria_of(search: Search, objective: Objective, *, budget_usd: float | None = None) -> Criteria:

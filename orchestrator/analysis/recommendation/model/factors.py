@@ -32,20 +32,30 @@ def features_of(candidates: Sequence[CandidateSetting]) -> FloatArray:
     """Compute [setting, feature].
 
     Two levels of a category are 1 apart. A count spans 1 from its least to its greatest logarithm, so that
-    every factor weighs alike. A factor that does not vary has no feature.
+    every factor weighs alike. A factor that does not vary has no feature. The array must not be changed.
     """
-    settings = [factors_of(candidate) for candidate in candidates]
+    return _features_of_words(tuple(candidate.words for candidate in candidates))
+
+
+@lru_cache(maxsize=16)
+def _features_of_words(words: tuple[tuple[str, ...], ...]) -> FloatArray:
+    settings = list(map(_factors_of_words, words))
     columns = [
         column
         for key in dict.fromkeys(key for setting in settings for key in setting)
         for column in _columns(key, [setting.get(key, "") for setting in settings])
     ]
-    return np.array(columns).T if columns else np.zeros((len(candidates), 1))
+    return np.array(columns).T if columns else np.zeros((len(words), 1))
 
 
 def num_levels(candidates: Sequence[CandidateSetting]) -> int:
     """Count the settings that show the effect of every factor alone: one, and one more for every level."""
-    settings = [factors_of(candidate) for candidate in candidates]
+    return _num_levels_of_words(tuple(candidate.words for candidate in candidates))
+
+
+@lru_cache(maxsize=16)
+def _num_levels_of_words(words: tuple[tuple[str, ...], ...]) -> int:
+    settings = list(map(_factors_of_words, words))
     keys = dict.fromkeys(key for setting in settings for key in setting)
     levels = {key: len({setting.get(key, "") for setting in settings}) for key in keys}
     return 1 + sum(

@@ -287,9 +287,11 @@ def _quality_loss(
     judged: Sequence[CandidateSetting], job: Job, criteria: Criteria, *, weight: float
 ) -> FloatArray:
     """[draw, setting] shortfall over the size of the best quality; infinite where it is below the floor."""
+    if not (weight or criteria.objective.quality is not None):
+        return np.zeros(len(judged))
     qualities = [assumed_quality(candidate, job) for candidate in judged]
     values = [quality for quality in qualities if quality is not None]
-    if not values or job.aim is None or not (weight or criteria.objective.quality is not None):
+    if not values or job.aim is None:
         return np.zeros(len(judged))
     size = max(abs(quality.estimate) for quality in values) or 1.0
     middle = median(quality.estimate for quality in values)

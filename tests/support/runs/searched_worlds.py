@@ -1,0 +1,140 @@
+"""Adaptive searches over records that a world makes up: true step seconds of every setting, and one noise."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from budget_builders import uncapped
+from builders import placement, record, train_result, trial_spec
+from plan_builders import here
+from price_builders import price
+from report_builders import AIMS, TRAININGS
+
+from orchestrator.core.objective import FASTEST
+from orchestrator.core.placement import Cached, Plan
+from orchestrator.core.result import Failure
+from orchestrator.core.search import Search
+from orchestrator.core.trial_spec import TimingSpec
+from orchestrator.execute.scheduling.queue import Queue
+from orchestrator.search.sweep_search import SweepSearch
+
+STEPS, LAUNCH = 100, 2.0
+
+
+def grid(
+    *,
+    trainers=("torch_ddp", "tensorflow"),
+    batches=(16, 64, 256, 1024),
+    precisions=("fp32", "bf16"),
+    repeats=3,
+):
+    """Placements of a grid on this CPU, in the order of their repeats."""
+    specs = [
+        trial_spec(
+            trainer=trainer,
+            precision=precision,
+            global_batch_size=batch,
+            repeat=repeat,
+            steps=STEPS,
+            timing=TimingSpec(),
+            data="synthetic:1",
+        )
+        for repeat in range(repeats)
+        for trainer in trainers
+        for precision in precisions
+        for batch in batches
+    ]
+    return [placement(spec, cpus=2) for spec in specs]
+
+
+def true_seconds(spec):
+    """A fixed part and one per sample; tensorflow and bf16 are slower, and batches make up for it."""
+    factor = {"tensorflow": 1.6}.get(spec.trainer, 1.0) * {"bf16": 1.3}.get(spec.precision, 1.0)
+    return factor * (0.02 + 0.0005 * spec.global_batch_size)
+
+
+class World:
+    """A sweep whose trials take what `seconds_of` says, with a noise per trial_id.
+
+    Attributes:
+        records: records of the trials that ran, in their order.
+        asked: trial_ids in the order in which the search asked for them.
+    """
+
+    def __init__(self, placements, *, seconds_of=true_seconds, noise=0.01, failure_of=None, **search):
+        self.placements = placements
+        self.seconds_of, self.noise, self.failure_of = seconds_of, noise, failure_of
+        self.search = Search(name="adaptive", **search)
+        self.records, self.asked = [], []
+
+    def plan(self, **changes):
+        """The plan: what has a record is cached."""
+        done = {one.trial_id for one in self.records}
+        left = tuple(one for one in self.placements if one.trial_id not in done)
+        cached = tuple(
+            Cached(trial=one.trial, trial_id=one.trial_id, provenance="measured")
+            for one in self.placements
+            if one.trial_id in done
+        )
+        plan = Plan(
+            sweep="example",
+            placements=left,
+            cached=cached,
+            skipped=(),
+            aims=AIMS,
+            trainings=TRAININGS,
+            search=self.search,
+            prices={one.trial_id: price() for one in self.placements if not one.trial.repeat},
+        )
+        return replace(plan, **changes)
+
+    def started(self, objective=FASTEST, **changes):
+        """The search of a command that starts now."""
+        plan = self.plan(**changes)
+        return SweepSearch(plan, objective, placements=plan.placements, records=self.records)
+
+    def run(self, *, at_once=1, most=10_000, objective=FASTEST, **changes):
+        """Run the queue as an executor does, `at_once` trials at a time; stop after so many, as if killed."""
+        search = self.started(objective, **changes)
+        left = {one.trial_id: one for one in self.plan().placements}
+        queue = Queue(
+            tuple(left.values()),
+            inventory=here(cpus=2 * at_once),
+            prior_attempts={},
+            retry_limits={},
+            budget_tracker=uncapped(),
+            chooser=search,
+        )
+        running = []
+        while not queue.is_drained and len(self.records) < most:
+            while len(running) < at_once and (attempt := queue.take()):
+                running.append(attempt)
+                self.asked.append(attempt.placement.trial_id)
+            if running:
+                ended = self.outcome(running.pop(0).placement)
+                self.records.append(ended)
+                queue.end(ended)
+        return search
+
+    def outcome(self, placed):
+        """The record of a trial."""
+        failure = self.failure_of(placed.trial) if self.failure_of else None
+        if failure:
+            return record(placement=placed, failure=Failure(kind=failure, message="as the test wants"))
+        random = np.random.default_rng(int(placed.trial_id[:8], 16))
+        step = self.seconds_of(placed.trial) * math.exp(self.noise * random.standard_normal())
+        blocks = tuple(10 * step for _ in range(8))
+        result = train_result(
+            block_seconds=(blocks,),
+            steps=STEPS,
+            samples=STEPS * placed.trial.global_batch_size,
+            launch_seconds=LAUNCH,
+            first_step_seconds=step,
+            training_seconds=STEPS * step,
+            cpu_seconds=(sum(blocks),),
+        )
+        return replace(
+            record(placement=placed, result=result, price=price()),
+            ended_at=LAUNCH + STEPS * step + 1.0,
+            started_at=0.0,
+        )

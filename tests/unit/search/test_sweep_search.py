@@ -1,0 +1,165 @@
+"""Adaptive searches of made-up sweeps: what they ask for, when they stop, and what they say."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from searched_worlds import World, grid, true_seconds
+
+from orchestrator.analysis.recommendation.recommend import recommendations_of
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, StepPrior
+from orchestrator.core.objective import FASTEST, Objective
+from orchestrator.core.search import Search
+from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
+
+BEST = "cpu, torch_ddp, fp32, batch 1024"
+
+
+def leader_of(search):
+    (progress,) = search.progress.jobs
+    return progress
+
+
+def answer_of(world, objective=FASTEST):
+    (answer,) = recommendations_of(world.records, world.plan(), objective)
+    return answer
+
+
+def test_a_search_finds_the_fastest_setting_without_measuring_all():
+    world = World(grid())
+    progress = leader_of(world.run())
+    assert (progress.stop, progress.leader, progress.is_measured) == ("clear", BEST, True)
+    assert progress.chance >= 0.95
+    assert progress.num_measured < progress.num_settings == 16
+
+
+def test_the_report_names_the_same_winner_with_the_same_chance():
+    world = World(grid())
+    progress, answer = leader_of(world.run()), answer_of(world)
+    assert answer.chosen == progress.leader
+    assert answer.state in ("settled", "tie")
+    assert next(one.chance for one in answer.standings if one.setting == BEST) == progress.chance
+
+
+@pytest.mark.parametrize("killed_after", [1, 4, 7])
+def test_a_search_that_was_killed_goes_on_with_the_same_trials(killed_after):
+    whole, killed = World(grid()), World(grid())
+    whole.run()
+    killed.run(most=killed_after)
+    assert len(killed.records) == killed_after
+    killed.asked = [one.trial_id for one in killed.records]
+    killed.run()
+    assert killed.asked == whole.asked
+
+
+def test_several_trials_at_once_are_never_the_same_one_and_find_the_same_setting():
+    world = World(grid())
+    progress = leader_of(world.run(at_once=3))
+    assert len(set(world.asked)) == len(world.asked)
+    assert progress.leader == BEST
+
+
+def test_repeats_compete_with_first_looks_where_two_settings_are_close():
+    def close(spec):
+        return 0.1 * (1.06 if spec.global_batch_size == 64 else 1.0) * spec.global_batch_size / 64
+
+    placements = grid(trainers=("torch_ddp",), precisions=("fp32",), batches=(64, 65), repeats=5)
+    world = World(placements, seconds_of=close, noise=0.05)
+    world.run()
+    assert len(world.records) > 2
+    assert any(one.spec.repeat for one in world.records)
+
+
+def test_a_larger_batch_is_not_tried_after_one_ran_out_of_memory():
+    def oom(spec):
+        return "oom" if spec.trainer == "torch_ddp" and spec.global_batch_size >= 256 else None
+
+    world = World(grid(precisions=("fp32",)), failure_of=oom)
+    world.run()
+    failed = [one.spec.global_batch_size for one in world.records if one.failure]
+    if 256 in failed:
+        assert 1024 not in failed[failed.index(256) :]
+    reasons = {one.setting: one.reason for one in answer_of(world).left_out}
+    assert set(reasons.values()) <= {"oom in 1 of 1 trials", "batch 256 ran out of memory there"}
+
+
+def test_a_trainer_whose_environment_failed_is_left_out_with_the_reason():
+    world = World(grid(), failure_of=lambda spec: "environment" if spec.trainer == "tensorflow" else None)
+    progress = leader_of(world.run())
+    assert sum(one.spec.trainer == "tensorflow" for one in world.records) == 1
+    assert progress.leader == BEST
+    assert "the environment of tensorflow failed" in {one.reason for one in answer_of(world).left_out}
+
+
+def test_a_goal_and_a_deadline_decide_what_is_looked_for():
+    """By cost on one host the fastest is the cheapest; within a time that nothing keeps, nothing is."""
+    cheapest = leader_of(World(grid()).run(objective=Objective(goal="cheapest")))
+    assert (cheapest.leader, cheapest.stop) == (BEST, "clear")
+    none = leader_of(World(grid()).run(objective=Objective(deadline_hours=1e-6)))
+    assert none.stop == "none"
+
+
+def test_predictions_take_the_place_of_a_first_design():
+    world = World(grid(trainers=("torch_ddp",)))
+    priors = {
+        one.trial_id: StepPrior(
+            hardware=f"cpu {one.trial.precision}",
+            batch_size=one.trial.global_batch_size,
+            log_seconds=math.log(true_seconds(one.trial)),
+            device=0.05,
+            network=0.05,
+        )
+        for one in world.placements
+        if not one.trial.repeat
+    }
+    errors = ErrorModel(correlation=ErrorCorrelation(devices=0.9, doublings=13.0), repeat=0.02, quantile=1.7)
+    progress = leader_of(world.run(step_priors=priors, error_model=errors))
+    assert progress.leader == BEST
+    assert world.records[0].spec.global_batch_size == 1024
+    assert progress.num_measured <= 2
+
+
+def test_every_decision_and_the_end_are_said_with_their_reasons():
+    world = World(grid())
+    search = world.started()
+    search.next_trial(lambda _: "")
+    (first,) = step_sentences(search.progress)
+    assert first.startswith("mnist_cnn: next: cpu, ")
+    assert first.endswith("first design: it differs most from what was measured")
+    (outlook,) = search.outlooks
+    assert outlook_sentence(outlook).startswith("mnist_cnn: at least 4 further trials for 16 settings")
+    progress = leader_of(world.run())
+    said = end_sentence(progress, winner=BEST, goal="fastest")
+    assert said.startswith(f"mnist_cnn: {progress.num_measured} of 16 settings measured in ")
+    assert f"{BEST} is the choice for fastest with " in said
+
+
+def test_a_budget_and_missing_room_keep_trials_from_starting():
+    search = World(grid()).started()
+    assert search.next_trial(lambda _: "budget.usd=1") is None
+    assert leader_of(search).why == "every trial that is left likely passes budget.usd=1"
+    assert search.next_trial(lambda _: "room") is None
+    assert leader_of(search).stop == "waiting"
+
+
+def test_a_rehearsed_sweep_goes_on_as_if_each_trial_ended_as_predicted():
+    placements = [replace(one, provenance="rehearsed") for one in grid(repeats=1)]
+    world = World(placements)
+    search = world.started()
+    assert search.is_rehearsal
+    first = search.next_trial(lambda _: "")
+    assert first in {one.trial_id for one in placements}
+
+
+@pytest.mark.parametrize("bad", [{"confidence": 1.0}, {"tolerance": 0.0}, {"repeats": 0}])
+def test_values_that_cannot_be_are_refused_by_their_key(bad):
+    (key,) = bad
+    with pytest.raises(ConfigError, match=f"search.{key}="):
+        Search(**bad)
+
+
+def test_a_search_of_ten_thousand_points_looks_at_few():
+    world = World(grid(batches=tuple(range(1, 2501)), repeats=1))
+    progress = leader_of(world.run(most=8))
+    assert (progress.num_settings, progress.num_measured) == (10_000, 8)
