@@ -108,7 +108,7 @@ def next_trial(
         return stop
     startable, obstacle = _startable(left, obstacle_of)
     if not startable:
-        return _nothing_starts(obstacle, leader)
+        return _nothing_starts("room" if obstacle and any(running.values()) else obstacle, leader)
     costs = TrialCosts(expected, view, in_usd=in_usd)
     return _first_look(expected, view, startable, costs, leader) or _most_worth(
         view, startable, costs, criteria, leader

@@ -100,8 +100,8 @@ def test_a_goal_and_a_deadline_decide_what_is_looked_for():
     assert none.stop == "none"
 
 
-def test_predictions_take_the_place_of_a_first_design():
-    world = World(grid(trainers=("torch_ddp",)))
+def predicted(placements):
+    """Priors of all settings at their true values, and the model of their errors."""
     priors = {
         one.trial_id: StepPrior(
             hardware=f"cpu {one.trial.precision}",
@@ -110,11 +110,16 @@ def test_predictions_take_the_place_of_a_first_design():
             device=0.05,
             network=0.05,
         )
-        for one in world.placements
+        for one in placements
         if not one.trial.repeat
     }
     errors = ErrorModel(correlation=ErrorCorrelation(devices=0.9, doublings=13.0), repeat=0.02, quantile=1.7)
-    progress = leader_of(world.run(step_priors=priors, error_model=errors))
+    return {"step_priors": priors, "error_model": errors}
+
+
+def test_predictions_take_the_place_of_a_first_design():
+    world = World(grid(trainers=("torch_ddp",)))
+    progress = leader_of(world.run(**predicted(world.placements)))
     assert progress.leader == BEST
     assert world.records[0].spec.global_batch_size == 1024
     assert progress.num_measured <= 2
@@ -144,12 +149,12 @@ def test_a_budget_and_missing_room_keep_trials_from_starting():
 
 
 def test_a_rehearsed_sweep_goes_on_as_if_each_trial_ended_as_predicted():
-    placements = [replace(one, provenance="rehearsed") for one in grid(repeats=1)]
+    placements = [replace(one, provenance="rehearsed") for one in grid(trainers=("torch_ddp",), repeats=1)]
     world = World(placements)
-    search = world.started()
-    assert search.is_rehearsal
-    first = search.next_trial(lambda _: "")
-    assert first in {one.trial_id for one in placements}
+    search = world.run(**predicted(placements))
+    progress = leader_of(search)
+    assert (search.is_rehearsal, progress.leader, progress.is_measured) == (True, BEST, True)
+    assert {one.provenance for one in world.records} == {"rehearsed"}
 
 
 @pytest.mark.parametrize("bad", [{"confidence": 1.0}, {"tolerance": 0.0}, {"repeats": 0}])

@@ -32,6 +32,7 @@ SHOWN = 0.025
 """One-sided: a rival that is better with a lower chance is shown not to be."""
 
 _LIKELY = 0.5
+_ABOUT_AS_LIKELY = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +88,14 @@ def _best_of(measured: Sequence[int], assessment: Assessment) -> int:
 
 
 def _sound(group: Sequence[int], assessment: Assessment, criteria: Criteria) -> list[int]:
-    """Keep the tied settings that are good with the requested confidence, else those that keep to the limits.
+    """Keep the tied settings that are good with the requested confidence, else those about as likely good.
 
-    A rival that is hardly ever better, or that likely breaks a limit, is not taken for its lower cost.
+    A rival that is hardly ever good, or that likely breaks a limit, is not taken for its lower cost.
     """
-    good = [one for one in group if float(assessment.chances[one]) >= criteria.confidence]
-    keeps = np.isfinite(assessment.value[:, group]).mean(axis=0)
-    likely = [one for one, chance in zip(group, keeps, strict=True) if chance >= _LIKELY]
-    return good or likely
+    chances = assessment.chances[list(group)]
+    best = float(chances.max())
+    least = criteria.confidence if best >= criteria.confidence else best * _ABOUT_AS_LIKELY
+    return [one for one, chance in zip(group, chances, strict=True) if chance >= least]
 
 
 def _may_beat(value: FloatArray, rival: int, leader: int) -> bool:
