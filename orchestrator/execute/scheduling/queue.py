@@ -94,6 +94,7 @@ class Queue:
         self._chooser = chooser
         self._unchosen: dict[str, Attempt] = {}
         self._waits_for_a_result = False
+        self._has_chosen = chooser is None
         for placement in self.placements:
             number = prior_attempts.get(placement.trial_id, 0) + 1
             attempt = Attempt(placement=placement, number=number)
@@ -108,7 +109,7 @@ class Queue:
     @property
     def is_drained(self) -> bool:
         """True where no trial waits, rests or runs, and none is to be chosen."""
-        return not self._waiting and not self._resting and not self._running and not self._unchosen
+        return not self._waiting and not self._resting and not self._running and self._has_chosen
 
     @property
     def is_stopped(self) -> bool:
@@ -123,7 +124,7 @@ class Queue:
         if self.is_stopped:
             self._waiting = _Waiting()
             self._resting.clear()
-            self._unchosen.clear()
+            self._has_chosen = True
         self._wake()
         running = [attempt.placement for attempt in self._running.values()]
         if not running:
@@ -148,15 +149,15 @@ class Queue:
 
     def _choose(self, running: Sequence[Placement]) -> Attempt | None:
         """Let the search choose a trial that may start; it has ended where it has none and nothing runs."""
-        if self._chooser is None or not self._unchosen or self._waits_for_a_result:
+        is_idle = self._waits_for_a_result and (running or self._resting)
+        if self._chooser is None or self._has_chosen or is_idle:
             return None
         trial_id = self._chooser.next_trial(self._obstacles(running))
         if trial_id is not None:
             self._chooser.start(trial_id)
             return self._unchosen.pop(trial_id)
         self._waits_for_a_result = True
-        if not running and not self._resting and not self._waiting:
-            self._unchosen.clear()
+        self._has_chosen = not running and not self._resting and not self._waiting
         return None
 
     def _obstacles(self, running: Sequence[Placement]) -> ObstacleOf:
