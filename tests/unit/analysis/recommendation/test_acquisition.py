@@ -20,7 +20,7 @@ from orchestrator.analysis.recommendation.model.acquisition import (
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria
-from orchestrator.analysis.recommendation.model.model import model_of
+from orchestrator.analysis.recommendation.model.model import model_of, pooled_errors
 from orchestrator.analysis.recommendation.model.posterior import GaussianPosterior, posterior_of
 from orchestrator.analysis.recommendation.recommend import recommend
 from orchestrator.analysis.recommendation.tables import tables_of
@@ -255,6 +255,26 @@ def test_an_answer_is_as_sure_as_its_repeats_lie_close():
         ("tie", False),
     ]
     assert "Next: measure 6 repeats of the tied settings, about 15 min: " in sentence_of(apart)
+
+
+def test_a_tied_setting_that_is_hardly_ever_good_is_not_taken_for_its_lower_cost():
+    """The cheap one is 1.25 times as slow, and one run of either deviates by 0.15: it leads in 15% of draws."""
+    fast = candidate(1.0, label="t4", price=price(node_usd_per_hour=10.0))
+    cheap = candidate(1.25, label="cpu", price=price(node_usd_per_hour=1.0))
+    found = answer(fast, cheap, confidence=0.7)
+    assert found.state == "tie"
+    assert found.chosen == "t4"
+    assert found.tied == ("t4", "cpu")
+
+
+def test_repeats_of_one_setting_tell_how_far_single_runs_of_others_can_be_trusted():
+    """Five runs that lie within 1% leave the assumed 0.15 as one repeat of five."""
+    often, once = candidate(1.0, 1.01, 0.99, 1.0, 1.0), candidate(1.1, label="cpu, bf16")
+    criteria = Criteria(objective=Objective(), learns=True)
+    found = recommend(job(often, once), criteria, ERRORS)
+    assert pooled_errors(job(often, once), ERRORS).one_run == pytest.approx(0.15 / math.sqrt(5), rel=0.01)
+    alone = next(one for one in found.standings if one.setting == "cpu, bf16")
+    assert math.log(alone.seconds.high / 110.0) == pytest.approx(1.96 * 0.15 / math.sqrt(5), rel=0.01)
 
 
 def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
