@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from price_builders import price_list
+from price_builders import price, price_list
 
 from orchestrator.analysis.recommendation.answer.summary import sentence_of
 from orchestrator.analysis.recommendation.model.acquisition import (
@@ -258,7 +258,7 @@ def test_an_answer_is_as_sure_as_its_repeats_lie_close():
 
 
 def test_a_tied_setting_that_is_hardly_ever_good_is_not_taken_for_its_lower_cost():
-    """The cheap one is 1.25 times as slow, and one run of either deviates by 0.15: it leads in 15% of draws."""
+    """The cheap one is 1.25 times as slow, and one run of either deviates by 0.15: it leads in 15%."""
     fast = candidate(1.0, label="t4", price=price(node_usd_per_hour=10.0))
     cheap = candidate(1.25, label="cpu", price=price(node_usd_per_hour=1.0))
     found = answer(fast, cheap, confidence=0.7)
