@@ -32,6 +32,7 @@ setting. `repeat` and `quantile` are those of `orchestrator/predict/step_time/da
 AS_LONG = 0.99
 """Share of the samples from which on two trainings count as equally long."""
 
+_ASSUMED_REPEATS = 0.25  # that the assumed deviation of one run counts as, beside measured repeats
 _FIXED_DEVIATION = math.log(3.0)
 _SECONDS_PER_HOUR = 3600
 _SEED = 2
@@ -73,12 +74,11 @@ def level_of(seconds: Sequence[float], errors: ErrorModel) -> Level:
 
 
 def pooled_errors(job: Job, errors: ErrorModel) -> ErrorModel:
-    """Estimate the deviation of one run from the repeats of all settings; the assumed one counts as one.
-
+    """Estimate the deviation of one run from the repeats of all settings, and a little from the assumed one.
 
     So two runs that agree by chance make no setting certain, and one repeat tells something of every setting.
     """
-    squares, freedom = errors.one_run**2, 1
+    squares, freedom = _ASSUMED_REPEATS * errors.one_run**2, _ASSUMED_REPEATS
     for candidate in job.candidates:
         logs = [math.log(run.step_seconds) for run in candidate.quiet]
         if len(logs) > 1:

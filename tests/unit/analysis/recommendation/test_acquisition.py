@@ -268,13 +268,14 @@ def test_a_tied_setting_that_is_hardly_ever_good_is_not_taken_for_its_lower_cost
 
 
 def test_repeats_of_one_setting_tell_how_far_single_runs_of_others_can_be_trusted():
-    """Five runs that lie within 1% leave the assumed 0.15 as one repeat of five."""
+    """The squares of five runs within 1% are 2e-4, with four degrees of freedom; 0.15 has 0.25."""
     often, once = candidate(1.0, 1.01, 0.99, 1.0, 1.0), candidate(1.1, label="cpu, bf16")
     criteria = Criteria(objective=Objective(), learns=True)
     found = recommend(job(often, once), criteria, ERRORS)
-    assert pooled_errors(job(often, once), ERRORS).one_run == pytest.approx(0.15 / math.sqrt(5), rel=0.01)
+    one_run = math.sqrt((0.25 * 0.15**2 + 2e-4) / 4.25)
+    assert pooled_errors(job(often, once), ERRORS).one_run == pytest.approx(one_run, rel=0.01)
     alone = next(one for one in found.standings if one.setting == "cpu, bf16")
-    assert math.log(alone.seconds.high / 110.0) == pytest.approx(1.96 * 0.15 / math.sqrt(5), rel=0.01)
+    assert math.log(alone.seconds.high / 110.0) == pytest.approx(1.96 * one_run, rel=0.01)
 
 
 def test_brackets_hold_the_next_measurement_and_not_what_many_of_them_would_come_to():
