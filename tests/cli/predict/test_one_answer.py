@@ -38,7 +38,7 @@ VGG = (
     "steps=100",
 )
 TEXT = ("+sweep=single", "workload=imdb_bilstm", "data.source=synthetic", "trainer=torch_ddp", "steps=100")
-"""Nothing is predicted of it: only image classifiers were measured."""
+"""Nothing is predicted of it: only image classifiers and transformers were measured."""
 
 GPUS = "device=t4,v100"
 DIVERGED = "diverged"

@@ -150,12 +150,12 @@ def test_where_nothing_else_is_known_rates_that_others_published_are_a_wide_begi
         (("workload=vgg16", "device=t4", "precision=bf16"), "no GPU was measured in bf16", "this point"),
         (
             ("workload=imdb_bilstm", "device=t4", "num_workers=2"),
-            "only image classifiers were measured",
+            "only image classifiers and transformers were measured",
             "this workload there in fp32 with 2 workers",
         ),
         (
             ("workload=mnist_gan", "device=t4"),
-            "only image classifiers were measured",
+            "only image classifiers and transformers were measured",
             "this workload there in fp32",
         ),
         (("workload=imdb_bilstm", "device=cpu"), "no CPU was measured", "this point"),

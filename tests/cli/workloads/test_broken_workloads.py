@@ -59,7 +59,7 @@ BROKEN = {
     (LAST, "Dense(units=0)"): "layer 1, Dense(units=0, bias=True, initializer='glorot'), leaves no output of",
     (LAST, "Dense(unit=0)"): "HERE/spec.py, line 11: TypeError: Dense.__init__() got an unexpected keyword",
     (LAST, "10"): "10 is not a layer; a layer of one's own is a Custom",
-    ("Sgd(learning_rate=0.1)", "0.1"): "0.1 is not an optimizer; it may be Sgd or Adam",
+    ("Sgd(learning_rate=0.1)", "0.1"): "0.1 is not an optimizer; it may be Sgd, Adam or AdamW",
     ("version=VERSION", "version=VERSION, epochs=0"): "epochs=0 must be a number above 0, or None",
     ("version=VERSION", "version=VERSION, epochs=1e999"): "epochs=inf must be a number above 0, or None",
     (
