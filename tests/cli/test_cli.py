@@ -108,7 +108,7 @@ def test_the_help_text_has_every_command_with_its_flags():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no sweep is named; add +sweep=NAME with one of: paper_colab, "),
+        ((), "no sweep is named; add +sweep=NAME with one of: finetune_devices, "),
         (("plan", "+sweep=smok"), "unknown sweep 'smok'; did you mean 'smoke'?"),
         (("--quiet", "+sweep=smoke"), "unknown flag of 'run': '--quiet'"),
     ],

@@ -56,7 +56,7 @@ BROKEN = {
     ("options.units", "options.unit"): (
         "HERE/spec.py, line 11: AttributeError: 'Options' object has no attribute 'unit'"
     ),
-    (LAST, "Dense(units=0)"): "layer 1, Dense(units=0, bias=True, initializer='glorot'), leaves no output of",
+    (LAST, "Dense(units=0)"): "layer 1, Dense(units=0, bias=True, initializer='glorot', gain=1.0), leaves",
     (LAST, "Dense(unit=0)"): "HERE/spec.py, line 11: TypeError: Dense.__init__() got an unexpected keyword",
     (LAST, "10"): "10 is not a layer; a layer of one's own is a Custom",
     ("Sgd(learning_rate=0.1)", "0.1"): "0.1 is not an optimizer; it may be Sgd, Adam or AdamW",
