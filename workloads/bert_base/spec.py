@@ -53,7 +53,7 @@ _FINETUNE_SHARE = 0.2
 
 _BASE = Size(layers=12, heads=12, units=768, hidden=3072, length=128, vocabulary=30_522, learning_rate=1e-4)
 SIZES = {
-    "tiny": Size(layers=2, heads=2, units=64, hidden=256, length=64, vocabulary=2_000, learning_rate=3e-3),
+    "tiny": Size(layers=2, heads=2, units=64, hidden=256, length=64, vocabulary=2_000, learning_rate=2e-3),
     "base": _BASE,
     "large": replace(_BASE, layers=24, heads=16, units=1024, hidden=4096),
 }
