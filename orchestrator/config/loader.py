@@ -65,7 +65,8 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         trainers=maker.trainers,
         cluster=cluster,
         prices=named["prices"],
-        reprices=_says_prices(request),
+        reprices=_says(request, "prices"),
+        names_search=_says(request, "search"),
         working_directory=working_directory,
     )
 
@@ -95,8 +96,9 @@ def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, A
     return base, {**{group: options[group] for group in POINT_GROUPS}, **keys}, options
 
 
-def _says_prices(request: Request) -> bool:
-    return "prices" in request.picks or any(key.startswith("prices.") for key in request.settings)
+def _says(request: Request, group: str) -> bool:
+    """Return whether the command line picks an option of the group, or sets one of its keys."""
+    return group in request.picks or any(key.startswith(f"{group}.") for key in request.settings)
 
 
 def _folder(base: DictConfig, working_directory: Path) -> Path | None:
@@ -143,6 +145,7 @@ def _settings(
     cluster: Cluster | None,
     prices: str,
     reprices: bool,
+    names_search: bool,
     working_directory: Path,
 ) -> Settings:
     groups = ("sweep", "report", *(name for name in SETTINGS_GROUPS if name != "pools"))
@@ -154,7 +157,7 @@ def _settings(
         sweep=Sweep(
             name=sweep["name"],
             points=points,
-            repeats=max(sweep["repeats"], search.repeats) if search.is_adaptive else sweep["repeats"],
+            repeats=search.num_repeats(sweep["repeats"]),
             order=sweep["order"],
             shuffle_seed=sweep["shuffle_seed"],
             baseline=tuple(sweep["baseline"] or ()),
@@ -172,6 +175,7 @@ def _settings(
         outputs=outputs,
         prices=price_list_of(plain["prices"], option=prices),
         reprices=reprices,
+        names_search=names_search,
         data_folder=_folder(base, working_directory),
         checkpointing=_checkpointing(plain["checkpoint"], outputs / sweep["name"], working_directory),
         report_source=plain["report"].pop("source"),

@@ -1,4 +1,4 @@
-"""How a sweep chooses its trials, and how sure its answer must be."""
+"""Rule that chooses the trials of a sweep, and the progress of a search."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -41,6 +41,10 @@ class Search:
         """True where trials are chosen by what the others showed."""
         return self.name == "adaptive"
 
+    def num_repeats(self, declared: int) -> int:
+        """Return the most trials of one point, given the repeats that the sweep declares."""
+        return max(declared, self.repeats) if self.is_adaptive else declared
+
 
 GRID = Search()
 """Default search."""
@@ -48,7 +52,7 @@ GRID = Search()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgress:
-    """How far the search for the best setting of one job is.
+    """State of the search for the best setting of one job.
 
     Attributes:
         job: workload and data in words.
@@ -82,11 +86,13 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchProgress:
-    """How far an adaptive search is, after its last decision.
+    """State of an adaptive search after its last decision.
 
     Attributes:
+        search: the rule that it follows.
         is_rehearsal: no trial measures anything; each counts as if it had ended as predicted.
     """
 
     jobs: tuple[JobProgress, ...]
+    search: Search
     is_rehearsal: bool = False

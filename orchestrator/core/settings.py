@@ -136,7 +136,8 @@ class Settings:
         checkpointing: None makes and reads no checkpoints.
         rerun: trials that are run although the records answer them.
         compiling: what the compiler of TPUs is asked before a trial starts.
-        search: how the trials are chosen, and how sure the answer must be.
+        search: rule that chooses the trials.
+        names_search: True if the command line sets it; otherwise a report takes that of the last run.
     """
 
     sweep: Sweep
@@ -162,6 +163,7 @@ class Settings:
     budget: Budget = UNCAPPED
     compiling: Compiling = Compiling()
     search: Search = GRID
+    names_search: bool = False
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

@@ -23,12 +23,15 @@ from orchestrator.pipeline.components import ledger_of, optional_package, price_
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, require_browser
+from orchestrator.pipeline.search import as_last_searched
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 from workloads.data.files import written_whole
 
 _IMAGES = "figures"
 _NAMES = (PAGE_NAME, MARKDOWN_NAME, "results.csv", "results.parquet", "comparisons.csv", PLAN_NAME)
+
+_AS_LAST_SEARCHED = "adaptive search, as in the last run, for no search is named here; possible: search=grid"
 
 _Write = Callable[[Path], None]
 
@@ -138,12 +141,13 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
 
     Costs are at the prices stored with the records, unless the command line sets prices.
     """
+    asked, settings = settings, as_last_searched(settings)
     kept = preflight.ledgers.get(settings.sweep.name, ())
     records = at_requested_prices(settings, kept, preflight.price_book)
     outcome = write_all(settings, plan_sweep(settings, preflight), records, preflight)
     if outcome.records:
         tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
-    return outcome
+    return outcome if settings is asked else replace(outcome, remarks=(*outcome.remarks, _AS_LAST_SEARCHED))
 
 
 def report_tracked(settings: Settings) -> SweepReport:

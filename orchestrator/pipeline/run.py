@@ -26,6 +26,8 @@ from orchestrator.pipeline.preflight import PreflightState, origins_of
 from orchestrator.pipeline.report import SweepReport, write_all
 from orchestrator.pipeline.search import (
     ReportingSearch,
+    as_last_searched,
+    forget_search,
     outlook_lines,
     progress_in,
     remarks_of,
@@ -121,6 +123,8 @@ def run_sweep(
         stop_signals.accepting_requests(),
         _turn(settings, first, stop_signals, say=say) as has_turn,
     ):
+        if not settings.search.is_adaptive:
+            forget_search(ledger.path.parent)
         # Another driver may have added records between preflight and the lock.
         preflight = replace(preflight, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, preflight)
@@ -158,13 +162,13 @@ def run_sweep(
 
 def status_of(settings: Settings, preflight: PreflightState) -> Status:
     """Return the progress of the sweep."""
-    ledger = ledger_of(settings)
+    settings, ledger = as_last_searched(settings), ledger_of(settings)
     return Status(
         plan=plan_sweep(settings, preflight),
         records=preflight.ledgers.get(ledger.sweep, ()),
         steps=journal_of(settings).steps(),
         holder=ledger.holder(),
-        search=progress_in(ledger.path.parent) if settings.search.is_adaptive or ledger.holder() else None,
+        search=progress_in(ledger.path.parent) if settings.search.is_adaptive else None,
     )
 
 

@@ -12,6 +12,7 @@ from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.search import SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.execute.scheduling.queue import ObstacleOf
+from orchestrator.pipeline.components import ledger_of
 from orchestrator.pipeline.planning import at_requested_prices, order_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.search.sentences import end_sentence, outlook_sentence, step_sentences
@@ -82,6 +83,20 @@ def progress_in(folder: Path) -> SearchProgress | None:
         return from_json(SearchProgress, (folder / FILE_NAME).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, RecordError):
         return None
+
+
+def as_last_searched(settings: Settings) -> Settings:
+    """Return the settings with the search of the sweep's last run, unless the command line sets one."""
+    progress = None if settings.names_search else progress_in(ledger_of(settings).path.parent)
+    if progress is None:
+        return settings
+    repeats = progress.search.num_repeats(settings.sweep.repeats)
+    return replace(settings, search=progress.search, sweep=replace(settings.sweep, repeats=repeats))
+
+
+def forget_search(folder: Path) -> None:
+    """Remove the progress of an earlier search, because the sweep is run as a grid."""
+    (folder / FILE_NAME).unlink(missing_ok=True)
 
 
 def remarks_of(progress: SearchProgress, answers: Sequence[Recommendation]) -> tuple[str, ...]:

@@ -128,6 +128,7 @@ class SweepSearch:
                 for index, job in enumerate(self._jobs)
                 if index in self._decided
             ),
+            search=self._plan.search,
             is_rehearsal=self.is_rehearsal,
         )
 

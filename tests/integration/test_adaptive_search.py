@@ -33,7 +33,13 @@ def test_a_search_says_what_it_does_and_the_same_command_repeats_no_trial(tmp_pa
     assert f"2 of 2 settings measured in {len(records)} trials" in first.out
     if job["stop"] == "clear":
         assert f"{job['leader']} is the choice for fastest with" in first.out
-    assert job["why"] in ask("status", *WORDS, cwd=tmp_path).out
+    unnamed = [word for word in WORDS if not word.startswith("search")]
+    assert job["why"] in ask("status", *unnamed, cwd=tmp_path).out
+    reported = ask("report", *unnamed, cwd=tmp_path)
+    assert reported.code == 0, reported.err
+    assert "as in the last run" in reported.out
+    whole = ask("report", *unnamed, "search=grid", cwd=tmp_path)
+    assert "adaptive search" not in whole.out
     again = ask(*WORDS, cwd=tmp_path)
     assert again.code == 0
     assert records_in(tmp_path)[: len(records)] == records
