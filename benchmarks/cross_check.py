@@ -105,7 +105,7 @@ def table_of(checks: Sequence[Check]) -> str:
 
 
 def json_of(checks: Sequence[Check]) -> str:
-    """The same with all blocks, for a program."""
+    """Return the same with all blocks, for a program."""
     return json.dumps(
         [
             {

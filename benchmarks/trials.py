@@ -44,7 +44,7 @@ def unseen(_plan: Plan) -> Iterator[Unwatched]:
 
 @contextmanager
 def sweep_of(*overrides: str) -> Iterator[tuple[Settings, PreflightState]]:
-    """A sweep as a command line would ask for it, and what is here for it."""
+    """Build a sweep as a command line would ask for it, and collect what is here for it."""
     with tempfile.TemporaryDirectory() as outputs:
         words = ("tracking=none", f"outputs={outputs}", "data.source=synthetic", *overrides)
         settings = load(words, working_directory=Path.cwd())
@@ -112,14 +112,14 @@ def require_all(plan: Plan) -> None:
 
 
 def steps_per_second(record: TrialRecord) -> float:
-    """The steady rate of a trial: that of its median block."""
+    """Return the steady rate of a trial: that of its median block."""
     steady = step_seconds_of(record.result) if record.result else None
     assert steady is not None, "a measured trial has timed blocks"
     return 1 / steady.median
 
 
 def count(word: str, *, least: int = 1) -> int:
-    """A number of things to do, as an argument of a command."""
+    """Parse a number of things to do, as an argument of a command."""
     if not word.isdigit() or int(word) < least:
         raise argparse.ArgumentTypeError(f"{word!r} must be a whole number of at least {least}")
     return int(word)

@@ -15,10 +15,10 @@ from workloads.lines import shown
 from workloads.shapes import UnsuitableInputError
 
 SECONDS_VARIABLE = "ORCHESTRATOR_WORKLOAD_SECONDS"
-"""How long a user's code may take for one answer: for an import, a spec, a data set."""
+"""Variable with the seconds that a user's code may take for one answer: an import, a spec, a data set."""
 
 GIGABYTES_VARIABLE = "ORCHESTRATOR_WORKLOAD_GIGABYTES"
-"""How much memory its process may take."""
+"""Variable with the gigabytes of memory that its process may take."""
 
 _LIMITS = {SECONDS_VARIABLE: ("workload_seconds", 60.0), GIGABYTES_VARIABLE: ("workload_gigabytes", 16.0)}
 """Variable -> its word on a command line, and the limit where neither is said."""

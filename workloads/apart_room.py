@@ -17,7 +17,7 @@ from typing import Any
 from workloads.lines import is_in, shown
 
 MOST_BYTES = 2**24
-"""Of one answer: a network of 50,000 layers."""
+"""Limit of one answer: a network of 50,000 layers."""
 
 CLOSED = os.EX_IOERR
 """Exit code of a process that cannot answer, for its code has closed the connection."""

@@ -24,7 +24,7 @@ Pair = tuple[int, int]
 Shape = tuple[int, ...]
 
 Initializer = Literal["he", "glorot", "dcgan", "bert"]
-"""How a kernel is drawn at first; `initial.py` says from where each is taken."""
+"""Distributions of the initial values of a kernel; `initial.py` names their sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from traceback import walk_tb
 
 MOST_CHARACTERS = 500
-"""Of what an error says of itself."""
+"""Most characters of an error's own message."""
 
 
 def line_of(error: BaseException, *, folder: str) -> str:

@@ -84,7 +84,7 @@ class Draft:
 
 
 def sequential(input_shape: Shape, *layers: Layer) -> Network:
-    """A network of layers one behind the other."""
+    """Build a network of layers one behind the other."""
     draft = Draft(input_shape=input_shape)
     draft.chain(*layers)
     return draft.done()

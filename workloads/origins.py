@@ -56,7 +56,7 @@ def origins() -> Mapping[str, Origin]:
 
 
 def search_path() -> tuple[Path, ...]:
-    """The folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
+    """Return the folders that PATH_VARIABLE names. Raises ValueError for one that is not there."""
     named = os.environ.get(PATH_VARIABLE, "").split(os.pathsep)
     folders = tuple(dict.fromkeys(_place_of(folder) for folder in named if folder))
     for folder in folders:

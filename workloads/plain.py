@@ -83,7 +83,7 @@ def to_plain(value: object, *, path: str) -> Any:
 
 
 def of_plain(kind: type[T], plain: object, *, path: str) -> T:
-    """The value of that kind. Raises ValueError naming the field that is wrong."""
+    """Return the value of that kind. Raises ValueError naming the field that is wrong."""
     made: T = _made(kind, plain, path=path)
     return made
 

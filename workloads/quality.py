@@ -49,7 +49,7 @@ def graded(logits: Logits, held_out: Batch) -> dict[str, float]:
 
 
 def referable(logits: Logits, held_out: Batch) -> dict[str, float]:
-    """The same of [sample, 2] logits, whose class 1 is referable."""
+    """Compute the same of [sample, 2] logits, whose class 1 is referable."""
     return _of_grades(logits, held_out) | {"auc": _area(_softmax(logits)[:, 1], held_out["y"] == 1)}
 
 

@@ -34,7 +34,7 @@ def origin_of(name: str) -> Origin:
 
 
 def options_class(name: str) -> type[Any]:
-    """The frozen dataclass of a workload's knobs, each with its default; of a user's workload its likeness.
+    """Return the frozen dataclass of a workload's knobs with defaults; of a user's workload its likeness.
 
     Raises:
         ValueError: unknown workload, or one whose `spec.py` is broken.
@@ -75,7 +75,7 @@ def workload(name: str, options: Mapping[str, Any], *, origin: Origin | None = N
 
 @cache
 def kept(name: str, options: tuple[tuple[str, int | float | bool | str | tuple[Any, ...]], ...]) -> Workload:
-    """The same as `workload`, made once until `forget`."""
+    """Return the same as `workload`, made once until `forget`."""
     return workload(name, dict(options))
 
 
@@ -87,7 +87,7 @@ def forget() -> None:
 
 
 def options_here(name: str, origin: Origin) -> type[Any]:
-    """The same as `options_class`, from the workload's code in this process."""
+    """Return the same as `options_class`, from the workload's code in this process."""
     options = _options_here(name, origin)
     hints = get_type_hints(options)
     for option in fields(options):
@@ -107,7 +107,7 @@ def _options_here(name: str, origin: Origin) -> type[Any]:
 
 
 def spec_here(name: str, options: Mapping[str, Any], origin: Origin) -> Workload:
-    """The same as `workload`, from the workload's code in this process; the shapes are not looked at."""
+    """Return the same as `workload`, from code in this process; shapes are not checked."""
     hints = get_type_hints(_options_here(name, origin))
     for option in options:
         if option not in hints:

@@ -316,7 +316,7 @@ class ScriptSpec:
 
 
 Workload = WorkloadSpec | NativeSpec | ScriptSpec
-"""What a trial trains."""
+"""Training task of a trial."""
 
 
 def classifier(
@@ -329,7 +329,7 @@ def classifier(
     quality: Quality,
     epochs: float | None = None,
 ) -> WorkloadSpec:
-    """The common case: one network that learns classes from labels."""
+    """Build the common case: one network that learns classes from labels."""
     phase = Phase(name="training", protocol=Supervised(), optimizers={"model": optimizer})
     return WorkloadSpec(
         name=name,
@@ -352,7 +352,7 @@ def language_model(
     target: float,
     epochs: float | None = None,
 ) -> WorkloadSpec:
-    """One network that learns to predict tokens of a text; `target` is of the held-out loss, in nats."""
+    """Build one network that learns to predict tokens; `target` is of the held-out loss, in nats."""
     phase = Phase(name="training", protocol=TokenPrediction(), optimizers={"model": optimizer})
     return WorkloadSpec(
         name=name,

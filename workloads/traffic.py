@@ -52,7 +52,7 @@ def train_step_bytes(spec: Workload, global_batch_size: int, *, value_bytes: int
 
 
 def _networks_of(spec: WorkloadSpec, phase: Phase) -> tuple[tuple[Network, int], ...]:
-    """The networks that a step runs forwards and backwards, and how often."""
+    """Return the networks that a step runs forwards and backwards, and how often."""
     match phase.protocol:
         case Supervised(network=name) | TokenPrediction(network=name) | ContrastiveDivergence(network=name):
             return ((spec.networks[name], 1),)

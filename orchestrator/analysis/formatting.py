@@ -103,7 +103,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def day_and_time(seconds: float) -> str:
-    """Seconds since the epoch in UTC, to the minute."""
+    """Format seconds since the epoch in UTC, to the minute."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 

@@ -463,7 +463,7 @@ def _num_workers(num_replicas: int | None) -> int | None:
 
 
 def _device_facts(dtype: str | None) -> dict[str, Any]:
-    """What the frameworks tell of the device; a script without any of them runs on the CPU."""
+    """Return what the frameworks tell of the device; a script without any of them runs on the CPU."""
     facts: dict[str, Any] = {
         "kind": "cpu",
         "name": None,

@@ -21,7 +21,7 @@ def key_of(*parts: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedProgram:
-    """What a trainer's process answered.
+    """Answer of a trainer's process.
 
     Attributes:
         module: the program of one replica that has the whole global batch.

@@ -77,7 +77,7 @@ def devices_named(working_directory: Path) -> Mapping[str, Device]:
 
 
 def _base(composer: Composer, request: Request) -> tuple[DictConfig, dict[str, Any], Mapping[str, str]]:
-    """The configuration of the whole command, each key of a point with its value in it, options by group."""
+    """Compose the command's configuration: with every key of a point in it, and its options by group."""
     if request.sweep is None:
         sweeps = ", ".join(composer.options("sweep"))
         raise ConfigError(f"no sweep is named; add +sweep=NAME with one of: {sweeps}")
@@ -123,7 +123,7 @@ def _checkpointing(
 
 
 def _archive_url(place: str | None, *, sweep: str) -> str | None:
-    """The sweep's folder in a bucket."""
+    """Return the sweep's folder in a bucket."""
     if place is None:
         return None
     if "@" in place:

@@ -60,7 +60,7 @@ class PointMaker:
         self._scalars: dict[tuple[str, Any], Any] = {}
 
     def points(self, combinations: Iterable[Combination]) -> tuple[Point, ...]:
-        """The points, each once, however many combinations come to it."""
+        """Return the points, each once, however many combinations come to it."""
         distinct: dict[object, Point] = {}
         for combination in combinations:
             point = self._point(combination)
@@ -163,7 +163,7 @@ def _identity(point: Point) -> object:
 
 
 def named_of(plain: Mapping[str, Any], *, defaults: Mapping[str, Any], apart: Iterable[str] = ()) -> Named:
-    """A knob at its default is left out, so that a knob added later changes no trial_id.
+    """Leave out a knob at its default, so that a knob added later changes no trial_id.
 
     Args:
         apart: keys that are no knobs.

@@ -65,7 +65,7 @@ OPTIONS = "orchestrator_options"
 
 
 def _one_of(default: str, choices: Any) -> Any:
-    """A field whose value is one of a closed set, which `values.py` checks."""
+    """Declare a field whose value is one of a closed set, which `values.py` checks."""
     return field(default=default, metadata={"choices": get_args(choices) or choices})
 
 
@@ -229,7 +229,7 @@ class BudgetConf:
 
 @dataclass
 class CompileConf:
-    """What the compiler of an absent TPU is asked, and the limits of one of its processes."""
+    """Questions to the compiler of an absent TPU, and the limits of one of its processes."""
 
     stage: str = _one_of("memory", CompileStage)
     python: str = ""
@@ -240,7 +240,7 @@ class CompileConf:
 
 @dataclass
 class SearchConf:
-    """How the sweep chooses its trials, and how sure its answer must be: `core/search.py`."""
+    """Rule that chooses the trials of the sweep: `core/search.py`."""
 
     name: str = _one_of("grid", SearchName)
     confidence: float = 0.95
@@ -316,12 +316,12 @@ class PoolsConf:
 
 
 def named_conf(name: str, schema: type[NamedConf]) -> type[NamedConf]:
-    """The schema with its name in it: an option that changes no default."""
+    """Return the schema with its name in it: an option that changes no default."""
     return dataclasses.make_dataclass(f"{name}_named", [("name", str, name)], bases=(schema,))
 
 
 def trainer_conf(info: TrainerInfo) -> type[TrainerConf]:
-    """The schema of one trainer: how it is started, and the knobs that the registry tells of."""
+    """Return the schema of one trainer: how it is started, and the knobs that the registry tells of."""
     knobs = [(name, str, _one_of(values[0], values)) for name, values in info.options.items()]
     return dataclasses.make_dataclass(f"{info.name}_conf", knobs, bases=(TrainerConf,))
 

@@ -1,4 +1,4 @@
-"""Whether a training step fits a device's memory: as its compiler says, or as its tensors are counted."""
+"""Verdict on a training step's memory on a device: as its compiler says, or as its tensors are counted."""
 
 from dataclasses import dataclass
 
@@ -92,7 +92,7 @@ class TensorCount:
 
 
 Verdict = MemoryFit | TensorCount
-"""What is known about a step's memory."""
+"""Knowledge about a step's memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ class Placement:
         return tuple(part for part in self.parts for _ in range(part.num_processes))
 
     def on_host(self, host: int) -> tuple[RankGroup, ...]:
-        """The parts that one of its machines has."""
+        """Return the parts that one of its machines has."""
         return tuple(part for part in self.parts if part.host == host)
 
     @property

@@ -241,7 +241,7 @@ def _ran_with(record: TrialRecord) -> Iterator[tuple[str, str]]:
 
 
 def latest(records: Iterable[TrialRecord]) -> dict[str, TrialRecord]:
-    """The record of each trial that stands, by trial_id, in the order in which trials first appear.
+    """Return the record of each trial that stands, by trial_id, in the order in which trials first appear.
 
     1. A result that was measured: nothing undoes it.
     2. A measurement that failed, or a rehearsal that passed: whichever ended later. The one shows that

@@ -76,7 +76,7 @@ class TrainerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiling:
-    """What the compiler of TPUs is asked, and the limits of one of its processes.
+    """Questions to the compiler of TPUs, and the limits of one of its processes.
 
     Attributes:
         stage: `memory` asks whether a step fits, `full` also for the time of a step on a TPU; `off` asks

@@ -44,7 +44,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compilers:
-    """What answers questions about steps."""
+    """Compilers that answer questions about steps."""
 
     memory: Mapping[DeviceKind, TpuMemoryCompiler | GpuTensorCounter]
     time: TpuStepCompiler

@@ -224,7 +224,7 @@ def _decide(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[Poin
 
 
 def _requests_of(point: Point, repeats: int, *, inputs: _PlanInputs) -> Iterator[PlacementRequest]:
-    """The trials of a point, one for each repeat. One on CPUs is of the host that would really run it."""
+    """Return the trials of a point, one per repeat. A CPU trial names the host that would really run it."""
     trainer = _trainer(point, inputs)
     slots = find_slots(point, trainer, inventory=inputs.inventory)
     host_cpu = host_cpu_of(point, slots, inventory=inputs.inventory)

@@ -160,7 +160,7 @@ class PriceBook:
         )
 
     def price_of_absent(self, trial: TrialSpec) -> Price | Unpriced:
-        """The same of a trial; devices that are not alike have no pool in common."""
+        """Return the same of a trial; devices that are not alike have no pool in common."""
         if trial.other_devices:
             return self._price_of(trial, pool=None)
         return self.price_where_it_is(trial.device, trial.num_workers, num_hosts=trial.num_hosts)
@@ -232,7 +232,7 @@ def repriced(records: Iterable[TrialRecord], price_book: PriceBook) -> tuple[Tri
 
 
 def forecasts_repriced(plan: Plan, price_book: PriceBook) -> Plan:
-    """The plan with what trials would cost now where their devices are, for a report alone."""
+    """Return the plan with what trials would cost now where their devices are, for a report alone."""
     forecasts = (
         replace(forecast, price=price_book.price_of_absent(forecast.trial))
         if _is_known(forecast.trial, price_book)

@@ -26,7 +26,7 @@ TrainSamples = Mapping[str, int | None]
 
 
 def data_needed(sweep: Sweep) -> Mapping[DataKey, Workload]:
-    """The keys of `DataIds` that the sweep's trials need, and a workload that needs it."""
+    """Return the keys of `DataIds` that the sweep's trials need, and a workload that needs it."""
     possible = (point for point in sweep.points if unsuitable(point) is None)
     return {data_key(point): workload_of(point) for point in possible}
 
@@ -54,7 +54,7 @@ def unsuitable(point: Point) -> str | None:
 
 
 def workload_of(point: Point) -> Workload:
-    """The workload with the point's knobs.
+    """Return the workload with the knobs of a point.
 
     Raises:
         UnsuitableInputError: an input of a size that the network cannot take.
@@ -77,7 +77,7 @@ def trial_of(
     host_cpu: str | None,
     num_hosts: int,
 ) -> TrialSpec:
-    """One repeat of the point, on so many hosts.
+    """Return one repeat of the point, on so many hosts.
 
     Raises:
         ConfigError: a value of the point that no trial can have.
@@ -138,7 +138,7 @@ def _declared_target(spec: Workload) -> float:
 
 
 def _require_batch(spec: NativeSpec, point: Point) -> None:
-    """A declared workload's data set is read in a worker, which refuses likewise."""
+    """Refuse a batch above the training set; a declared workload's worker refuses likewise."""
     batch, count, parts = point.global_batch_size, spec.train_samples, spec.accumulation_steps
     if count is not None and batch > count:
         raise ConfigError(f"global_batch_size={batch} is above the {count} training samples of {spec.name}")
@@ -150,7 +150,7 @@ def _require_batch(spec: NativeSpec, point: Point) -> None:
 
 
 def _require_steps(spec: Workload, point: Point) -> None:
-    """The last of several phases is the one that is timed: it needs the protocol's steps for itself."""
+    """Refuse too few steps: the last of several phases is timed, and alone needs the protocol's steps."""
     *_, timed = phase_steps(spec.phases, point.steps)
     if len(spec.phases) > 1 and timed < point.timing.least_steps:
         raise ConfigError(

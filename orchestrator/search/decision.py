@@ -134,7 +134,7 @@ def _measurable(job: Job, view: Judgement) -> list[CandidateSetting]:
 
 
 _MEASURES = ("it", "it again on a quiet host", "it with another seed")
-"""What an excluded setting names to be measured where one of its own trials does that."""
+"""Names of a measurement that an excluded setting needs, where a trial of its own is one."""
 
 
 def _stop_of(

@@ -25,7 +25,7 @@ _MOST_SETTINGS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a search likely needs.
+    """Expected trials and cost of a search.
 
     Attributes:
         num_settings: settings that can be measured.

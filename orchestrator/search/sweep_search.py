@@ -121,7 +121,7 @@ class SweepSearch:
 
     @property
     def progress(self) -> SearchProgress:
-        """How far every job is, by the last decision on it."""
+        """State of every job after the last decision on it."""
         return SearchProgress(
             jobs=tuple(
                 progress_of(job, self._judgement(index), self._decided[index])
@@ -134,7 +134,7 @@ class SweepSearch:
 
     @property
     def outlooks(self) -> tuple[Outlook, ...]:
-        """What the search of every job likely needs."""
+        """Expected trials and cost of the search of every job."""
         return tuple(outlook_of(job, self._criteria, self._errors) for job in self._jobs)
 
     def start(self, trial_id: str) -> None:

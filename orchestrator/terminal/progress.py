@@ -24,17 +24,17 @@ class Progress:
         self.running: dict[str, Attempt] = {}
 
     def start(self, attempt: Attempt) -> None:
-        """An attempt runs; its trial may have failed before."""
+        """Count an attempt that runs; its trial may have failed before."""
         self.running[attempt.placement.trial_id] = attempt
         self._left.setdefault(attempt.placement.trial_id, attempt.placement)
         self._ended.pop(attempt.placement.trial_id, None)
 
     def withdraw(self, attempt: Attempt) -> None:
-        """An attempt was never begun."""
+        """Count an attempt that was never begun."""
         self.running.pop(attempt.placement.trial_id)
 
     def end(self, record: TrialRecord) -> None:
-        """An attempt has ended."""
+        """Count an attempt that has ended."""
         self.running.pop(record.trial_id)
         self._left.pop(record.trial_id)
         self._ended[record.trial_id] = state_of(record)

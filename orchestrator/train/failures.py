@@ -37,7 +37,7 @@ def kind_of_line(line: str) -> FailureKind:
 
 
 def line_of(error: BaseException) -> str:
-    """The cause in one line: the first line of the message says more than the last of a stack of wrappers."""
+    """Return the cause in one line: a message's first line says more than the last of its wrappers."""
     first = next((line.strip() for line in text_of(error).splitlines() if line.strip()), "")
     if isinstance(error, TrialError):
         return first

@@ -168,7 +168,7 @@ class Trainer(Protocol):
         """
 
     def checkpoint(self) -> Mapping[str, Any]:
-        """All that a further identical step needs, as numpy arrays by name; rank 0's is that of all ranks.
+        """Return all that a further identical step needs: numpy arrays by name; rank 0's stand for all.
 
         Batches and noise are functions of seed and step, so that the step and the phase are not in it. To be
         called on every rank, with an idle device.

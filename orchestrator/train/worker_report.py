@@ -93,7 +93,7 @@ def result_of(reports: Sequence[WorkerReport], *, launch_seconds: float) -> Trai
 
 
 def _telling_of_weights(reports: Sequence[WorkerReport]) -> Iterator[WorkerReport]:
-    """All but a rank that holds a single kernel, which may never learn. The first one has every weight."""
+    """Yield all but ranks of a single kernel, which may never learn. The first rank has every weight."""
     first, *others = reports
     yield first
     for other in others:
@@ -127,7 +127,7 @@ def _calibration_of(reports: Sequence[WorkerReport]) -> Calibration | None:
 
 
 def _most_compiled(counts: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
-    """The counts of the rank that compiled most while it was timed."""
+    """Return the counts of the rank that compiled most while it was timed."""
     given = [count for count in counts if count is not None]
     return max(given, key=lambda span: span[1] - span[0]) if given else None
 

@@ -49,7 +49,7 @@ _EPSILON = 1e-12
 _CLASSES = 2
 _TASKS = ("masked_lm", "classification")
 _FINETUNE_SHARE = 0.2
-"""Of the learning rate of pre-training: 2e-5 of 1e-4 in the paper."""
+"""Share of the learning rate of pre-training that fine-tuning takes: 2e-5 of 1e-4 in the paper."""
 
 _BASE = Size(layers=12, heads=12, units=768, hidden=3072, length=128, vocabulary=30_522, learning_rate=1e-4)
 SIZES = {

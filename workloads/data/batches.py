@@ -72,7 +72,7 @@ class Batches:
         return self._pipeline.samples_per_second
 
     def shard(self, index: int, *, rank: int, world_size: int) -> Batch:
-        """A rank's part of global batch `index`, where all have equal ones: as `part` of its `share_of`."""
+        """Return a rank's part of global batch `index`, if all are equal: as `part` of its `share_of`."""
         return self.part(index, self.share_of(rank, world_size))
 
     def share_of(self, rank: int, world_size: int) -> range:

@@ -20,7 +20,7 @@ TOTAL_SECONDS = 900.0
 """Longest time for one file; what was received until then is kept for the next try."""
 
 LARGEST_BYTES = 2**30
-"""Of one file: six times the largest data set that is known here. A server that sends more is told off."""
+"""Most bytes of one file: six times the largest known data set. A server that sends more is refused."""
 
 _PIECE_BYTES = 2**18
 

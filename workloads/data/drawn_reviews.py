@@ -18,7 +18,7 @@ _NEITHER = """
 """
 _OPINION_SHARE = 0.15
 _SINCERE_SHARE = 0.8
-"""Of the words with an opinion, those that agree with the label."""
+"""Share of the words with an opinion that agree with the label."""
 
 
 def draw() -> Arrays:

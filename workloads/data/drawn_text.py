@@ -10,7 +10,7 @@ _TRAIN, _TEST = 1_000_000, 50_000
 """Words of both halves."""
 
 _FOLLOWED_SHARE = 0.5
-"""Of all words, those that the word before calls for."""
+"""Share of the words that the word before calls for."""
 
 _GROUP = 10
 """Neighbours in rank among which a word calls for one, so that words stay as frequent as they are drawn."""

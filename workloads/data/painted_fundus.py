@@ -17,7 +17,7 @@ from workloads.data.dataset import Arrays, Published, PublishedFile
 from workloads.data.fundus_image import read_disc
 
 SIDE = 256
-"""Of a painted photograph, in pixels."""
+"""Side of a painted photograph in pixels."""
 
 Pixels = npt.NDArray[np.float32]
 """[row, column, colour] in 0..255."""

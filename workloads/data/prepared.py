@@ -18,7 +18,7 @@ def path_of(data_set: DataSet, name: str, *, cache: Path) -> Path:
 
 
 def prepared(data_set: DataSet, name: str, *, cache: Path, make: Callable[[], Arrays]) -> Path:
-    """The prepared file `name` of a data set, written with what `make` gives unless a readable one is there.
+    """Return the prepared file `name` of a data set; write the arrays of `make` if no readable one is there.
 
     One process at a time makes files of a data set; others wait and find them.
 
@@ -39,7 +39,7 @@ def folder_of(arrays: Arrays, path: Path) -> Path:
 
 
 def folder_of_file(path: Path) -> Path:
-    """The same, of the prepared file at `path`."""
+    """Return the same of the prepared file at `path`."""
     with np.load(path, allow_pickle=False) as arrays:
         return folder_of(arrays, path)
 

@@ -23,7 +23,7 @@ class Split(Protocol):
         ...
 
     def take(self, indices: npt.NDArray[np.int64], *, epoch: int) -> Batch:
-        """The samples at `indices`, in that order; the same for the same arguments.
+        """Return the samples at `indices`, in that order; the same for the same arguments.
 
         Args:
             epoch: seeds the augmentation of a training split of photographs; nothing else heeds it.

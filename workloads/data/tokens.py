@@ -9,10 +9,10 @@ from workloads.data.split import IGNORED, Batch
 from workloads.data.words import FIRST_WORD, PAD, UNKNOWN
 
 MASKED_SHARE = 0.15
-"""Of the steps of a window. Devlin et al. 2019, "BERT", section 3.1, as are the two shares below."""
+"""Share of a window's steps that are masked: Devlin et al. 2019, "BERT", section 3.1, as the shares below."""
 
 _MASK_SHARE, _RANDOM_SHARE = 0.8, 0.1
-"""Of the masked steps, those that show the mask, and those that show a random token; others are unchanged."""
+"""Shares of the masked steps that show the mask, and a random token; others are unchanged."""
 
 Ids = npt.NDArray[np.uint16]
 Rows = npt.NDArray[np.int32]

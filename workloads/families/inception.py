@@ -16,7 +16,7 @@ SMALLEST = 75
 """Image size in pixels, as Keras asks for."""
 
 EPOCHS = 100
-"""Of the training on ImageNet (section 8 of the paper)."""
+"""Epochs of the training on ImageNet (section 8 of the paper)."""
 
 Branch = tuple[Layer, ...]
 

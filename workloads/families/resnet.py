@@ -23,7 +23,7 @@ _FILTERS = (64, 128, 256, 512)
 _EXPANSION = 4  # a bottleneck's output has so many times the filters of its 3x3 convolution
 
 Convolutions = tuple[Conv2d, ...]
-"""Of one block's residual branch."""
+"""Convolutions of one block's residual branch."""
 
 
 def resnet(

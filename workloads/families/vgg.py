@@ -15,7 +15,7 @@ SMALLEST = 32
 """Image size in pixels that five poolings leave a pixel of."""
 
 EPOCHS = 74
-"""Of their training on ImageNet, 370,000 steps of 256 images (section 3.1 of the paper)."""
+"""Epochs of their training on ImageNet, 370,000 steps of 256 images (section 3.1 of the paper)."""
 
 _FILTERS = (64, 128, 256, 512, 512)
 _HIDDEN_UNITS = 4096

@@ -18,7 +18,7 @@ _ALWAYS_UNCHECKED = "initial weights are drawn by the job's own code, not those 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDescription:
-    """What planning needs to know of a job in one framework.
+    """Description of a job in one framework, for planning.
 
     Attributes:
         data: hash of the first samples.

@@ -51,14 +51,14 @@ def layer_name(index: int) -> str:
 
 
 def named_variables(model: Any, network: Network) -> Iterator[tuple[str, Any]]:
-    """All parameters and moving statistics, `<node index>.<name>`, in canonical order."""
+    """Return all parameters and moving statistics, `<node index>.<name>`, in canonical order."""
     for index, (node, shape) in enumerate(zip(network.nodes, input_shapes_of(network), strict=True)):
         for name in parameters_of(node.layer, shape):
             yield f"{index}.{name}", variable_of(model.get_layer(layer_name(index)), name)
 
 
 def variable_of(layer: Any, name: str) -> Any:
-    """A Keras layer's variable by canonical name."""
+    """Return a Keras layer's variable by canonical name."""
     return layer.variable(name) if isinstance(layer, BidirectionalCell) else getattr(layer, name)
 
 

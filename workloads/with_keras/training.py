@@ -33,7 +33,7 @@ class Networks:
         }
 
     def trained_in(self, phase: Phase) -> dict[str, list[Any]]:
-        """The variables that the phase trains, by network."""
+        """Return the variables that the phase trains, by network."""
         return {
             name: [
                 variable
@@ -49,7 +49,7 @@ class Networks:
         return all(known) if known else None
 
     def losses(self, phase: Phase, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """The loss of each network for each sample of the batch."""
+        """Compute the loss of each network for each sample of the batch."""
         return losses_of(phase.protocol, _Operations(self), batch)
 
 

@@ -111,7 +111,7 @@ def module_of(layer: Layer, inputs: Shape) -> nn.Module:
 
 
 def weights_of(layer: Layer, module: nn.Module) -> Weights:
-    """The module's parameters and moving statistics by canonical name, in the order of `parameters_of`."""
+    """Return parameters and moving statistics by canonical name, in the order of `parameters_of`."""
     match layer:
         case Conv2d() | ConvTranspose2d():
             return _kernel_and_bias(module, axes=(2, 3, 1, 0))

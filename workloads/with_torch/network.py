@@ -30,7 +30,7 @@ class TorchNetwork(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # missing in torch's types
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The output of the last node."""
+        """Compute the output of the last node."""
         last = len(self.nodes) - 1
         values = self._values(inputs, last)
         with torch.autocast(inputs.device.type, enabled=False):  # float32 at every precision
@@ -83,7 +83,7 @@ def build(network: Network, seed: int | None) -> TorchNetwork:
 
 
 def named_weights(model: TorchNetwork) -> dict[str, Weight]:
-    """All parameters and moving statistics, `<node index>.<name>`, in canonical order."""
+    """Return all parameters and moving statistics, `<node index>.<name>`, in canonical order."""
     return {
         f"{index}.{name}": weight
         for index in range(len(model.nodes))

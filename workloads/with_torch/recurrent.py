@@ -11,7 +11,7 @@ from workloads.layers import Recurrent
 from workloads.with_torch.weight import Weight
 
 _FUSED = ("CudnnRnnBackward", "MiopenRnnBackward", "MkldnnRnnLayerBackward")
-"""What autograd calls the kernels that compute a whole sequence at once."""
+"""Autograd's names of the kernels that compute a whole sequence at once."""
 
 _GRU_GATES = (1, 0, 2)
 """PyTorch has reset, update, new."""

@@ -20,7 +20,7 @@ PHASES: Mapping[str, tuple[str, ...]] = {
     "training": ("warmup_seconds", "training_seconds"),
     "evaluation": ("evaluation_seconds",),
 }
-"""Of a measurement, with the parts of its bill that they are."""
+"""Part of a measurement -> the parts of its bill that it consists of."""
 
 REST, FAILED, REHEARSED, IDLE = "rest", "failed", "rehearsed", "idle"
 REHEARSAL_FAILED = "rehearsal failed"

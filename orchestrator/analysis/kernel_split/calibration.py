@@ -120,7 +120,7 @@ class PlatformCalibration:
         return bool(points) and points[0][0] <= math.log(layer.channels) <= points[-1][0]
 
     def rest_seconds(self, layers: Iterable[SplitLayer]) -> float | None:
-        """Seconds of rank 0 outside the convolutions of a step; None where they were not measured."""
+        """Return the seconds of rank 0 outside the convolutions of a step; None: not measured."""
         size = sum(layer.output_bytes for layer in layers)
         return size * read_off(self.rest, size) if self.rest else None
 
@@ -150,7 +150,7 @@ def machine_of(record: TrialRecord) -> Platform:
 def split_layers(
     name: str, options: Mapping[str, Option], *, batch: int, precision: str
 ) -> tuple[SplitLayer, ...] | Refusal:
-    """The convolutions of a workload, where the model of time knows all of them."""
+    """Return the convolutions of a workload, where the model of time knows all of them."""
     try:
         spec = workload(name, options)
     except ValueError as error:

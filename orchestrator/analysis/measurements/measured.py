@@ -31,7 +31,7 @@ RESUMED = (
     "its time adds what earlier attempts trained up to the checkpoint, and its cost is in the table of costs "
     "alone"
 )
-"""What a resumed timing is, for readers."""
+"""Definition of a resumed timing, for readers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Measurement:
 
 
 def measured_of(frame: pd.DataFrame) -> tuple[Measurement, ...]:
-    """Every setting of which steps were measured: what is alike together, and of that the fastest first."""
+    """Return every setting whose steps were measured: like ones together, the fastest of them first."""
     done = frame[
         (frame["provenance"] == "measured") & (frame["state"] == "done") & frame["run_seconds"].isna()
     ]
@@ -165,7 +165,7 @@ def _quality_of(rows: Sequence[_Row], metric: str, column: str) -> QualityInterv
 
 
 def _timing_of(rows: Sequence[_Row]) -> tuple[Spread, Spread]:
-    """Seconds per step and samples per second: over repeats, or over the blocks of the only one."""
+    """Return seconds per step and samples per second: over repeats, or over the blocks of the only one."""
     if len(rows) > 1:
         return _over(rows, "step_seconds_median"), _over(rows, "steady_samples_per_second")
     only = rows[0]

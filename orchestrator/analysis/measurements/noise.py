@@ -15,11 +15,11 @@ NOISY = (
     f"the host's load average exceeded {_MOST_LOAD} times the trial's cores, or a trial on CPUs got "
     f"less than {_LEAST_BUSY} of one core while it was timed: other work was running"
 )
-"""What it takes to be called noisy, for readers."""
+"""Definition of a noisy trial, for readers."""
 
 
 WAITS = "the input pipeline, not the device, set the pace: steps waited over a tenth of their time"
-"""What a reader of such a trial's rates must know."""
+"""Note on the rates of a noisy trial."""
 
 
 def waits_for_data(record: TrialRecord) -> bool:
@@ -34,7 +34,7 @@ SHORT = (
     "timed blocks were shorter than measure.min_block_seconds, or the warm-up than "
     "measure.min_warmup_seconds: clocks of the device may still have changed; more steps lengthen both"
 )
-"""What a reader of the step times of such a trial must know."""
+"""Note on the step times of a noisy trial."""
 
 
 def is_timed_too_shortly(record: TrialRecord) -> bool:

@@ -76,7 +76,7 @@ class Setting:
 
 
 def setting_of(spec: TrialSpec) -> Setting:
-    """The setting of a trial: equal in all its seeds and repeats, and in nothing else."""
+    """Return the setting of a trial: equal in all its seeds and repeats, and in nothing else."""
     return Setting(
         workload=spec.workload,
         device=spec.device_label,
@@ -131,7 +131,7 @@ def _varies(settings: Sequence[Setting], name: str) -> bool:
 
 
 def words_of(setting: Setting, name: str) -> str:
-    """One field inside a sentence: `bf16`, `2 workers`, `batch 64`, `stand-in 1f2e3d4c`."""
+    """Format one field for a sentence: `bf16`, `2 workers`, `batch 64`, `stand-in 1f2e3d4c`."""
     value = getattr(setting, name)
     if name in ("num_workers", "num_hosts", "replicas", "steps"):
         return counted(int(value), DETAILS[name].removesuffix("s"))
@@ -141,17 +141,17 @@ def words_of(setting: Setting, name: str) -> str:
 
 
 def label_of(setting: Setting, names: Iterable[str]) -> str:
-    """A setting by some of its fields: `torch_ddp, bf16, cpu, 2 workers`."""
+    """Name a setting by some of its fields: `torch_ddp, bf16, cpu, 2 workers`."""
     return ", ".join(words_of(setting, name) for name in names if getattr(setting, name) != "")
 
 
 def names_in(plan: Plan) -> Namer:
-    """Names of all trials of a plan."""
+    """Return the names of all trials of a plan."""
     return namer(trial.trial for trial in plan.asked)
 
 
 def namer(trials: Iterable[TrialSpec]) -> Namer:
-    """A function that names each of these trials in one line, and no two different ones alike.
+    """Return a function that names each of these trials in one line, and no two different ones alike.
 
     What all of them share is left out, apart from the words that every name begins with and what is unusual.
     """

@@ -50,7 +50,7 @@ def _keys_of(record: TrialRecord, result: TrainResult) -> tuple[str, ...]:
 
 
 def _phases_of(result: TrainResult) -> dict[str, float]:
-    """Seconds of the steps of each phase, where there are several."""
+    """Return the seconds of the steps of each phase, where there are several."""
     if len(result.phase_seconds) <= 1:
         return {}
     return {f"phase_seconds.{name}": seconds for name, seconds in result.phase_seconds.items()}
@@ -68,7 +68,7 @@ def _samples_per_second(batch: int, result: TrainResult) -> float | None:
 
 
 def _steady(part: Callable[[Interval], float]) -> Callable[[int, TrainResult], float | None]:
-    """A part of the interval of the steady state."""
+    """Return a part of the interval of the steady state."""
 
     def of(_batch: int, result: TrainResult) -> float | None:
         steady = step_seconds_of(result)
@@ -83,7 +83,7 @@ def _epoch_seconds(batch: int, result: TrainResult) -> float | None:
 
 
 def _at_target(part: Callable[[Evaluation], float]) -> Callable[[int, TrainResult], float | None]:
-    """A part of the evaluation that first found the target reached."""
+    """Return a part of the evaluation that first found the target reached."""
 
     def of(_batch: int, result: TrainResult) -> float | None:
         reached = result.pursuit.reached if result.pursuit else None

@@ -37,7 +37,7 @@ _LIMITED = "Hours and dollars are at most: a target ends a training, maybe befor
 
 
 def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
-    """One row per judged setting of each job that leaves a choice."""
+    """Make a row per judged setting of each job that leaves a choice."""
     shown = [one for one in recommendations if len(one.standings) > 1]
     has_cost = any(standing.usd for one in shown for standing in one.standings)
     has_quality = any(standing.quality for one in shown for standing in one.standings)
@@ -82,7 +82,7 @@ def ranked_table(recommendations: Sequence[Recommendation]) -> Table:
 
 
 def _tolerance_of(recommendations: Sequence[Recommendation]) -> str:
-    """All recommendations of a sweep have the same."""
+    """Return the tolerance, which all recommendations of a sweep share."""
     return exact_percent(recommendations[0].tolerance) if recommendations else ""
 
 
@@ -111,7 +111,7 @@ def _quality(standing: RankedSetting, recommendation: Recommendation) -> str:
 
 
 def next_table(recommendations: Sequence[Recommendation]) -> Table:
-    """One row per trial to measure."""
+    """Make a row per trial to measure."""
     return Table(
         title=NEXT,
         note=f"{_NEXT_NOTE} {_LIMITED}" if any(one.is_limit for one in recommendations) else _NEXT_NOTE,
@@ -142,7 +142,7 @@ def next_table(recommendations: Sequence[Recommendation]) -> Table:
 
 
 def left_out_table(recommendations: Sequence[Recommendation]) -> Table:
-    """One row per setting that is not judged."""
+    """Make a row per setting that is not judged."""
     return Table(
         title="Not judged",
         note="The answer stays open while such a setting may be the best.",

@@ -26,7 +26,7 @@ MARKS: Mapping[str, str] = {
     "old": "older than prices.max_age_days when it was looked up",
     "re-priced": "not the price stored with the records, but one requested for this report",
 }
-"""What is to know of a cost that is marked so."""
+"""Note on a cost that is marked so."""
 
 _NOT_KEPT = "no price was stored; report prices=NAME uses conf/prices/NAME.yaml"
 _BILLED = (

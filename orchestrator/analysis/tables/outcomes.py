@@ -57,7 +57,7 @@ def _rehearsal_of(record: TrialRecord, *, named: Sequence[str]) -> tuple[str, ..
 
 
 def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
-    """One row per trial whose last attempt failed, with what runs it again."""
+    """Make a row per trial whose last attempt failed, with what runs it again."""
     needs_flag = any(record.failure and record.failure.kind in OWN_DOING for record in records)
     return Table(
         title="Failed",
@@ -99,7 +99,7 @@ def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
 
 
 def skipped_table(skipped: Iterable[Skipped]) -> Table:
-    """One row per reason, the commonest first."""
+    """Make a row per reason, the commonest first."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for skipped_point in skipped:
         by_reason[skipped_point.reason].append(skipped_point.point)
@@ -148,7 +148,7 @@ def _grouped(counted_things: str, groups: Mapping[str, Sequence[str]], *, title:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Each once, and how many more there are."""
+    """Name each once, and count those that are left."""
     distinct = list(dict.fromkeys(names))
     more = [f"and {len(distinct) - _MOST_NAMES:,} more"] if len(distinct) > _MOST_NAMES else []
     return "; ".join([*distinct[:_MOST_NAMES], *more])

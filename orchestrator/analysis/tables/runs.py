@@ -25,7 +25,7 @@ def runs_of(records: Sequence[TrialRecord]) -> tuple[TrialRecord, ...]:
 
 
 def runs_table(runs: Sequence[TrialRecord], name_of: Namer) -> Table:
-    """One row per trial; a run that has a result ended with exit code 0."""
+    """Make a row per trial; a run that has a result ended with exit code 0."""
     return Table(
         title="Runs",
         note=_NOTE,

@@ -48,7 +48,7 @@ _NO_NODE = "!none"
 failed may be on a node that drains: so the next one asks for something else."""
 
 _SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SECURITY_TOKEN", "AWS_SESSION_TOKEN")
-"""Of a bucket. Processes of this host inherit them, and nodes of a cluster have some of their own."""
+"""Credentials of a bucket. Processes of this host inherit them; nodes of a cluster have their own."""
 
 
 class RayTuneExecutor:

@@ -87,7 +87,7 @@ class _DriverFilesActor:
 
 
 _LOG_BYTES = 16 * 2**20
-"""Of each rank's log that travel: its end."""
+"""Bytes of the end of each rank's log that are copied to the driver."""
 
 
 @contextmanager

@@ -23,7 +23,7 @@ def next_startable(
     inventory: Inventory,
     kept: Mapping[str, int],
 ) -> Attempt | None:
-    """The first waiting attempt for which there is room beside what runs, or None to wait. Pure.
+    """Return the first waiting attempt for which there is room beside what runs, or None to wait. Pure.
 
     Args:
         kept: as for `fits_now`.
@@ -39,7 +39,7 @@ def next_startable(
 
 
 ObstacleOf = Callable[[Placement], str]
-"""What keeps a trial from starting now: `room`, or a cap; empty: nothing."""
+"""Function that names the obstacle to a start now: `room`, or a cap; empty: none."""
 
 
 class TrialChooser(Protocol):
@@ -117,7 +117,7 @@ class Queue:
         return self._requested() is not None
 
     def take(self) -> Attempt | None:
-        """The next attempt to start, from here on running; None while there is no room or nothing waits.
+        """Return the next attempt to start; it counts as running. None: no room, or nothing waits.
 
         Where nothing runs the first that waits is taken even if it is too large: waiting makes no room.
         """
@@ -199,7 +199,7 @@ class Queue:
         return self._budget_tracker.with_cause(record)
 
     def _keep_nodes(self, names: Iterable[str]) -> None:
-        """A site keeps its nodes as long as trials wait for them."""
+        """Let a site keep its nodes as long as trials wait for them."""
         running = [attempt.placement for attempt in self._running.values()]
         waiting = [
             site_names(attempt.placement, self._inventory) for attempt in self._waiting.first_of_each_demand()

@@ -122,7 +122,7 @@ class TrialMonitor:
             self._fail(error, now=now)
 
     def _on_exit(self, rank: int, *, code: int | None, now: float) -> None:
-        """A rank that leaves after its report is done; any other has left too early."""
+        """Apply an exit: a rank that leaves after its report is done; any other has left too early."""
         self._gone.add(rank)
         if rank in self._reports:
             return

@@ -237,7 +237,7 @@ def _visible_gpus(device_ids: Sequence[str]) -> dict[str, str]:
 def _job_of(
     rank_context: RankContext, placement: Placement, context: SweepContext, *, host_session: HostSession
 ) -> WorkerJob:
-    """The host session has the accelerators of the ranks of this host whose devices are like this one's."""
+    """Build the job of a rank. The host session holds the accelerators of this host's ranks of its kind."""
     visible = _visible_gpus(host_session.device_ids) if rank_context.kind == "gpu" else {}
     trainer = trainer_info(placement.trial.trainer)
     return WorkerJob(

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 KEYS = ("device", "model", "batch_size", "image_size", "repeat")
-"""What tells measurements apart. `image_size` is NaN where a model takes no images."""
+"""Columns that tell measurements apart. `image_size` is NaN where a model takes no images."""
 
 WORKLOAD = ("model", "batch_size", "image_size")
-"""What is computed, wherever that is."""
+"""Columns of the computed step, on any device."""
 
 DEVICE_OP = "Device_"
 HOST_OP = "Host_"
-"""What the name of an op begins with: computed by the accelerator, or by the host beside it."""
+"""Prefixes of the names of ops that the accelerator computes, and the host beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ _BY_BEGINNING = {
     "vgg": "vgg",
     "xception": "xception",
 }
-"""What lower-case names begin with -> family. A network of a few layers for small images is a toy."""
+"""Prefix of a lower-case name -> family. A network of a few layers for small images is a toy."""
 
 
 def family_of(model: str) -> str:

@@ -13,7 +13,7 @@ from orchestrator.predict.profile_transfer.pairs import Floats
 from orchestrator.predict.step_time.roofline import StepCost
 
 COUNTS = ("flops", "value_bytes", "weight_bytes", "layers")
-"""Of a demand, that say how large a step is."""
+"""Fields of a demand that say how large a step is."""
 
 _LAYER_SECONDS, _STEP_SECONDS = 1e-5, 1e-3
 _BEYOND = 2.0  # how far beyond all that was measured a sum of parts is still believed
@@ -52,13 +52,13 @@ class Analytic:
     source: str
 
     def sum_of_parts(self, demand: StepCost, *, flops_per_second: float, bytes_per_second: float) -> float:
-        """Seconds of such a step, however far it is from those that were fitted."""
+        """Return the seconds of such a step, however far it is from those that were fitted."""
         parts = parts_of(demand, flops_per_second=flops_per_second, bytes_per_second=bytes_per_second)
         return float(parts @ np.array(self.coefficients))
 
 
 def around(likely: float, *, factor: float, source: str) -> Estimate:
-    """An estimate whose interval is a factor to both sides."""
+    """Return an estimate whose interval is a factor to both sides."""
     return Estimate(low=likely / factor, likely=likely, high=likely * factor, source=source)
 
 

@@ -21,7 +21,7 @@ _UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
 _NETWORKS: Mapping[Family, str] = {"classifier": "an image classifier", "transformer": "a transformer"}
 _PEERS: Mapping[Family, str] = {"classifier": "", "transformer": "transformer"}
 _UNLIKE = 2.0
-"""How much farther apart workloads are taken to lie where others measured nothing alike: an assumption."""
+"""Factor on the spread of workloads where others measured nothing alike: an assumption."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

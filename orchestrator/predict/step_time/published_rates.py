@@ -37,7 +37,7 @@ class PublishedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedFamily:
-    """How far the published steps of a family lie apart, and how large they are.
+    """Published steps of a family: their spread, and their sizes.
 
     Attributes:
         device, workload: deviations of logarithms between devices, and between networks on one device.

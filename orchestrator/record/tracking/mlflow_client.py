@@ -35,7 +35,7 @@ _SETTINGS = {  # what the user sets wins
 
 
 def absolute(uri: str) -> str:
-    """The URI, independent of the working directory. Raises RecordError for a kind that is not served."""
+    """Return the URI, independent of the working directory. Raises RecordError for an unknown kind."""
     if uri.startswith(_SQLITE) and uri != _SQLITE:
         return f"{_SQLITE}{Path(uri.removeprefix(_SQLITE)).resolve()}"
     if uri.startswith(("http://", "https://")):
@@ -68,7 +68,7 @@ def client_of(uri: str) -> "MlflowClient":
 
 
 def database_of(uri: str) -> Path | None:
-    """The file of a database; None of a server."""
+    """Return the file of a database; None of a server."""
     return Path(uri.removeprefix(_SQLITE)) if uri.startswith(_SQLITE) else None
 
 
@@ -80,11 +80,11 @@ def _require_database(path: Path) -> None:
 
 
 def cause_of(error: Exception) -> str:
-    """One line for a log."""
+    """Return the cause in one line for a log."""
     line = next(iter(str(error).splitlines()), "")
     return f"{type(error).__name__}: {without_secrets(line)}"
 
 
 def without_secrets(text: str) -> str:
-    """The text, without user and password in its URIs."""
+    """Return the text without user and password in its URIs."""
     return re.sub(r"//[^/@\s]+@", "//", text)

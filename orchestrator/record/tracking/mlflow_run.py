@@ -60,7 +60,7 @@ def milliseconds_of(seconds: float) -> int:
 
 
 def name_of(record: TrialRecord) -> str:
-    """The run's name, for people; a rehearsal says so first, and an id tells apart what words do not."""
+    """Return the run's name, for people; a rehearsal says so first, and an id ends an ambiguous name."""
     spec = record.spec
     words = [
         spec.workload,
@@ -107,7 +107,7 @@ def tags_of(record: TrialRecord) -> dict[str, str]:
 
 
 def _price_of(record: TrialRecord) -> dict[str, str]:
-    """Every field that is known of the price, of each kind of nodes, or the reason for having none."""
+    """Return every field that is known of the price, of each kind of nodes, or the reason for having none."""
     if not isinstance(record.price, Price):
         return {
             f"price.{name}": _format_value(value) for name, value in (to_plain(record.price) or {}).items()
@@ -122,7 +122,7 @@ def _price_of(record: TrialRecord) -> dict[str, str]:
 
 
 def _told_by_compilers(record: TrialRecord) -> dict[str, str]:
-    """What was known of the step before it ran; tags and no metrics, because nothing of it was measured."""
+    """Return tags of what was known of the step before it ran; no metrics, because it was not measured."""
     if isinstance(record.memory, NoFit):
         told = {"memory": f"not checked: {record.memory.reason}"}
     else:
@@ -156,7 +156,7 @@ def params_of(record: TrialRecord) -> dict[str, str]:
 
 
 def points_of(record: TrialRecord, metrics: Mapping[str, float]) -> Iterator[MetricSample]:
-    """Every metric: the numbers and curves of the trial at its end, and what its host did as it did it."""
+    """Yield every metric: numbers and curves of the trial at its end, and the use of its host over time."""
     ended_at = milliseconds_of(record.ended_at)
     yield from ((name, value, ended_at, step) for name, value, step in metrics_of(record, metrics))
     yield from system_metrics_of(record.host_use)

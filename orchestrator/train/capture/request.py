@@ -1,4 +1,4 @@
-"""What a capture process is asked, and what it answers: one JSON line for one step program."""
+"""Request to a capture process, and its answer: one JSON line for one step program."""
 
 import json
 import sys

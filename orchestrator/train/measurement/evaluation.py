@@ -20,7 +20,7 @@ Predict = Callable[[Batch], Outputs]
 def quality_of(
     predict: Predict, quality: Quality, batches: Batches, *, limit: int | None, chunk: int
 ) -> dict[str, float]:
-    """The workload's metrics on the first `limit` held-out samples, or on all.
+    """Compute the workload's metrics on the first `limit` held-out samples, or on all.
 
     Args:
         chunk: samples given to `predict` at a time. The last chunk is filled up with zeros, for a compiler
@@ -37,7 +37,7 @@ def quality_of(
 def _seen(
     predict: Predict, quality: Quality, batches: Batches, *, count: int, chunk: int
 ) -> Iterator[tuple[Outputs, Batch]]:
-    """Each chunk's outputs, and the rest of its arrays: what the network reads may be too large to keep."""
+    """Yield each chunk's outputs and other arrays: the network's input may be too large to keep."""
     for start in range(0, count, chunk):
         batch = batches.held_out(start, min(start + chunk, count))
         outputs = _padded(predict, {name: batch[name] for name in quality.arrays}, chunk)

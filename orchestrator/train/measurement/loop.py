@@ -136,7 +136,7 @@ def run(
 def compare_exchange(
     trainer: Trainer, *, steps_per_block: int, taken: int, meet: Barrier, clock: Clock
 ) -> tuple[tuple[float, float], ...]:
-    """Seconds of pairs of blocks: with the sum of the gradients over the processes, and without it.
+    """Time pairs of blocks: with the sum of the gradients over the processes, and without it.
 
     To be called on every rank when all else is done, for it spoils the weights. No pair where the trainer
     cannot leave the sum out.
@@ -190,7 +190,7 @@ class _Loop:
             self.restore_seconds = self.clock() - start
 
     def seconds_for(self, num_steps: int) -> float:
-        """Seconds from idle device to idle device for the next `num_steps` steps, all of one division."""
+        """Take the next `num_steps` steps, all of one division: seconds from idle device to idle device."""
         self.trainer.rebalance()
         self.meet(True)
         self.trainer.synchronize()
@@ -255,11 +255,11 @@ class _Loop:
             self._look(target_evaluator)
 
     def is_over(self) -> bool:
-        """True where there was a target and it is reached."""
+        """Return whether there was a target and it is reached."""
         return self.target_evaluator is not None and self.target_evaluator.is_over
 
     def next_stop(self, last: int) -> int:
-        """The step after which something else than training is due; `last` at the latest."""
+        """Return the step after which something else than training is due; `last` at the latest."""
         return min(last, self.target_evaluator.next_look()) if self.target_evaluator else last
 
     def look_when_due(self, last: int) -> None:
@@ -288,7 +288,7 @@ class _Loop:
         self.reading_seconds.append((middle - begin, self.clock() - middle))
 
     def total_losses(self) -> LossCurve:
-        """The sum over the networks at each step that was read."""
+        """Return the sum over the networks at each step that was read."""
         totals: dict[int, float] = {}
         for curve in self.curves.values():
             for step, loss in curve:
@@ -297,7 +297,7 @@ class _Loop:
 
 
 def _phases_left(phases: Sequence[Phase], steps: int, *, taken: int) -> list[tuple[Phase, int]]:
-    """Each phase and its last step, without those that ended before step `taken`."""
+    """Return each phase and its last step, without those that ended before step `taken`."""
     parts = zip(phases, accumulate(phase_steps(phases, steps)), strict=True)
     return [(phase, last) for phase, last in parts if last >= taken]
 

@@ -49,7 +49,7 @@ def failure_of(
     *,
     driver_names: Mapping[str, tuple[str, ...]],
 ) -> Failure | None:
-    """The failure that a result deserves, with the result inside, or None for one that passes all gates.
+    """Return the failure that a result deserves, with the result inside; None: it passes all gates.
 
     A rehearsal is two steps on a stand-in: of it, only what it ran on and what it counted is judged. A script
     that reported no step is not judged: its record names in `unchecked` what was not seen.
@@ -100,7 +100,7 @@ def _names_of(case: _Case, part: RankGroup) -> tuple[str, ...]:
 
 
 def _devices_of(case: _Case) -> Iterator[tuple[RankGroup, Sequence[DeviceFacts]]]:
-    """Each part of the trial, and what its ranks ran on."""
+    """Return each part of the trial, and what its ranks ran on."""
     devices = list(case.result.devices)
     *parts, last = case.placement.parts
     for part in parts:

@@ -33,7 +33,7 @@ _SHARED: Mapping[str, Callable[[WorkerReport], object]] = {
 def failure_of(
     reports: Sequence[WorkerReport], result: TrainResult, *, shares_losses: bool
 ) -> Failure | None:
-    """The failure that the result of these ranks deserves, with the result inside, if they disagree.
+    """Return the failure that the result of these ranks deserves, with the result inside, if they disagree.
 
     Args:
         shares_losses: True if a rank's loss is that of all ranks; a script's is its own.

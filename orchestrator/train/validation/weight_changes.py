@@ -13,7 +13,7 @@ Digests = Mapping[str, bytes]
 
 
 def digests_of(state: Mapping[str, Any]) -> Digests:
-    """The bytes of each array of `Trainer.state()` in brief, by `<network>.<weight>`."""
+    """Return digests of each array of `Trainer.state()` in brief, by `<network>.<weight>`."""
     return {name: hashlib.sha256(np.ascontiguousarray(array).data).digest() for name, array in state.items()}
 
 
@@ -37,7 +37,7 @@ def unmoved_in_job(before: Digests, after: Digests) -> tuple[str, ...]:
 
 
 def _trainers_of(name: str, phases: Sequence[Phase]) -> Iterator[str]:
-    """Every phase that trains a weight, with the weight's network."""
+    """Return every phase that trains a weight, with the weight's network."""
     network, _, key = name.partition(".")
     for phase in phases:
         if network in phase.optimizers and trained_by(phase.protocol, network, key):

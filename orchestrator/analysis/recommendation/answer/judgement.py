@@ -1,4 +1,4 @@
-"""(settings of one job, criteria) -> which are judged, their chances, and the state of the answer. Pure."""
+"""(settings of one job, criteria) -> judged settings, their chances, and the state of the answer. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from orchestrator.core.estimate import ErrorModel
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judgement:
-    """What is known of the settings of a job.
+    """Judged settings of a job, and the decision among them.
 
     Attributes:
         candidates: settings that are judged, in the order of the model.

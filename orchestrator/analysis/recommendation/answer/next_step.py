@@ -18,7 +18,7 @@ from orchestrator.analysis.recommendation.model.candidate import CandidateSettin
 _ENOUGH_RUNS = 5
 _MOST_NAMES = 4
 _ITSELF = ("it", "it there", "this point", "the whole training")
-"""What an excluded setting names to be measured if it is the setting itself."""
+"""Names of a measurement that an excluded setting needs, if it is the setting itself."""
 
 _COMMAND = "python -m orchestrator"
 _SECONDS_PER_HOUR = 3600

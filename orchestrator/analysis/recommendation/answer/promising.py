@@ -11,7 +11,7 @@ from orchestrator.analysis.recommendation.model.model import assumed_quality, le
 from orchestrator.core.estimate import ErrorModel
 
 MOST_SETTINGS = 500
-"""Of one job: the time of an assessment grows with the third power of their number."""
+"""Most settings of one job: the time of an assessment grows with the third power of their number."""
 
 MOST_SEARCHED = 150
 """The same for a search, which assesses a job before every trial."""

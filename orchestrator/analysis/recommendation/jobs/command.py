@@ -50,7 +50,7 @@ def _options(group: str, options: Mapping[str, Option]) -> Iterator[str]:
 
 
 def _of_script(options: Mapping[str, Option]) -> Iterator[str]:
-    """The command is a text that a shell must leave whole."""
+    """Quote the command as a text that a shell leaves whole."""
     return (f"script.{name}={shlex.quote(_value(options[name]))}" for name in sorted(options))
 
 

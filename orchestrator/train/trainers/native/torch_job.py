@@ -1,4 +1,4 @@
-"""What the torch trainers of native jobs share: a step's update, quality, and all that a checkpoint holds."""
+"""Shared parts of the torch trainers of native jobs: update, quality, and checkpoints."""
 
 import io
 from collections.abc import Iterable, Mapping

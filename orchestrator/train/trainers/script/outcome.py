@@ -9,7 +9,7 @@ from orchestrator.train.trainers.script.guard import NOT_FOUND
 
 _TRACEBACK = "Traceback (most recent call last):"
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
-"""Of the command itself, or as a shell that the command started says it."""
+"""Exit codes of a killed process: of the command itself, or of a shell that the command started."""
 _RANK = re.compile(r"^\[rank\d+\]: ?")  # torch.distributed begins the lines of a traceback so
 
 
