@@ -50,3 +50,14 @@ def test_trials_of_a_search_overlap(tmp_path, relatives):
     assert answer.code == 0, answer.err
     spans = sorted((record["started_at"], record["ended_at"]) for record in records_in(tmp_path))
     assert any(later[0] < earlier[1] for earlier, later in pairwise(spans))
+
+
+def test_a_search_starts_no_second_trial_whose_estimate_passes_a_cap(tmp_path, relatives):
+    """Until one has ended, a trial is estimated at its deadlines, 0.1 hours: there is money for one."""
+    deadlines = ("executor.start_seconds=120", "executor.run_seconds=240")
+    answer = ask(*WORDS, *deadlines, "search.confidence=0.999", "budget.hours=0.11", cwd=tmp_path)
+    assert answer.code == 0, answer.err
+    first, *others = sorted(records_in(tmp_path), key=lambda record: record["started_at"])
+    assert others
+    assert all(record["started_at"] >= first["ended_at"] for record in others)
+    assert "of 0.11 node-hours spent" in answer.out

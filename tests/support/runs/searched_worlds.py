@@ -14,6 +14,7 @@ from orchestrator.core.objective import FASTEST
 from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.result import Failure
 from orchestrator.core.search import Search
+from orchestrator.core.target import Evaluation, Target, TargetRun
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.search.sweep_search import SweepSearch
@@ -27,6 +28,7 @@ def grid(
     batches=(16, 64, 256, 1024),
     precisions=("fp32", "bf16"),
     repeats=3,
+    target=None,
 ):
     """Placements of a grid on this CPU, in the order of their repeats."""
     specs = [
@@ -36,7 +38,7 @@ def grid(
             global_batch_size=batch,
             repeat=repeat,
             steps=STEPS,
-            timing=TimingSpec(),
+            timing=TimingSpec(target=target),
             data="synthetic:1",
         )
         for repeat in range(repeats)
@@ -56,14 +58,27 @@ def true_seconds(spec):
 class World:
     """A sweep whose trials take what `seconds_of` says, with a noise per trial_id.
 
+    Args:
+        steps_to_target: trial -> steps after which the quality reaches the trial's target, if it has one.
+
     Attributes:
         records: records of the trials that ran, in their order.
         asked: trial_ids in the order in which the search asked for them.
     """
 
-    def __init__(self, placements, *, seconds_of=true_seconds, noise=0.01, failure_of=None, **search):
+    def __init__(
+        self,
+        placements,
+        *,
+        seconds_of=true_seconds,
+        noise=0.01,
+        failure_of=None,
+        steps_to_target=lambda _: STEPS,
+        **search,
+    ):
         self.placements = placements
         self.seconds_of, self.noise, self.failure_of = seconds_of, noise, failure_of
+        self.steps_to_target = steps_to_target
         self.search = Search(name="adaptive", **search)
         self.records, self.asked = [], []
 
@@ -124,17 +139,30 @@ class World:
         random = np.random.default_rng(int(placed.trial_id[:8], 16))
         step = self.seconds_of(placed.trial) * math.exp(self.noise * random.standard_normal())
         blocks = tuple(10 * step for _ in range(8))
+        steps, pursuit = STEPS, None
+        if placed.trial.timing.target is not None:
+            steps = self.steps_to_target(placed.trial)
+            pursuit = TargetRun(
+                target=Target(metric="accuracy", value=placed.trial.timing.target),
+                curve=(
+                    Evaluation(
+                        steps=steps, training_seconds=steps * step, quality=placed.trial.timing.target
+                    ),
+                ),
+                evaluation_seconds=0.1,
+            )
         result = train_result(
             block_seconds=(blocks,),
-            steps=STEPS,
-            samples=STEPS * placed.trial.global_batch_size,
+            steps=steps,
+            samples=steps * placed.trial.global_batch_size,
             launch_seconds=LAUNCH,
             first_step_seconds=step,
-            training_seconds=STEPS * step,
+            training_seconds=steps * step,
             cpu_seconds=(sum(blocks),),
+            pursuit=pursuit,
         )
         return replace(
             record(placement=placed, result=result, price=price()),
-            ended_at=LAUNCH + STEPS * step + 1.0,
+            ended_at=LAUNCH + steps * step + 1.0,
             started_at=0.0,
         )

@@ -100,6 +100,18 @@ def test_a_goal_and_a_deadline_decide_what_is_looked_for():
     assert none.stop == "none"
 
 
+def test_to_a_target_the_setting_that_needs_the_fewest_steps_can_beat_the_one_with_the_highest_rate():
+    def steps_to_target(spec):
+        return 2_000 if spec.global_batch_size <= 64 else 1_800
+
+    world = World(grid(target=0.9, precisions=("fp32",)), steps_to_target=steps_to_target)
+    progress = leader_of(world.run())
+    assert {one.spec.global_batch_size for one in world.records} == {16, 64, 256, 1024}
+    assert (progress.stop, progress.leader) == ("clear", "cpu, torch_ddp, fp32, batch 16")
+    assert progress.chance >= 0.95
+    assert answer_of(world).chosen == progress.leader
+
+
 def predicted(placements):
     """Priors of all settings at their true values, and the model of their errors."""
     priors = {
