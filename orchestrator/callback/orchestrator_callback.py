@@ -28,6 +28,7 @@ import socket
 import statistics
 import sys
 import time
+import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,6 +47,8 @@ def steps(
     """Yield batches, and count passes through the loop's body as steps; the clock stops behind the loop.
 
     When enough is measured it ends, as if there were no more batches: the script goes on behind its loop.
+    The clock stands still for batches at the end that make no whole step: a smaller last one of a PyTorch
+    DataLoader, and fewer than `accumulation_steps`.
 
     Args:
         batches: what the loop goes over; None: the numbers from 0, for a loop that makes its own batches.
@@ -56,21 +59,40 @@ def steps(
     reporter = _reporter()
     size = getattr(batches, "batch_size", None) if samples is None else samples
     size = size if callable(size) or isinstance(size, int) else None
+    last = _num_counted(batches, accumulation_steps, has_own_size=samples is not None)
     reporter.resume()
-    counted = 0
+    counted, is_within = 0, False
     try:
         for index, batch in enumerate(itertools.count() if batches is None else batches):
+            if index % accumulation_steps == 0 and reporter.is_over:
+                return
+            if last is not None and index >= last:
+                reporter.pause()
+                yield batch
+                continue
             if index % accumulation_steps == 0:
-                if reporter.is_over:
-                    return
                 reporter.begin()
-                counted = 0
+                counted, is_within = 0, True
             yield batch
             counted += 0 if size is None else size(batch) if callable(size) else size
             if (index + 1) % accumulation_steps == 0:
                 reporter.end(None if size is None else counted)
+                is_within = False
     finally:
+        reporter.is_torn = reporter.is_torn or is_within
         reporter.pause()
+
+
+def _num_counted(batches: Any, accumulation_steps: int, *, has_own_size: bool) -> int | None:
+    """Return the number of batches that make whole steps; None: the batches do not tell their number."""
+    try:
+        count = len(batches)
+        size = getattr(batches, "batch_size", None)
+        if not has_own_size and isinstance(size, int) and not getattr(batches, "drop_last", True):
+            count = min(count, len(batches.sampler) // size)
+    except (TypeError, AttributeError):
+        return None
+    return int(count - count % accumulation_steps)
 
 
 class step:  # noqa: N801  used as a statement
@@ -147,7 +169,8 @@ class _Callback:
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """End a step of Hugging Face's Trainer."""
         reporter = _reporter()
-        known = args.train_batch_size * args.gradient_accumulation_steps
+        size = getattr(state, "train_batch_size", None) or args.train_batch_size  # auto_find_batch_size
+        known = size * args.gradient_accumulation_steps
         reporter.end(known if self.samples is None else self.samples)
         if reporter.is_over:
             control.should_training_stop = True
@@ -220,6 +243,8 @@ class _Callback:
         logs = arguments[1] if len(arguments) > 1 else named.get("logs")
         if logs and "loss" in logs:
             reporter.loss = logs["loss"]
+        if getattr(self.model, "steps_per_execution", 1) != 1:
+            raise ValueError("steps_per_execution hides the single steps; compile the model with 1")
         strategy = getattr(self.model, "distribute_strategy", None)
         reporter.num_replicas = getattr(strategy, "num_replicas_in_sync", None)
         reporter.end(self.samples)
@@ -265,12 +290,14 @@ class _Reporter:
 
     Attributes:
         is_over: True when enough is measured.
-        loss: the newest one that was reported.
+        is_torn: True if a step of the current part was begun and never ended.
+        loss: the newest one of the current part.
         num_replicas: processes that train together, where a framework's callback knows it.
     """
 
     def __init__(self) -> None:
         self.is_over = False
+        self.is_torn = False
         self.loss: Any = None
         self.num_replicas: int | None = None
         self._connection = _connected()
@@ -328,19 +355,22 @@ class _Reporter:
 
     def _start_part(self) -> None:
         _synchronize()
+        self.is_torn = False
         self._samples, self._cpu = 0, time.process_time()
         self._started = time.perf_counter()
 
     def _finished_part(self) -> dict[str, Any]:
         seconds = time.perf_counter() - self._started
+        loss, self.loss = self.loss, None
         return {
             "event": "part",
             "seconds": seconds,
             "cpu_seconds": time.process_time() - self._cpu,
             "samples": self._samples,
-            "loss": _number(self.loss),
+            "loss": _number(loss),
+            "is_torn": self.is_torn,
             "num_workers": _num_workers(self.num_replicas),
-            **_device_facts(self._watch.dtype),
+            **_device_facts(self._watch),
         }
 
     def _say(self, message: dict[str, Any]) -> None:
@@ -395,18 +425,22 @@ class _DtypeWatch:
 
     def __init__(self) -> None:
         self.dtype: str | None = None
+        self.is_convolution = False
         self._hook: Any = None
         torch = sys.modules.get("torch")
         if torch is not None:
+            warnings.filterwarnings("ignore", ".*global hooks on modules")  # of torch.compile
             self._hook = torch.nn.modules.module.register_module_forward_hook(self._see)
 
     def _see(self, module: Any, _inputs: Any, output: Any) -> None:
-        if "Embedding" in type(module).__name__:
+        if self.dtype is not None or "Embedding" in type(module).__name__:
             return
-        if any(weight.ndim > 1 for weight in module._parameters.values() if weight is not None):
-            first = output[0] if isinstance(output, (tuple, list)) else output
-            if self.dtype is None and hasattr(first, "dtype"):
-                self.dtype = str(first.dtype).replace("torch.", "")
+        ranks = [weight.ndim for weight in module._parameters.values() if weight is not None]
+        first = output[0] if isinstance(output, (tuple, list)) else output
+        if max(ranks, default=0) > 1 and hasattr(first, "dtype"):
+            self.dtype = str(first.dtype).replace("torch.", "")
+            self.is_convolution = max(ranks) > 2
+            if not sys.modules["torch"].compiler.is_compiling():  # which cannot trace the removal
                 self._hook.remove()
 
 
@@ -432,20 +466,33 @@ def _connected() -> Any:
             file=sys.stderr,
         )
         return None
+    connection.settimeout(None)  # whatever default the script sets
     return connection.makefile("rw")
 
 
 def _synchronize() -> None:
     """Wait until all devices that the script uses are idle."""
-    torch, xla = sys.modules.get("torch"), sys.modules.get("torch_xla")
+    torch, xla, tensorflow = sys.modules.get("torch"), sys.modules.get("torch_xla"), _tensorflow()
     if xla is not None:
         xla.sync()
         sys.modules["torch_xla.core.xla_model"].wait_device_ops()
     elif torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
-    tensorflow = sys.modules.get("tensorflow")
-    if tensorflow is not None and hasattr(tensorflow, "test"):
+    if tensorflow is not None:
         tensorflow.test.experimental.sync_devices()
+
+
+def _tensorflow() -> Any:
+    """Return TensorFlow if the script trains with it; PyTorch's TensorBoard imports it too.
+
+    To ask it for devices takes a GPU's memory.
+    """
+    tensorflow, keras = sys.modules.get("tensorflow"), sys.modules.get("keras")
+    if tensorflow is None or not hasattr(tensorflow, "test"):
+        return None
+    if keras is not None and hasattr(keras, "config") and hasattr(keras.config, "backend"):
+        return tensorflow if keras.config.backend() == "tensorflow" else None
+    return None if "torch" in sys.modules else tensorflow
 
 
 def _num_workers(num_replicas: int | None) -> int | None:
@@ -462,26 +509,29 @@ def _num_workers(num_replicas: int | None) -> int | None:
     return None if torch is None or any(name in sys.modules for name in others) else 1
 
 
-def _device_facts(dtype: str | None) -> dict[str, Any]:
-    """Return what the frameworks tell of the device; a script without any of them runs on the CPU."""
+def _device_facts(watch: _DtypeWatch) -> dict[str, Any]:
+    """Return what the frameworks tell of the device; a script without any of them runs on the CPU.
+
+    A script of PyTorch that holds nothing in a GPU's memory does not train there.
+    """
     facts: dict[str, Any] = {
         "kind": "cpu",
         "name": None,
-        "dtype": dtype,
+        "dtype": watch.dtype,
         "peak_memory_bytes": None,
         "is_rounded": False,
     }
     facts["peak_host_bytes"] = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     torch, xla = sys.modules.get("torch"), sys.modules.get("torch_xla")
-    tensorflow, keras = sys.modules.get("tensorflow"), sys.modules.get("keras")
+    tensorflow, keras = _tensorflow(), sys.modules.get("keras")
+    peak = torch.cuda.max_memory_allocated() if torch is not None and torch.cuda.is_initialized() else 0
     if xla is not None:
         name = str(xla.runtime.global_runtime_device_attributes()[0]["name"])
         facts["kind"] = "tpu" if name.startswith("TPU") else "cpu"
-    elif torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        facts.update(kind="gpu", name=torch.cuda.get_device_name())
-        facts["peak_memory_bytes"] = torch.cuda.max_memory_allocated()
-        facts["is_rounded"] = torch.backends.cuda.matmul.allow_tf32
-    elif tensorflow is not None and hasattr(tensorflow, "config"):
+    elif torch is not None and peak:
+        facts.update(kind="gpu", name=torch.cuda.get_device_name(), peak_memory_bytes=peak)
+        facts["is_rounded"] = _rounds_float32(torch, of_convolutions=watch.is_convolution)
+    elif tensorflow is not None:
         gpus = tensorflow.config.list_logical_devices("GPU")
         if tensorflow.config.list_logical_devices("TPU"):
             facts["kind"] = "tpu"
@@ -492,17 +542,24 @@ def _device_facts(dtype: str | None) -> dict[str, Any]:
             facts.update(kind="gpu", name=details.get("device_name"))
             facts["peak_memory_bytes"] = tensorflow.config.experimental.get_memory_info(gpus[0].name)["peak"]
             facts["is_rounded"] = tensorflow.config.experimental.tensor_float_32_execution_enabled()
-    if dtype is None and keras is not None and hasattr(keras, "config"):
+    if watch.dtype is None and keras is not None and hasattr(keras, "config"):
         facts["dtype"] = keras.config.dtype_policy().compute_dtype
     return facts
 
 
+def _rounds_float32(torch: Any, *, of_convolutions: bool) -> bool:
+    """Return whether products of float32 are computed in TF32, by default true of convolutions alone."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    owner = getattr(cudnn, "conv", cudnn) if of_convolutions else matmul
+    if hasattr(owner, "fp32_precision"):  # since 2.9; the older switch may not be read once this one is set
+        return bool(owner.fp32_precision == "tf32")
+    return bool(owner.allow_tf32)
+
+
 def _number(loss: Any) -> float | None:
     """Read a loss, which waits for its device; None for what is no number."""
-    if loss is None:
-        return None
     try:
         value = loss.item() if hasattr(loss, "item") else loss.numpy() if hasattr(loss, "numpy") else loss
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         return None

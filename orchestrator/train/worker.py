@@ -313,8 +313,9 @@ def _meet(channel: Channel, vote: bool) -> bool:
 
 
 def _meter(job: WorkerJob) -> Meter:
-    """Build the energy meter of a rank; with a target, evaluations lie between the timed blocks."""
-    reads = job.trial.timing.target is None and job.counters and not job.rehearsal
+    """Build the energy meter of a rank; a script, and a trial with a target, may evaluate between blocks."""
+    only_trains = job.trial.timing.target is None and not isinstance(job.native, ScriptSpec)
+    reads = only_trains and job.counters and not job.rehearsal
     return meter_of(job.kind, counters=job.counters) if reads else no_meter
 
 

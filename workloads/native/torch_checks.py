@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import IterableDataset
 
 from workloads.jobs import JobError, TorchJob
@@ -26,6 +27,8 @@ def require_trainable(job: TorchJob) -> None:
         raise JobError("the optimizer has no parameter of the model; expected optimizer(model.parameters())")
     if job.accumulation_steps < 1:
         raise JobError(f"accumulation_steps={job.accumulation_steps} must be at least 1")
+    if isinstance(job.scheduler, ReduceLROnPlateau):
+        raise JobError("scheduler is a ReduceLROnPlateau, expected one that takes a step without a metric")
     if job.clip_norm is not None and not job.clip_norm > 0:
         raise JobError(f"clip_norm={job.clip_norm} must be above 0, or None")
     _require_data(job.data)

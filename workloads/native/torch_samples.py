@@ -2,8 +2,9 @@
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import cycle, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,26 @@ Make = Callable[[tuple[int, ...], torch.dtype], Tensor]
 """(shape, dtype) -> a tensor."""
 
 _FIRST = 4
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _FINGERPRINT_SEED = 0
 
 
 def first_batch(job: TorchJob, size: int) -> Any:
-    """Collate a batch of the first samples, which are repeated in a larger batch."""
-    return (job.collate or default_collate)(list(islice(cycle(_first_samples(job)), size)))
+    """Collate a batch of the first sample, repeated: one that is padded has the length of that sample."""
+    return (job.collate or default_collate)(_first_samples(job)[:1] * size)
 
 
 def batch_resizer(job: TorchJob) -> Callable[[int, Make], Any]:
     """Return a function that makes a batch in the shape of any size, without reading that many samples.
 
     An axis that differs between a batch of two samples and one of three is the axis of the samples.
+
+    Raises:
+        ValueError: the number of tensors depends on the size.
     """
     two, three = first_batch(job, 2), first_batch(job, 3)
+    if len(_tensors_of(two)) != len(_tensors_of(three)):
+        raise ValueError("a batch is a list of samples, which has no shape for another size")
 
     def resized(size: int, make: Make) -> Any:
         others = iter(_tensors_of(three))
@@ -70,8 +77,13 @@ def _digest_of_first(job: TorchJob) -> str:
     digest = hashlib.sha256()
     for leaf in _leaves_of(_first_samples(job)):
         content = leaf.numpy(force=True) if isinstance(leaf, Tensor) else leaf
-        digest.update(content.tobytes() if isinstance(content, np.ndarray) else repr(content).encode())
+        digest.update(content.tobytes() if isinstance(content, np.ndarray) else _text_of(content).encode())
     return digest.hexdigest()
+
+
+def _text_of(value: Any) -> str:
+    """Return the repr of a value without the addresses of objects, which differ from start to start."""
+    return _ADDRESS.sub("", repr(value))
 
 
 def _tensors_of(batch: Any) -> list[Tensor]:

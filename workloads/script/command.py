@@ -1,26 +1,28 @@
 """The command of a training script: its words, its placeholders, and the files that it names."""
 
 import hashlib
+import os
 import shlex
 import string
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-PLACEHOLDERS = (
-    "batch_size_per_worker",
-    "device",
-    "global_batch_size",
-    "num_workers",
-    "precision",
-    "seed",
-    "steps",
-)
-"""Names in braces that a command may have; each is replaced by the trial's value."""
+EXAMPLES: Mapping[str, object] = {
+    "batch_size_per_worker": 1,
+    "device": "cpu",
+    "global_batch_size": 1,
+    "num_workers": 1,
+    "precision": "fp32",
+    "seed": 0,
+    "steps": 1,
+}
+"""Placeholder of a command -> a value of its type; the trial's value takes its place."""
 
 CALLBACK = "orchestrator_callback"
 """Module by which a script reports its steps."""
 
 _VERSION_DIGITS = 12  # hexadecimal: 48 bits, which every reader of JSON keeps
+_MOST_SCRIPT_BYTES = 2**20  # larger files are data
 
 
 def words_of(command: str, values: Mapping[str, object]) -> list[str]:
@@ -44,10 +46,22 @@ def _filled(word: str, values: Mapping[str, object]) -> str:
     except ValueError as error:
         raise ValueError(f"script.command has {word!r}: {error}; a brace itself is {{{{ or }}}}") from error
     for name in names:
-        if name not in PLACEHOLDERS:
-            known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
+        if name not in EXAMPLES:
+            known = ", ".join(f"{{{placeholder}}}" for placeholder in EXAMPLES)
             raise ValueError(f"script.command has the unknown placeholder {{{name}}}; known: {known}")
-    return word.format_map(values)
+    try:
+        return word.format_map(values)
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(f"script.command has {word!r}, which cannot be filled in: {error}") from error
+
+
+def plain_words_of(command: str) -> list[str]:
+    """Return the words of a command that have no placeholder and are no option but `-m`."""
+    return [
+        word
+        for word in shlex.split(command)
+        if "{" not in word and (word == "-m" or not word.startswith("-"))
+    ]
 
 
 def require_script(words: list[str], folder: Path) -> None:
@@ -64,21 +78,24 @@ def require_script(words: list[str], folder: Path) -> None:
 def version_of(words: list[str], folder: Path) -> int:
     """Return a number that changes with the content of the files that a command names."""
     digest = hashlib.sha256()
-    for word, content in _files_of(words, folder):
-        digest.update(f"{word}\n".encode() + content)
+    for word, path in _files_of(words, folder):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256")
+        digest.update(f"{word}\n{content.hexdigest()}\n".encode())
     return int(digest.hexdigest()[:_VERSION_DIGITS], 16)
 
 
 def reports_steps(words: list[str], folder: Path) -> bool:
-    """Return whether one of the files that a command names has the name of the callback in it."""
-    return any(CALLBACK.encode() in content for _, content in _files_of(words, folder))
+    """Return whether one of the scripts that a command names has the name of the callback in it."""
+    paths = (path for _, path in _files_of(words, folder) if path.stat().st_size <= _MOST_SCRIPT_BYTES)
+    return any(CALLBACK.encode() in path.read_bytes() for path in paths)
 
 
-def _files_of(words: list[str], folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the words that are files, or modules of the folder behind `-m`, with their content."""
+def _files_of(words: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the words that are readable files, or modules of the folder behind `-m`, with their paths."""
     for index, word in enumerate(words):
         module = word.replace(".", "/") if index and words[index - 1] == "-m" else None
         names = (word,) if module is None else (f"{module}.py", f"{module}/__main__.py")
         for name in names:
-            if (folder / name).is_file():
-                yield word, (folder / name).read_bytes()
+            if os.access(folder / name, os.R_OK) and (folder / name).is_file():
+                yield word, folder / name

@@ -3,7 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from workloads.script.command import PLACEHOLDERS, reports_steps, require_script, version_of, words_of
+from workloads.script.command import (
+    EXAMPLES,
+    plain_words_of,
+    reports_steps,
+    require_script,
+    version_of,
+    words_of,
+)
 from workloads.spec import ScriptSpec
 
 VERSION = 1
@@ -35,9 +42,11 @@ class Options:
 def make(options: Options) -> ScriptSpec:
     """Check the command, and describe it."""
     folder = Path(options.folder or ".").expanduser().resolve()
-    words = words_of(options.command, dict.fromkeys(PLACEHOLDERS, "0"))
+    words_of(options.command, EXAMPLES)
+    words = plain_words_of(options.command)
     require_script(words, folder)
-    if options.python and not Path(options.python).is_file():
+    python = str(Path.cwd() / Path(options.python).expanduser()) if options.python else ""
+    if python and not Path(python).is_file():
         raise ValueError(
             f"script.python={options.python} is not an interpreter; name one, as .venv/bin/python"
         )
@@ -46,7 +55,7 @@ def make(options: Options) -> ScriptSpec:
         version=version_of(words, folder),
         command=options.command,
         folder=str(folder),
-        python=options.python,
+        python=python,
         steps_total=options.steps_total or None,
         train_to_end=options.train_to_end,
         reports=reports_steps(words, folder),

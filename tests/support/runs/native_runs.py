@@ -63,7 +63,9 @@ def build(options):
         model=model,
         loss=lambda model, batch: functional.cross_entropy(model(batch["point"]), batch["label"]),
         optimizer=optimizer,
-        scheduler=torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.05, total_steps=40),
+        scheduler=torch.optim.lr_scheduler.LambdaLR(  # numpy's numbers, which a checkpoint has to hold
+            optimizer, lambda step: 0.5 * (1 + np.cos(np.pi * step / 40))
+        ),
         data=Points(),
         clip_norm=0.5,
         accumulation_steps=2,

@@ -51,7 +51,7 @@ def arrays_of(job: TorchJob, rest: Mapping[str, Any]) -> dict[str, npt.NDArray[A
     kept = {
         **rest,
         "optimizer": _on_host(job.optimizer.state_dict()),
-        "scheduler": job.scheduler.state_dict() if job.scheduler else None,
+        "scheduler": _on_host(job.scheduler.state_dict()) if job.scheduler else None,
     }
     written = io.BytesIO()
     torch.save(kept, written)
@@ -93,7 +93,9 @@ def _array_of(tensor: torch.Tensor) -> npt.NDArray[Any]:
 def _on_host(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().cpu()
-    if isinstance(value, dict):
+    if isinstance(value, np.generic):  # a learning rate that numpy computed, which is not read back
+        return value.item()
+    if type(value) is dict:
         return {key: _on_host(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_on_host(item) for item in value]

@@ -19,6 +19,12 @@ from workloads.spec import Phase, ScriptSpec
 
 _KINDS = ("cpu", "gpu", "tpu")
 _NOT_SEEN = "not seen"
+_TORN = (
+    "a loop of steps() ended within a step, whose time counted and whose samples did not; end the loop by "
+    "itertools.islice(loader, count) in place of break"
+)
+LEAST_LOSSES = 2
+"""Readings of a loss that can tell whether it moved."""
 
 
 class OwnData:
@@ -52,6 +58,7 @@ class ScriptTrainer:
         self._seconds = 0.0
         self._asked = 0
         self._loss: float | None = None
+        self._num_losses = 0
         self._facts: Mapping[str, Any] = {}
         self._has_begun = False
         self._whole_run: WholeRun | None = None
@@ -73,6 +80,8 @@ class ScriptTrainer:
                 "steps": trial.steps,
             },
         )
+        if words[0] == "python" and workload.python:
+            words[0] = workload.python
         self._script = Script(words, folder=workload.folder, variables=self._variables())
         if workload.reports:
             self._begin()
@@ -125,8 +134,17 @@ class ScriptTrainer:
         """Have the script take the steps that were asked for, and wait for its report."""
         if not self._asked:
             return
+        try:
+            self._take_steps()
+        except BaseException:
+            self._script.close()
+            raise
+
+    def _take_steps(self) -> None:
         self._script.order({"order": "part", "steps": self._asked, "samples": self._share})
         message = self._require(self._script.hear(), "part")
+        if message.get("is_torn"):
+            raise TrialError("invalid_measurement", _TORN)
         self._require_together(message.get("num_workers"))
         self._seconds += _positive(message, "seconds")
         self.cpu_seconds += _positive(message, "cpu_seconds")
@@ -135,10 +153,11 @@ class ScriptTrainer:
         self.peak_host_bytes = max(self.peak_host_bytes, int(_positive(message, "peak_host_bytes")))
         loss = message.get("loss")
         self._loss = float(loss) if isinstance(loss, (int, float)) else None
+        self._num_losses += self._loss is not None
         self._facts = message
 
     def losses(self) -> Mapping[str, float]:
-        """Return the loss that the script reported last; empty if it reports none."""
+        """Return the loss that the script reported in its last part; empty if it reported none."""
         return {} if self._loss is None else {"model": self._loss}
 
     def without_exchange(self) -> None:
@@ -175,8 +194,8 @@ class ScriptTrainer:
             unchecked.append("the precision: the script's framework did not tell its dtype")
         if self._job.world_size > 1 and facts.get("num_workers") is None:
             unchecked.append("that the workers train together: the script's framework did not tell")
-        if self._loss is None:
-            unchecked.append("the loss: the script reported none")
+        if self._num_losses < LEAST_LOSSES:
+            unchecked.append("the loss: the script reported it in fewer than two parts")
         elif self._job.world_size > 1:
             unchecked.append("the loss of all workers: that of rank 0 is shown")
         unchecked.append("weights, quality and compilations: they are not seen in a script")
@@ -219,13 +238,14 @@ class ScriptTrainer:
         """
         callback = str(Path(__file__).parents[3] / "callback")
         interpreter = Path(self._spec.python or sys.executable)
+        hosts = [address.rpartition(":")[0] for address in self._job.addresses]
         paths = [callback, *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {
             **os.environ,
             "PATH": os.pathsep.join([str(interpreter.parent), os.environ.get("PATH", os.defpath)]),
             "PYTHONPATH": os.pathsep.join(paths),
             "OMP_NUM_THREADS": str(self._job.threads),
-            "LOCAL_WORLD_SIZE": str(self._job.world_size),
+            "LOCAL_WORLD_SIZE": str(hosts.count(hosts[self._job.rank])),
         }
         if variables.get("KERAS_HOME") == os.devnull:
             del variables["KERAS_HOME"]

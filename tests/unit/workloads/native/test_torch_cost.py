@@ -37,6 +37,38 @@ def cost(
     return cost_of(job)
 
 
+def test_batches_that_are_padded_to_their_longest_sample_have_the_length_of_the_first() -> None:
+    """Samples of unequal length: without that, the padded axis would be taken for the samples'."""
+    rows = [torch.ones(5, 4), torch.ones(9, 4), torch.ones(7, 4), torch.ones(3, 4)]
+
+    def job() -> TorchJob:
+        model = nn.Linear(4, 8)
+        return TorchJob(
+            model=model,
+            loss=lambda model, batch: model(batch).square().mean(),
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data=rows,
+            collate=lambda samples: nn.utils.rnn.pad_sequence(samples, batch_first=True),
+        )
+
+    assert cost_of(job).flops_per_sample == 2 * 2 * 5 * 4 * 8
+
+
+def test_a_batch_that_is_a_list_of_samples_is_counted_with_its_samples() -> None:
+    def job() -> TorchJob:
+        model = nn.Linear(4, 8)
+        return TorchJob(
+            model=model,
+            loss=lambda model, batch: sum(model(one).square().mean() for one in batch),
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data=[torch.ones(4) for _ in range(6)],
+            collate=list,
+        )
+
+    found = cost_of(job)
+    assert (found.flops_per_sample, found.flops_per_step) == (2 * 2 * 4 * 8, 0)
+
+
 def test_a_dense_layer_costs_two_products_and_no_gradient_of_the_input() -> None:
     found = cost(lambda: nn.Linear(4, 3), torch.randn(8, 4))
     assert (found.flops_per_sample, found.flops_per_step) == (2 * 2 * 4 * 3, 0)

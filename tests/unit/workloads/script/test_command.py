@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from workloads.registry import workload
-from workloads.script.command import PLACEHOLDERS, version_of, words_of
+from workloads.script.command import EXAMPLES, version_of, words_of
 from workloads.spec import ScriptSpec
 
-VALUES = {name: name.upper() for name in PLACEHOLDERS}
+VALUES = {name: name.upper() for name in EXAMPLES}
 
 
 def test_a_command_is_split_as_a_shell_does_and_filled_in() -> None:
@@ -24,6 +24,8 @@ def test_a_command_is_split_as_a_shell_does_and_filled_in() -> None:
         ("python train.py {batch}", "unknown placeholder {batch}; known: {batch_size_per_worker}"),
         ("python train.py {0}", "unknown placeholder {0}"),
         ("python train.py {", "a brace itself is {{ or }}"),
+        ("python train.py {seed:04d}", "'{seed:04d}', which cannot be filled in: Unknown format code 'd'"),
+        ("python train.py {seed:{x}}", "which cannot be filled in: 'x'"),
     ],
 )
 def test_a_command_that_cannot_be_read_is_refused(command: str, reason: str) -> None:
@@ -46,6 +48,30 @@ def test_what_is_not_there_is_refused(options: dict[str, object], reason: str, t
     with pytest.raises(ValueError) as refused:  # noqa: PT011  the reason is looked at
         workload("script", {"folder": str(tmp_path), **options})
     assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python train_{precision}.py --seed={seed:04d}",
+        "python -m train --config=there/other.py",
+        f"python -c '{300 * 'x'}'",
+    ],
+)
+def test_words_that_name_no_script_are_not_looked_for(command: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    assert workload("script", {"command": command, "folder": str(tmp_path)}).name == "script"
+
+
+def test_a_relative_interpreter_is_that_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("train.py", "python"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    spec = workload("script", {"command": "python train.py", "folder": ".", "python": "python"})
+    assert isinstance(spec, ScriptSpec)
+    assert spec.python == str(tmp_path / "python")
 
 
 def test_a_changed_script_is_another_version(tmp_path: Path) -> None:
