@@ -190,6 +190,11 @@ class FullTraining:
     train_samples: int | None
 
 
+def task_name(workload: str, options: Mapping[str, object]) -> str:
+    """Name a workload with its options, which may change its aim and its full training."""
+    return " ".join((workload, *(f"{name}={value}" for name, value in sorted(options.items()))))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Every point of a sweep's grid, each exactly once; `plan/order.py` has the order of the runs.
@@ -197,8 +202,9 @@ class Plan:
     Attributes:
         baseline: None where the sweep names none.
         failed: not run again unless requested.
-        aims: quality aims of all workloads that have a trial.
-        trainings: likewise, what a full training of it is.
+        aims: quality aims of all workloads that have a trial, by name; by `task_name` where options of a
+            workload make it another one.
+        trainings: full trainings of these workloads, likewise.
         forecasts: predictions for trials whose device is not available.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been
             predicted if they had not been.
@@ -227,6 +233,15 @@ class Plan:
     memory: Mapping[str, Verdict | NoFit] = field(default_factory=dict)
     search: Search = GRID
     prices: Mapping[str, Price | Unpriced] = field(default_factory=dict)
+
+    def aim_of(self, trial: TrialSpec) -> Aim | None:
+        """Return the quality aim of a trial; None: its workload has none."""
+        return self.aims.get(task_name(trial.workload, trial.workload_options), self.aims.get(trial.workload))
+
+    def training_of(self, trial: TrialSpec) -> FullTraining | None:
+        """Return the full training that a trial is a part of; None: the plan tells of none."""
+        name = task_name(trial.workload, trial.workload_options)
+        return self.trainings.get(name, self.trainings.get(trial.workload))
 
     @property
     def asked(self) -> tuple[Cached | Failed | Placement, ...]:

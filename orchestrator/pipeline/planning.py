@@ -7,7 +7,7 @@ from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.length import check_lengths
 from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.core.budget import BudgetStatus
-from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.placement import Placement, Plan, task_name
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
@@ -52,11 +52,12 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
 
 
 def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:
-    """Return the size of every workload's full training set, with the options of its first point."""
+    """Return the size of the full training set of every workload with its options."""
     samples: dict[str, int | None] = {}
     for point in sweep.points:
-        if point.workload not in samples and unsuitable(point) is None:
-            samples[point.workload] = train_samples_of(workload_of(point), data[data_key(point)])
+        name = task_name(point.workload, point.workload_options)
+        if name not in samples and unsuitable(point) is None:
+            samples[name] = train_samples_of(workload_of(point), data[data_key(point)])
     return samples
 
 
@@ -100,9 +101,6 @@ def prospect_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Bu
     """Estimate the budget status after a plan's trials; None where costs do not matter."""
     if not needs_budget(settings):
         return None
-    if settings.search.is_adaptive:  # at most so much: no search needs a repeat of every setting
-        firsts = tuple(one for one in todo.placements if one.trial.repeat < 1)
-        todo = replace(todo, placements=firsts)
     budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
     return budget_tracker.forecast(order_of(settings, todo, preflight.price_book))
 

@@ -17,6 +17,7 @@ from orchestrator.core.placement import (
     Plan,
     Provenance,
     Skipped,
+    task_name,
 )
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
@@ -78,7 +79,7 @@ def plan(
         environments: probed environment of every trainer in the sweep.
         start_methods: requested start method of every trainer in the sweep.
         data_ids: value for every key of `data_needed(sweep)`.
-        train_samples: value for every workload of the sweep that suits one of its points.
+        train_samples: value for every workload with its options of the sweep, by `task_name`.
         records: records of all sweeps.
         code_sha256: hash of the current code, ours and the user's.
         rerun: trials to run although records of them exist.
@@ -150,30 +151,42 @@ def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str)
 
 
 def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
-    """Workload -> its aim, which is the same at all its points that can be."""
+    """Return the aim of every workload; one that options change has the name of its task."""
     aims: dict[str, Aim] = {}
-    for point in points:
-        if point.workload not in aims and unsuitable(point) is None:
-            quality = workload_of(point).quality
-            if quality is not None:
-                aims[point.workload] = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+    for name, point in _tasks_of(points).items():
+        quality = workload_of(point).quality
+        if quality is not None:
+            aim = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+            if aims.setdefault(point.workload, aim) != aim:
+                aims[name] = aim
     return aims
 
 
 def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
-    """Workload -> its full training, as the first of its points that can be declares it."""
+    """Return the full training of every workload; one that options change has the name of its task."""
     trainings: dict[str, FullTraining] = {}
-    for point in points:
-        if point.workload not in trainings and unsuitable(point) is None:
-            spec = workload_of(point)
-            if isinstance(spec, ScriptSpec):
-                trainings[point.workload] = training_of_script(spec, point.global_batch_size)
-                continue
-            trainings[point.workload] = FullTraining(
+    for name, point in _tasks_of(points).items():
+        spec = workload_of(point)
+        if isinstance(spec, ScriptSpec):
+            training = training_of_script(spec, point.global_batch_size)
+        else:
+            training = FullTraining(
                 epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
-                train_samples=train_samples[point.workload],
+                train_samples=train_samples[name],
             )
+        if trainings.setdefault(point.workload, training) != training:
+            trainings[name] = training
     return trainings
+
+
+def _tasks_of(points: Iterable[Point]) -> Mapping[str, Point]:
+    """Return the first point of every workload with its options that can be."""
+    tasks: dict[str, Point] = {}
+    for point in points:
+        name = task_name(point.workload, point.workload_options)
+        if name not in tasks and unsuitable(point) is None:
+            tasks[name] = point
+    return tasks
 
 
 def training_of_script(spec: ScriptSpec, global_batch_size: int) -> FullTraining:

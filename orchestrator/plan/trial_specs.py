@@ -22,7 +22,7 @@ DataIds = Mapping[DataKey, str]
 """Key -> id of the resolved data."""
 
 TrainSamples = Mapping[str, int | None]
-"""Workload -> samples of the full training set; None if unknown."""
+"""`task_name` -> samples of the full training set; None if unknown."""
 
 
 def data_needed(sweep: Sweep) -> Mapping[DataKey, Workload]:

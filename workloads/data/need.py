@@ -15,7 +15,7 @@ class DataNeed:
         sequence_length: length of texts, in tokens.
         targets: `y` of texts: the `labels` of whole texts, or token ids of windows of the running text:
             the `next_token` of every step, or the `masked_token` of some.
-        train_tokens: tokens of the full training set of a language model; None: those of the user's folder.
+        train_tokens: tokens of the full training set of a language model; a user's folder has its own.
         binary: True for two classes of graded photographs (referable: grade 2 and above) instead of five.
     """
 

@@ -72,9 +72,11 @@ class AttentionLayer(keras.layers.Layer):  # type: ignore[misc]  # keras has no 
             tf.reshape(part, (-1, steps, count, layer.head_units))
             for part, count in zip(parts, counts, strict=True)
         )
-        attended = ops.dot_product_attention(
-            self._turned(query), self._turned(key), value, is_causal=layer.causal
-        )
+        query, key = self._turned(query), self._turned(key)
+        if layer.key_heads < layer.heads:
+            shared = layer.heads // layer.key_heads
+            key, value = (tf.repeat(part, shared, axis=2) for part in (key, value))
+        attended = ops.dot_product_attention(query, key, value, is_causal=layer.causal)
         return tf.reshape(attended, (-1, steps, layer.widths[0]))
 
     def _turned(self, heads: Any) -> Any:

@@ -84,13 +84,11 @@ class AttentionModule(nn.Module):
             part.view(*part.shape[:2], count, layer.head_units).transpose(1, 2)
             for part, count in zip(parts, counts, strict=True)
         )
-        attended = functional.scaled_dot_product_attention(
-            self._turned(query),
-            self._turned(key),
-            value,
-            is_causal=layer.causal,
-            enable_gqa=layer.key_heads < layer.heads,
-        )
+        query, key = self._turned(query), self._turned(key)
+        if layer.key_heads < layer.heads:  # repeated here: few fused kernels of CUDA take shared heads
+            shared = layer.heads // layer.key_heads
+            key, value = (part.repeat_interleave(shared, 1) for part in (key, value))
+        attended = functional.scaled_dot_product_attention(query, key, value, is_causal=layer.causal)
         return attended.transpose(1, 2).flatten(2)
 
     def _turned(self, heads: Tensor) -> Tensor:

@@ -17,7 +17,8 @@ from workloads.layers import Custom, Embedding, Rbm, Recurrent
 from workloads.sequence_layers import Attention
 from workloads.spec import ScriptSpec, Supervised, TokenPrediction, Workload, WorkloadSpec
 
-_UNLIKE_CLASSIFIERS = (Custom, Embedding, Rbm, Recurrent)
+_UNLIKE_ALL = (Custom, Rbm, Recurrent)
+_MOST_WORKERS = 8  # of one host, in the published trainings of transformers
 _NETWORKS: Mapping[Family, str] = {"classifier": "an image classifier", "transformer": "a transformer"}
 _PEERS: Mapping[Family, str] = {"classifier": "", "transformer": "transformer"}
 _UNLIKE = 2.0
@@ -47,9 +48,11 @@ class StepQuery:
         if not isinstance(protocol, (Supervised, TokenPrediction)):
             return None
         layers = [node.layer for node in self.spec.networks[protocol.network].nodes]
+        if any(isinstance(layer, _UNLIKE_ALL) for layer in layers):
+            return None
         if any(isinstance(layer, Attention) for layer in layers):
             return "transformer"
-        return None if any(isinstance(layer, _UNLIKE_CLASSIFIERS) for layer in layers) else "classifier"
+        return None if any(isinstance(layer, Embedding) for layer in layers) else "classifier"
 
     @property
     def demand(self) -> StepCost:
@@ -176,7 +179,12 @@ def _known(query: StepQuery, models: DefaultModels) -> _PublishedData:
     rated = _rated(query, models)
     if rated:
         factor = math.exp(prior.quantile * rated.learned.deviation)
-        return _PublishedData(model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source)
+        far = None
+        if query.family == "transformer" and query.num_workers > _MOST_WORKERS:
+            far = f"rates are of at most {_MOST_WORKERS} workers of one host, not {query.num_workers}"
+        return _PublishedData(
+            model=models.any_gpu, learned=rated.learned, factor=factor, source=rated.source, unlike=far
+        )
     return _PublishedData(
         model=models.any_gpu,
         learned=LogRatioPosterior(mean=0.0, of_mean=math.inf, of_one=_UNLIKE * prior.workload),

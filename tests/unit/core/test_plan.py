@@ -6,7 +6,7 @@ from plan_builders import T4, environment, held, here, planned, point
 
 from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import ConfigError, UnknownNameError
-from orchestrator.core.placement import Aim, Failed, FullTraining, Plan
+from orchestrator.core.placement import Aim, Failed, FullTraining, Plan, task_name
 from orchestrator.core.result import Failure
 from orchestrator.core.settings import Rerun
 
@@ -228,6 +228,21 @@ def test_a_plan_knows_which_quality_counts_of_each_workload():
     found = planned(point(), point(workload="mnist_gan"), repeats=1)
     assert found.aims["mnist_cnn"] == Aim(metric="accuracy", higher_is_better=True)
     assert found.aims["mnist_gan"] == Aim(metric="frechet_distance", higher_is_better=False)
+
+
+def test_options_that_make_another_task_have_an_aim_and_a_full_training_of_their_own():
+    tasks = [{}, {"size": "small"}, {"task": "classification"}]
+    points = [point(workload="bert_base" if "task" in one else "gpt2", workload_options=one) for one in tasks]
+    masked = point(workload="bert_base")
+    samples = {"gpt2": 9, "gpt2 size=small": 12, "bert_base": 5, "bert_base task=classification": 7}
+    found = planned(masked, *points, repeats=1, train_samples=samples)
+    trials = {
+        task_name(one.trial.workload, one.trial.workload_options): one.trial for one in found.placements
+    }
+    assert found.aim_of(trials["bert_base"]).metric == "held_out_loss"
+    assert found.aim_of(trials["bert_base task=classification"]).metric == "accuracy"
+    assert {name: found.training_of(trial).train_samples for name, trial in trials.items()} == samples
+    assert found.training_of(trials["gpt2"]).epochs == 1
 
 
 def test_a_plan_knows_the_full_training_of_each_workload():

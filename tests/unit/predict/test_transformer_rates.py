@@ -1,6 +1,7 @@
 """Published rates of transformers: what is kept of them, and what is refused by them."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,10 @@ from orchestrator.predict.step_time.published_estimate import (
     published_estimate_of,
     sum_of_parts,
 )
+from workloads.layers import Dense, Embedding, Recurrent
+from workloads.network import Draft
 from workloads.registry import workload
+from workloads.sequence_layers import Attention
 
 MODELS = default_models()
 TRANSFORMERS = tuple(step for step in MODELS.rated if step.family == "transformer")
@@ -64,11 +68,32 @@ def test_a_transformer_beyond_what_was_published_is_refused(name, device, size, 
     assert step.reason.startswith(reason)
 
 
-def query(name, device, *, size):
+def test_more_workers_than_one_host_has_are_refused():
+    on_one_host, over_hosts = (
+        published_estimate_of(query("gpt2", "h100", size="small", num_workers=count), MODELS).step
+        for count in (8, 16)
+    )
+    assert isinstance(on_one_host, Estimate)
+    assert isinstance(over_hosts, Refusal)
+    assert over_hosts.reason == "rates are of at most 8 workers of one host, not 16"
+    assert over_hosts.to_measure == "a transformer there in bf16 with 16 workers"
+
+
+def test_a_recurrent_network_with_attention_is_no_transformer():
+    draft = Draft(input_shape=(10,))
+    draft.chain(Embedding(vocabulary=50, units=6), Recurrent(cell="lstm", units=6), Dense(units=18))
+    draft.chain(Attention(heads=2, head_units=3), Dense(units=50))
+    asked = query("gpt2", "h100", size="tiny")
+    network = replace(asked.spec, networks={"model": draft.done()})
+    assert asked.family == "transformer"
+    assert replace(asked, spec=network).family is None
+
+
+def query(name, device, *, size, num_workers=1):
     return StepQuery(
         spec=workload(name, {"size": size}),
         device=CATALOGUE.devices[device],
         precision="bf16",
-        num_workers=1,
-        global_batch_size=16,
+        num_workers=num_workers,
+        global_batch_size=16 * num_workers,
     )

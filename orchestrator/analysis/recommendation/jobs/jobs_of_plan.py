@@ -74,8 +74,8 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
 
 
 def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, where: str) -> Job:
-    workload, target_value = key[0], key[4]
-    aim = plan.aims.get(workload)
+    target_value, trial = key[4], draft.specs[0]
+    aim = plan.aim_of(trial)
     candidates = named(_candidates(draft, aim, plan))
     target = None
     if target_value is not None and aim is not None:
@@ -87,7 +87,7 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
         target=target,
         candidates=candidates,
         length=job_length(
-            plan.trainings.get(workload),
+            plan.training_of(trial),
             objective,
             recorded_samples=[run.samples for one in candidates for run in one.runs]
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
@@ -220,13 +220,17 @@ def candidates_of(
         if bare not in measured
     ]
 
+    # of equal settings that ran with other versions, the last one has the trials that are left
+    owners = {replace(one.setting, ran_with=""): one for one in candidates}
+
     def completed(one: Unnamed) -> Unnamed:
         bare = replace(one.setting, ran_with="")
         of_setting = failures.get(bare, [])
+        left = missing.get(bare, ()) if owners[bare] is one else ()
         candidate = replace(
             one.candidate,
-            num_missing=len(missing.get(bare, ())),
-            trial_ids=tuple(missing.get(bare, ())),
+            num_missing=len(left),
+            trial_ids=tuple(left),
             num_failed=sum(not is_fatal(record) for record in of_setting),
             failure_kinds=frozenset(record.failure.kind for record in of_setting if record.failure),
             fatal=fatal_failures(of_setting, len(of_setting) + len(one.candidate.runs)),
