@@ -161,7 +161,6 @@ def question_of(case: Case, *, is_cold: bool) -> tuple[Job, Criteria, ErrorModel
         correlation=case.correlation,
         repeat=case.prior.repeat,
         quantile=case.prior.quantile,
-        one_run=case.prior.repeat,
     )
     return job, Criteria(objective=_objective(case), confidence=CONFIDENCE, learns=True), errors
 

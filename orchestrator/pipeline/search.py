@@ -9,7 +9,7 @@ from orchestrator.core.codec import from_json, to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
-from orchestrator.core.search import SearchProgress
+from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.settings import Settings
 from orchestrator.execute.scheduling.queue import ObstacleOf
 from orchestrator.pipeline.components import ledger_of
@@ -26,7 +26,12 @@ def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Swee
     """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
     predicted = with_predictions(todo, settings, preflight)
     newest = latest(record for records in preflight.ledgers.values() for record in records)
-    standing = tuple(newest[one.trial_id] for one in predicted.asked if one.trial_id in newest)
+    again = {one.trial_id for one in todo.placements}  # the plan runs these: their old records answer nothing
+    standing = tuple(
+        newest[one.trial_id]
+        for one in predicted.asked
+        if one.trial_id in newest and one.trial_id not in again
+    )
     return SweepSearch(
         predicted,
         settings.objective,
@@ -76,6 +81,10 @@ class ReportingSearch:
         """Forward the end of a trial."""
         self._search.end(record)
 
+    def drop(self, trial_id: str) -> None:
+        """Forward that a trial is not run."""
+        self._search.drop(trial_id)
+
 
 def progress_in(folder: Path) -> SearchProgress | None:
     """Read the last decision of the search of a sweep; None: it has none, or none that can be read."""
@@ -99,6 +108,11 @@ def forget_search(folder: Path) -> None:
     (folder / FILE_NAME).unlink(missing_ok=True)
 
 
+def _ended(job: JobProgress) -> JobProgress:
+    """Return the progress at the end of a command; one that ends before a chosen trial was stopped."""
+    return replace(job, next_setting="", why="the sweep was stopped") if job.next_setting else job
+
+
 def remarks_of(progress: SearchProgress, answers: Sequence[Recommendation]) -> tuple[str, ...]:
     """Say for every job what was measured, and which setting the report takes."""
     by_job = {one.job: one for one in answers}
@@ -108,5 +122,5 @@ def remarks_of(progress: SearchProgress, answers: Sequence[Recommendation]) -> t
             winner=(by_job[one.job].chosen or "") if one.job in by_job else "",
             goal=by_job[one.job].asked if one.job in by_job else "",
         )
-        for one in (replace(job, next_setting="") for job in progress.jobs)
+        for one in map(_ended, progress.jobs)
     )

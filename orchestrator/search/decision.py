@@ -104,15 +104,19 @@ def next_trial(
     expected = with_expected_runs(job, known, running) if any(running.values()) else job
     view = judge(expected, criteria, errors) if expected is not job else known
     left = _measurable(expected, view)
-    if not running and (stop := _stop_of(known, criteria, leader, left)):
+    if stop := _stop_of(known, criteria, leader, left):
         return stop
     startable, obstacle = _startable(left, obstacle_of)
     if not startable:
         return _nothing_starts("room" if obstacle and any(running.values()) else obstacle, leader)
     costs = TrialCosts(expected, view, in_usd=in_usd)
-    return _first_look(expected, view, startable, costs, leader) or _most_worth(
+    idle = [one for one in startable if not running.get(one.label)]
+    chosen = _first_look(expected, view, idle, costs, leader, running) or _most_worth(
         view, startable, costs, criteria, leader
     )
+    if isinstance(chosen, Stop) and any(running.values()):
+        return Stop(reason="waiting", why="the next choice needs the results of what runs", leader=leader)
+    return chosen
 
 
 def leader_of(view: Judgement) -> Leader | None:
@@ -133,7 +137,7 @@ def _measurable(job: Job, view: Judgement) -> list[CandidateSetting]:
     ]
 
 
-_MEASURES = ("it", "it again on a quiet host", "it with another seed")
+_MEASURES = ("it", "it again on a quiet host", "more steps of one that was measured")
 """Names of a measurement that an excluded setting needs, where a trial of its own is one."""
 
 
@@ -142,7 +146,8 @@ def _stop_of(
 ) -> Stop | None:
     """Stop if the winner is good with the requested confidence, whatever the trials that are left show."""
     if known.decision.state == "none":
-        return Stop(reason="none", why="no setting keeps to the limits", leader=leader)
+        why = "no setting keeps to the limits" if known.candidates else "no setting can train this job"
+        return Stop(reason="none", why=why, leader=leader)
     is_chosen = known.decision.chosen is not None and leader is not None
     if not is_chosen or leader is None or leader.chance < criteria.confidence:
         return None
@@ -186,15 +191,18 @@ def _first_look(
     startable: Sequence[CandidateSetting],
     costs: TrialCosts,
     leader: Leader | None,
+    running: Mapping[str, int],
 ) -> Choice | None:
     """Choose a setting of the first design, then one that cannot be judged without a trial."""
     unseen = [one for one in startable if one.prior is None and not one.runs]
     if unseen and _needs_design(view, startable):
-        one = next_of_design(job, unseen)
-        return _choice(one, costs, leader, why="first design: it differs most from what was measured")
+        one = next_of_design(job, unseen, running)
+        is_first = not running and not any(other.runs for other in job.candidates)
+        differs = "it is in the middle of the grid" if is_first else "it differs most from what was measured"
+        return _choice(one, costs, leader, why=f"first design: {differs}")
     judged = {one.label for one in view.candidates}
     reasons = {one.setting: one.reason for one in view.excluded if one.may_be_best}
-    open_ = [one for one in startable if one.label not in judged and one.label in reasons]
+    open_ = [one for one in startable if one.label not in judged and one.label in reasons and not one.quiet]
     if not open_:
         return None
     one = min(open_, key=lambda one: costs.of(one))

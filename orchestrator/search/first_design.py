@@ -4,7 +4,7 @@ The first is the one nearest to the middle of the factors, and every further one
 were measured or run: the maximin design of Johnson, Moore and Ylvisaker 1990, one setting after the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from orchestrator.analysis.recommendation.model.candidate import CandidateSettin
 from orchestrator.analysis.recommendation.model.factors import features_of
 
 
-def next_of_design(job: Job, unseen: Sequence[CandidateSetting]) -> CandidateSetting:
+def next_of_design(
+    job: Job, unseen: Sequence[CandidateSetting], running: Collection[str] = ()
+) -> CandidateSetting:
     """Choose the next setting; of equally far ones the first.
 
     Args:
@@ -21,7 +23,7 @@ def next_of_design(job: Job, unseen: Sequence[CandidateSetting]) -> CandidateSet
     features = features_of(job.candidates)
     rows = {one.label: row for row, one in enumerate(job.candidates)}
     choices = features[[rows[one.label] for one in unseen]]
-    seen = [row for row, one in enumerate(job.candidates) if one.runs]
+    seen = [row for row, one in enumerate(job.candidates) if one.runs or one.label in running]
     if not seen:
         middle = np.square(choices - features.mean(axis=0)).sum(axis=1)
         return unseen[int(middle.argmin())]

@@ -29,6 +29,7 @@ class Outlook:
 
     Attributes:
         num_settings: settings that can be measured.
+        num_untried: those that have no trial yet.
         num_trials: further trials until the answer is clear, the median of drawn worlds.
         is_least: it likely needs more than that many.
         seconds, usd: time and bill of these trials; None: not known.
@@ -39,6 +40,7 @@ class Outlook:
     job: str
     num_settings: int
     num_trials: int
+    num_untried: int = 0
     is_least: bool = False
     seconds: float | None = None
     usd: float | None = None
@@ -47,8 +49,8 @@ class Outlook:
     why_unknown: str = ""
 
 
-def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel) -> Outlook:
-    """Expect the number of trials and their cost."""
+def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel, *, in_usd: bool) -> Outlook:
+    """Expect the number of trials and their cost; `in_usd` as in the search's decisions."""
     count = len(job.candidates)
     view = judge(job, criteria, errors)
     if view.model is None or any(one.prior is None and not one.runs for one in job.candidates):
@@ -58,7 +60,7 @@ def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel) -> Outlook:
     if count > _MOST_SETTINGS:
         why = f"it is not estimated for more than {_MOST_SETTINGS} settings"
         return Outlook(job=job.where, num_settings=count, num_trials=1, is_least=True, why_unknown=why)
-    worlds = [_trials_in(job, criteria, errors, seed=seed) for seed in range(_WORLDS)]
+    worlds = [_trials_in(job, criteria, errors, seed=seed, in_usd=in_usd) for seed in range(_WORLDS)]
     costs = TrialCosts(job, view, in_usd=True)
     untried = [one for one in job.candidates if not one.runs and one.trial_ids]
     usd = [costs.usd_of(one) for one in untried]
@@ -66,6 +68,7 @@ def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel) -> Outlook:
     return Outlook(
         job=job.where,
         num_settings=count,
+        num_untried=len(untried),
         num_trials=round(median(trials for trials, _, _ in worlds)),
         is_least=any(trials >= _MOST_TRIALS for trials, _, _ in worlds),
         seconds=median(seconds for _, seconds, _ in worlds),
@@ -76,7 +79,7 @@ def outlook_of(job: Job, criteria: Criteria, errors: ErrorModel) -> Outlook:
 
 
 def _trials_in(
-    job: Job, criteria: Criteria, errors: ErrorModel, *, seed: int
+    job: Job, criteria: Criteria, errors: ErrorModel, *, seed: int, in_usd: bool
 ) -> tuple[int, float, float | None]:
     """Run the search in one drawn world: its trials, their seconds and their dollars."""
     view = judge(job, criteria, errors)
@@ -86,7 +89,7 @@ def _trials_in(
     noise = np.random.default_rng(seed).normal(0.0, view.errors.one_run, _MOST_TRIALS)
     seconds, usd = 0.0, 0.0
     for number in range(_MOST_TRIALS):
-        decided = next_trial(job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=False)
+        decided = next_trial(job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=in_usd)
         if not isinstance(decided, Choice):
             return number, seconds, None if np.isnan(usd) else usd
         index = next(i for i, one in enumerate(job.candidates) if one.label == decided.setting)

@@ -16,7 +16,8 @@ def outlook_sentence(outlook: Outlook) -> str:
     most = "at least " if outlook.is_least else "about "
     expected = f"{outlook.job}: {most}{trials}{_priced(outlook.seconds, outlook.usd)}"
     grid = _priced(outlook.grid_seconds, outlook.grid_usd)
-    against = f"; all {counted(outlook.num_settings, 'setting')} once{grid}" if grid else ""
+    untried = counted(outlook.num_untried, "setting")
+    against = f"; one trial of each of the {untried} that have none{grid}" if grid else ""
     whole = against or f" for {counted(outlook.num_settings, 'setting')}"
     return f"{expected}{whole}{f' ({outlook.why_unknown})' if outlook.why_unknown else ''}."
 
@@ -40,7 +41,9 @@ def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
     of_grid = f" of {grid} for one trial of each" if grid else ""
     counts = f"{one.num_measured:,} of {counted(one.num_settings, 'setting')} measured"
     found = (
-        f"{winner} is the choice for {goal} with {chance(one.chance)}" if winner else "none is recommended"
+        f"{winner} is the choice ({goal}); its chance to be good is {chance(one.chance)}"
+        if winner
+        else "none is recommended"
     )
     return (
         f"{one.job}: {counts} in {counted(one.num_trials, 'trial')} ({spent}{of_grid}); {found}. "

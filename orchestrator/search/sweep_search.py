@@ -77,13 +77,13 @@ class SweepSearch:
         }
         self._failed: dict[tuple[int, str], list[TrialRecord]] = {}
         self._running: set[str] = set()
-        self._num_noisy = 0  # of this command
+        self._num_noisy: Counter[int] = Counter()  # by job, of this command
         self._decided: dict[int, Decision] = {}
         self._judged: dict[int, tuple[Job, Judgement]] = {}
 
     def next_trial(self, obstacle_of: ObstacleOf) -> str | None:
         """Choose the trial_id of the next trial; None: none starts now, as `progress` explains."""
-        in_usd = all(isinstance(one.price, Price) for job in self._jobs for one in job.candidates)
+        in_usd = self._is_priced()
         self._decided = {
             index: self._decide(index, obstacle_of, in_usd=in_usd) for index in range(len(self._jobs))
         }
@@ -95,9 +95,12 @@ class SweepSearch:
         index, best = max(choices, key=lambda choice: choice[1].worth)
         return self._candidate(index, best.setting).trial_ids[0]
 
+    def _is_priced(self) -> bool:
+        return all(isinstance(one.price, Price) for job in self._jobs for one in job.candidates)
+
     def _decide(self, index: int, obstacle_of: ObstacleOf, *, in_usd: bool) -> Decision:
         job = self._jobs[index]
-        if self._num_noisy >= _MOST_NOISY and not any(one.quiet for one in job.candidates):
+        if self._num_noisy[index] >= _MOST_NOISY and not any(one.quiet for one in job.candidates):
             return Stop(reason="exhausted", why=_BUSY, leader=None)
         first = {one.label: one.trial_ids[0] for one in job.candidates if one.trial_ids}
         places = [self._places[trial_id] for trial_id in self._running]
@@ -135,7 +138,8 @@ class SweepSearch:
     @property
     def outlooks(self) -> tuple[Outlook, ...]:
         """Expected trials and cost of the search of every job."""
-        return tuple(outlook_of(job, self._criteria, self._errors) for job in self._jobs)
+        in_usd = self._is_priced()
+        return tuple(outlook_of(job, self._criteria, self._errors, in_usd=in_usd) for job in self._jobs)
 
     def start(self, trial_id: str) -> None:
         """Take note that a trial runs."""
@@ -155,6 +159,12 @@ class SweepSearch:
             self._hear_run(index, label, record)
         elif record.failure is not None:
             self._hear_failure(index, label, record)
+        else:
+            self._tell_nothing(index, label)
+
+    def drop(self, trial_id: str) -> None:
+        """Take note that a trial is not run."""
+        self._running.discard(trial_id)
 
     def _expect(self, index: int, label: str) -> None:
         """Let a rehearsed trial end as predicted."""
@@ -164,10 +174,16 @@ class SweepSearch:
     def _hear_run(self, index: int, label: str, record: TrialRecord) -> None:
         one = self._candidate(index, label)
         run = run_of(record, self._jobs[index].aim)
-        if run is not None:
-            self._num_noisy += run.is_noisy
+        if run is None:
+            self._tell_nothing(index, label)
+        else:
+            self._num_noisy[index] += run.is_noisy
             self._update(index, replace(one, runs=(*one.runs, run), price=record.price or one.price))
             self._set_length(index)
+
+    def _tell_nothing(self, index: int, label: str) -> None:
+        """Leave out the repeats of a setting whose trial timed no step: they would time none either."""
+        self._update(index, replace(self._candidate(index, label), trial_ids=(), num_missing=0))
 
     def _hear_failure(self, index: int, label: str, record: TrialRecord) -> None:
         failed = self._failed.setdefault((index, label), [])
@@ -187,9 +203,10 @@ class SweepSearch:
     def _set_length(self, index: int) -> None:
         """Set the length of a job that no workload declares to that of its longest recorded training."""
         job = self._jobs[index]
-        workload = next(iter(job.candidates)).words[0].partition("=")[2]
+        of_job = next(trial_id for trial_id, place in self._places.items() if place[0] == index)
         recorded = [run.samples for one in job.candidates for run in one.runs]
-        length = job_length(self._plan.trainings.get(workload), self._objective, recorded_samples=recorded)
+        training = self._plan.training_of(self._placements[of_job].trial)
+        length = job_length(training, self._objective, recorded_samples=recorded)
         self._jobs[index] = replace(job, samples=length.samples)
 
     def _candidate(self, index: int, label: str) -> CandidateSetting:

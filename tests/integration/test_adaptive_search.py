@@ -32,7 +32,7 @@ def test_a_search_says_what_it_does_and_the_same_command_repeats_no_trial(tmp_pa
     assert job["stop"] in ("clear", "exhausted")
     assert f"2 of 2 settings measured in {len(records)} trials" in first.out
     if job["stop"] == "clear":
-        assert f"{job['leader']} is the choice for fastest with" in first.out
+        assert f"{job['leader']} is the choice (fastest)" in first.out
     unnamed = [word for word in WORDS if not word.startswith("search")]
     assert job["why"] in ask("status", *unnamed, cwd=tmp_path).out
     reported = ask("report", *unnamed, cwd=tmp_path)

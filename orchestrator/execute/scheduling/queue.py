@@ -54,6 +54,9 @@ class TrialChooser(Protocol):
     def end(self, record: TrialRecord) -> None:
         """Take note of the record of a trial that is not tried again."""
 
+    def drop(self, trial_id: str) -> None:
+        """Take note that a trial is not run, and has no record of that."""
+
 
 class Queue:
     """The attempts of a sweep that wait and run, in this process.
@@ -186,6 +189,11 @@ class Queue:
             for placement in over:
                 self._waiting.remove_first(placement)
                 self._budget_tracker.exclude(placement)
+                self._tell_dropped(placement)
+
+    def _tell_dropped(self, placement: Placement) -> None:
+        if self._chooser is not None:
+            self._chooser.drop(placement.trial_id)
 
     def over_budget(self) -> tuple[Attempt, ...]:
         """Return running attempts that must stop, because of a request or the budget."""
@@ -245,6 +253,7 @@ class Queue:
         """Take note that an attempt was never begun."""
         self._running.pop(attempt.placement.trial_id)
         self._budget_tracker.drop(attempt.placement)
+        self._tell_dropped(attempt.placement)
         self._keep_nodes(site_names(attempt.placement, self._inventory))
 
     def withdraw(self, pools: Collection[str]) -> tuple[Attempt, ...]:
@@ -253,6 +262,8 @@ class Queue:
         A pool that brings none holds up all that have a part there; of several it is not known which does.
         """
         withdrawn = self._waiting.remove_all(frozenset(pools))
+        for attempt in withdrawn:
+            self._tell_dropped(attempt.placement)
         self._keep_nodes(pools)
         return withdrawn
 

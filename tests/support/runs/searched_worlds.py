@@ -59,7 +59,7 @@ class World:
     """A sweep whose trials take what `seconds_of` says, with a noise per trial_id.
 
     Args:
-        steps_to_target: trial -> steps after which the quality reaches the trial's target, if it has one.
+        steps_to_target: trial -> steps after which the quality reaches the trial's target; None: never.
 
     Attributes:
         records: records of the trials that ran, in their order.
@@ -141,16 +141,13 @@ class World:
         blocks = tuple(10 * step for _ in range(8))
         steps, pursuit = STEPS, None
         if placed.trial.timing.target is not None:
-            steps = self.steps_to_target(placed.trial)
-            pursuit = TargetRun(
-                target=Target(metric="accuracy", value=placed.trial.timing.target),
-                curve=(
-                    Evaluation(
-                        steps=steps, training_seconds=steps * step, quality=placed.trial.timing.target
-                    ),
-                ),
-                evaluation_seconds=0.1,
-            )
+            target = placed.trial.timing.target
+            steps, quality = self.steps_to_target(placed.trial), target
+            if steps is None:
+                steps, quality = STEPS, 0.5 * target
+            looks = (Evaluation(steps=steps, training_seconds=steps * step, quality=quality),)
+            goal = Target(metric="accuracy", value=target)
+            pursuit = TargetRun(target=goal, curve=looks, evaluation_seconds=0.1)
         result = train_result(
             block_seconds=(blocks,),
             steps=steps,

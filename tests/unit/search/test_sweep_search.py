@@ -4,6 +4,8 @@ import math
 from dataclasses import replace
 
 import pytest
+from builders import record, train_result
+from price_builders import price
 from searched_worlds import World, grid, true_seconds
 
 from orchestrator.analysis.recommendation.recommend import recommendations_of
@@ -112,6 +114,73 @@ def test_to_a_target_the_setting_that_needs_the_fewest_steps_can_beat_the_one_wi
     assert answer_of(world).chosen == progress.leader
 
 
+def test_a_trainer_that_was_never_measured_keeps_the_search_open():
+    """Eight settings of one trainer are known; nothing tells how much faster the other one is."""
+    world = World(grid(trainers=("tensorflow",)))
+    world.run()
+    known = world.records
+    world = World(
+        grid(), seconds_of=lambda spec: true_seconds(spec) / (30 if spec.trainer == "torch_ddp" else 1)
+    )
+    world.records = list(known)
+    progress = leader_of(world.run())
+    assert progress.leader.startswith("cpu, torch_ddp")
+    assert any(one.spec.trainer == "torch_ddp" for one in world.records)
+
+
+def test_the_first_trials_of_several_at_once_are_of_different_settings():
+    search = World(grid()).started()
+    placements = {one.trial_id: one for one in World(grid()).placements}
+    chosen = []
+    for _ in range(4):
+        trial = search.next_trial(lambda _: "")
+        search.start(trial)
+        chosen.append(placements[trial].trial)
+    assert len({(one.trainer, one.precision, one.global_batch_size) for one in chosen}) == 4
+
+
+def test_trials_that_time_no_step_are_not_repeated():
+    world = World(grid(trainers=("torch_ddp",), precisions=("fp32",), batches=(16, 64)))
+    world.outcome = lambda placed: replace(
+        record(placement=placed, result=train_result(run_seconds=(3.0,), block_seconds=())), price=price()
+    )
+    world.run()
+    assert len(world.records) == 2
+
+
+def test_a_trainer_that_reaches_the_target_is_tried_where_another_one_missed_it():
+    def steps_to_target(spec):
+        return None if spec.trainer == "tensorflow" else 500
+
+    world = World(grid(target=0.9, precisions=("fp32",), batches=(16, 64)), steps_to_target=steps_to_target)
+    progress = leader_of(world.run())
+    assert (progress.stop, progress.leader) == ("clear", "cpu, torch_ddp, fp32, batch 16")
+
+
+def test_a_search_of_two_hundred_settings_can_be_clear():
+    world = World(grid(trainers=("torch_ddp",), precisions=("fp32",), batches=tuple(range(1, 201))))
+    progress = leader_of(world.run(**predicted(world.placements)))
+    assert (progress.stop, progress.num_settings) == ("clear", 200)
+    assert progress.num_measured < 20
+
+
+def test_no_node_for_a_setting_leaves_out_the_others_on_its_devices():
+    world = World(grid(), failure_of=lambda _: "infeasible")
+    world.run()
+    assert len(world.records) == 1
+
+
+def test_a_dropped_trial_does_not_count_as_running():
+    search = World(grid(batches=(16, 64), repeats=1)).started()
+    trial = search.next_trial(lambda _: "")
+    search.start(trial)
+    assert search.next_trial(lambda _: "room") is None
+    assert leader_of(search).stop == "waiting"
+    search.drop(trial)
+    assert search.next_trial(lambda _: "budget.usd=1") is None
+    assert leader_of(search).stop == "budget"
+
+
 def predicted(placements):
     """Priors of all settings at their true values, and the model of their errors."""
     priors = {
@@ -143,13 +212,13 @@ def test_every_decision_and_the_end_are_said_with_their_reasons():
     search.next_trial(lambda _: "")
     (first,) = step_sentences(search.progress)
     assert first.startswith("mnist_cnn: next: cpu, ")
-    assert first.endswith("first design: it differs most from what was measured")
+    assert first.endswith("first design: it is in the middle of the grid")
     (outlook,) = search.outlooks
     assert outlook_sentence(outlook).startswith("mnist_cnn: at least 4 further trials for 16 settings")
     progress = leader_of(world.run())
     said = end_sentence(progress, winner=BEST, goal="fastest")
     assert said.startswith(f"mnist_cnn: {progress.num_measured} of 16 settings measured in ")
-    assert f"{BEST} is the choice for fastest with " in said
+    assert f"{BEST} is the choice (fastest); its chance to be good is " in said
 
 
 def test_a_budget_and_missing_room_keep_trials_from_starting():

@@ -1,6 +1,6 @@
 """(a setting of a job, criteria) -> why it is not judged. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
@@ -11,6 +11,7 @@ from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_qu
 from orchestrator.core.price import Unpriced
 
 _BATCH = "global_batch_size"
+_DEVICES = ("device", "devices", "num_workers", "num_hosts")
 _NO_PRICE = "no price is known"
 
 
@@ -35,7 +36,8 @@ def exclusion_of(
 def lesson_of(candidate: CandidateSetting, failed: Sequence[CandidateSetting]) -> ExcludedSetting | None:
     """Exclude a setting that was not measured by the failures of others; None: they teach nothing of it.
 
-    A smaller batch ran out of memory in all else alike, or the environment of its trainer failed.
+    A smaller batch ran out of memory in all else alike, the environment of its trainer failed, or no node
+    came for a trial on the same devices.
     """
     own = factors_of(candidate)
     for other in () if candidate.runs or candidate.failure_kinds else failed:
@@ -46,7 +48,13 @@ def lesson_of(candidate: CandidateSetting, failed: Sequence[CandidateSetting]) -
             return _excluded(candidate, reason, "", may_be_best=False)
         if "environment" in other.failure_kinds and theirs.get("trainer") == own.get("trainer"):
             return _excluded(candidate, f"the environment of {own.get('trainer')} failed", "it again")
+        if "infeasible" in other.failure_kinds and _on_same_devices(own, theirs):
+            return _excluded(candidate, "no node came for a trial on these devices", "it again")
     return None
+
+
+def _on_same_devices(own: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
+    return all(own.get(factor) == theirs.get(factor) for factor in _DEVICES)
 
 
 def _of_measured(candidate: CandidateSetting, job: Job) -> ExcludedSetting | None:

@@ -10,6 +10,7 @@ from orchestrator.analysis.recommendation.answer.promising import most_promising
 from orchestrator.analysis.recommendation.model.acquisition import Assessment, assess
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.factors import factors_of, has_new_level
 from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps, learn
 from orchestrator.analysis.recommendation.model.model import Model, model_of, pooled_errors
 from orchestrator.core.estimate import ErrorModel
@@ -70,11 +71,13 @@ def _divided(
 ) -> tuple[Sequence[CandidateSetting], tuple[ExcludedSetting, ...]]:
     """Divide the settings into those that are judged, and the others."""
     failed = [one for one in job.candidates if one.failure_kinds] if criteria.learns else []
+    shown = {pair for one in job.candidates if one.quiet for pair in factors_of(one).items()}
+
+    def is_learned(one: CandidateSetting) -> bool:
+        return learned is not None and (one.prior is not None or not has_new_level(one, shown))
+
     exclusions = [
-        (
-            one,
-            lesson_of(one, failed) or exclusion_of(one, job, criteria, is_learned=learned is not None),
-        )
+        (one, lesson_of(one, failed) or exclusion_of(one, job, criteria, is_learned=is_learned(one)))
         for one in job.candidates
     ]
     candidates, unpromising = most_promising(

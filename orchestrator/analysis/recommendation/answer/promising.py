@@ -7,7 +7,7 @@ from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria, loss_of
 from orchestrator.analysis.recommendation.model.learned_steps import LearnedSteps
-from orchestrator.analysis.recommendation.model.model import assumed_quality, least_log_seconds
+from orchestrator.analysis.recommendation.model.model import assumed_quality, job_level, least_log_seconds
 from orchestrator.core.estimate import ErrorModel
 
 MOST_SETTINGS = 500
@@ -47,10 +47,9 @@ def most_promising(
         )
     )
 
-    def promise(candidate: CandidateSetting) -> tuple[bool, bool, float]:
+    def promise(candidate: CandidateSetting, log_seconds: float) -> tuple[bool, bool, float]:
         quality = assumed_quality(candidate, job) if needs_quality else None
         loss = loss_of(quality.estimate, job.aim) if quality else None
-        log_seconds = least[candidate.label]
         seconds, usd_per_second = math.exp(log_seconds), candidate.usd_per_second
         breaks = (
             seconds > most_seconds
@@ -61,11 +60,20 @@ def most_promising(
         value = (time + cost) * log_seconds + cost * log_usd + better * (loss or 0.0)
         return breaks, not candidate.quiet, value
 
-    ranked = sorted(candidates, key=promise)
+    ranked = sorted(candidates, key=lambda one: promise(one, least[one.label]))
+    surely = [
+        promise(one, level.mean + 3 * level.deviation)
+        for one in ranked[:most]
+        if (level := job_level(one, job, errors)) is not None
+    ]
+    bar = min((value for breaks, _, value in surely if not breaks), default=math.inf)
     reason = f"not among the {most:,} most promising of {len(candidates):,} settings"
     return ranked[:most], [
         ExcludedSetting(
-            setting=one.label, reason=reason, to_measure="fewer settings", may_be_best=not one.quiet
+            setting=one.label,
+            reason=reason,
+            to_measure="fewer settings",
+            may_be_best=not one.quiet and promise(one, least[one.label])[2] < bar,
         )
         for one in ranked[most:]
     ]

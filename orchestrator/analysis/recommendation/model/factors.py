@@ -6,6 +6,7 @@ batch size, number of workers, and options of trainers.
 
 import math
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +27,11 @@ def factors_of(candidate: CandidateSetting) -> Mapping[str, str]:
 def _factors_of_words(words: tuple[str, ...]) -> Mapping[str, str]:
     pairs = (word.partition("=") for word in words)
     return {key: value for key, _, value in pairs if value and key.partition(".")[0] not in _NOT_OF_A_SETTING}
+
+
+def has_new_level(candidate: CandidateSetting, shown: AbstractSet[tuple[str, str]]) -> bool:
+    """Tell whether a setting has a level of a category that is not among these: nothing tells its effect."""
+    return any(pair not in shown for pair in factors_of(candidate).items() if pair[0] not in _COUNTS)
 
 
 def features_of(candidates: Sequence[CandidateSetting]) -> FloatArray:
