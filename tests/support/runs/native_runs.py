@@ -28,6 +28,7 @@ from workloads.spec import JobCost, NativeSpec
 LEFT_AFTER = 7
 
 TORCH = """
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
