@@ -88,7 +88,7 @@ TESTS := tests/integration tests/contract tests/equivalence tests/cli tests/data
 
 # The files are taken in this order, the longest first. A third process makes it no faster on two cores.
 test: $(ENVIRONMENTS) $(COMPILE_VENV)/.installed check
-	$(PYTEST) --no-loadscope-reorder -m "not slow" $(TESTS)
+	$(PYTEST) --no-loadscope-reorder --durations=40 -m "not slow" $(TESTS)
 
 # Nodes that come, go and die, each a process of this machine or a namespace of it.
 test-clusters: $(ENVIRONMENTS)
