@@ -202,8 +202,8 @@ class Plan:
     Attributes:
         baseline: None where the sweep names none.
         failed: not run again unless requested.
-        aims: quality aims of all workloads that have a trial, by name; by `task_name` where options of a
-            workload make it another one.
+        aims: quality aims of all workloads that have a trial, by `task_name`; plans stored before options
+            counted have them by workload.
         trainings: full trainings of these workloads, likewise.
         forecasts: predictions for trials whose device is not available.
         hindcasts: of points that were measured, by the trial_id of the first repeat: what would have been

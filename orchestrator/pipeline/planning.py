@@ -7,7 +7,7 @@ from orchestrator.analysis.recommendation.answer.answer import Recommendation
 from orchestrator.analysis.recommendation.jobs.length import check_lengths
 from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.core.budget import BudgetStatus
-from orchestrator.core.placement import Placement, Plan, task_name
+from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.settings import Settings
 from orchestrator.core.sweep import Sweep
@@ -16,7 +16,7 @@ from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.plan.order import running_order, weight_of
 from orchestrator.plan.planner import plan
 from orchestrator.plan.pricing import PriceBook, prices_by_trial, repriced
-from orchestrator.plan.trial_specs import DataKey, data_key, train_samples_of, unsuitable, workload_of
+from orchestrator.plan.trial_specs import DataKey, data_key, tasks_of, train_samples_of, workload_of
 from orchestrator.predict.step_time.bundled_models import default_models
 from orchestrator.predict.step_time.compiled_estimate import estimates_from
 from orchestrator.predict.step_time.estimator import bases_of, estimator_of, leave_one_workload_out_estimator
@@ -53,12 +53,10 @@ def plan_sweep(settings: Settings, preflight: PreflightState) -> Plan:
 
 def _train_samples(sweep: Sweep, data: Mapping[DataKey, DataRef]) -> dict[str, int | None]:
     """Return the size of the full training set of every workload with its options."""
-    samples: dict[str, int | None] = {}
-    for point in sweep.points:
-        name = task_name(point.workload, point.workload_options)
-        if name not in samples and unsuitable(point) is None:
-            samples[name] = train_samples_of(workload_of(point), data[data_key(point)])
-    return samples
+    return {
+        name: train_samples_of(workload_of(point), data[data_key(point)])
+        for name, point in tasks_of(sweep.points).items()
+    }
 
 
 def with_predictions(decided: Plan, settings: Settings, preflight: PreflightState) -> Plan:

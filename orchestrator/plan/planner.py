@@ -17,7 +17,6 @@ from orchestrator.core.placement import (
     Plan,
     Provenance,
     Skipped,
-    task_name,
 )
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import MissingDevice, Rerun, StartMethodChoice
@@ -32,6 +31,7 @@ from orchestrator.plan.slots import find_slots, host_cpu_of, hosts_of
 from orchestrator.plan.trial_specs import (
     DataIds,
     TrainSamples,
+    tasks_of,
     trial_of,
     unsuitable,
     workload_of,
@@ -106,7 +106,7 @@ def plan(
     decided = [
         decision for point in sweep.points for decision in _decide(point, sweep.repeats, inputs=inputs)
     ]
-    outcomes = _each_trial_once(decided)
+    outcomes, tasks = _each_trial_once(decided), tasks_of(sweep.points)
     _check_rerun(rerun, outcomes, sweep=sweep.name)
     return Plan(
         sweep=sweep.name,
@@ -115,8 +115,8 @@ def plan(
         skipped=tuple(outcome for outcome in outcomes if isinstance(outcome, Skipped)),
         failed=tuple(outcome for outcome in outcomes if isinstance(outcome, Failed)),
         baseline=_baseline(sweep, inputs=inputs),
-        aims=_aims_of(sweep.points),
-        trainings=_trainings_of(sweep.points, train_samples),
+        aims=_aims_of(tasks),
+        trainings=_trainings_of(tasks, train_samples),
         memory=_memory_of(outcomes, memory_fits),
     )
 
@@ -150,43 +150,29 @@ def _check_rerun(rerun: Rerun, outcomes: Iterable[PointDecision], *, sweep: str)
         raise ConfigError(f"--rerun {unknown[0]}: sweep {sweep!r} has no such trial; plan --all has all ids")
 
 
-def _aims_of(points: Iterable[Point]) -> Mapping[str, Aim]:
-    """Return the aim of every workload; one that options change has the name of its task."""
-    aims: dict[str, Aim] = {}
-    for name, point in _tasks_of(points).items():
-        quality = workload_of(point).quality
-        if quality is not None:
-            aim = Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
-            if aims.setdefault(point.workload, aim) != aim:
-                aims[name] = aim
-    return aims
+def _aims_of(tasks: Mapping[str, Point]) -> Mapping[str, Aim]:
+    """Return the aim of every task that has a quality, by its name."""
+    qualities = {name: workload_of(point).quality for name, point in tasks.items()}
+    return {
+        name: Aim(metric=quality.metric, higher_is_better=quality.higher_is_better)
+        for name, quality in qualities.items()
+        if quality is not None
+    }
 
 
-def _trainings_of(points: Iterable[Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
-    """Return the full training of every workload; one that options change has the name of its task."""
+def _trainings_of(tasks: Mapping[str, Point], train_samples: TrainSamples) -> Mapping[str, FullTraining]:
+    """Return the full training of every task, by its name."""
     trainings: dict[str, FullTraining] = {}
-    for name, point in _tasks_of(points).items():
+    for name, point in tasks.items():
         spec = workload_of(point)
         if isinstance(spec, ScriptSpec):
-            training = training_of_script(spec, point.global_batch_size)
-        else:
-            training = FullTraining(
-                epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
-                train_samples=train_samples[name],
-            )
-        if trainings.setdefault(point.workload, training) != training:
-            trainings[name] = training
+            trainings[name] = training_of_script(spec, point.global_batch_size)
+            continue
+        trainings[name] = FullTraining(
+            epochs=None if spec.epochs is None else float(spec.epochs),  # as plan.json gives it back
+            train_samples=train_samples[name],
+        )
     return trainings
-
-
-def _tasks_of(points: Iterable[Point]) -> Mapping[str, Point]:
-    """Return the first point of every workload with its options that can be."""
-    tasks: dict[str, Point] = {}
-    for point in points:
-        name = task_name(point.workload, point.workload_options)
-        if name not in tasks and unsuitable(point) is None:
-            tasks[name] = point
-    return tasks
 
 
 def training_of_script(spec: ScriptSpec, global_batch_size: int) -> FullTraining:

@@ -1,9 +1,10 @@
 """(point, repeat) -> trial: the point with versions of code, hash of data and host filled in. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.core.placement import task_name
 from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec, TrialSpec
@@ -66,6 +67,16 @@ def workload_of(point: Point) -> Workload:
         raise
     except ValueError as error:
         raise ConfigError(str(error)) from error
+
+
+def tasks_of(points: Iterable[Point]) -> Mapping[str, Point]:
+    """Return the first suitable point of every workload with its options, by `task_name`."""
+    tasks: dict[str, Point] = {}
+    for point in points:
+        name = task_name(point.workload, point.workload_options)
+        if name not in tasks and unsuitable(point) is None:
+            tasks[name] = point
+    return tasks
 
 
 def trial_of(

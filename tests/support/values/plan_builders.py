@@ -11,7 +11,7 @@ from orchestrator.core.sweep import Point, Sweep
 from orchestrator.core.trainer import TrainerEnvironment, TrainerInfo
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.plan.planner import plan
-from orchestrator.plan.trial_specs import data_needed
+from orchestrator.plan.trial_specs import data_needed, tasks_of
 
 
 def device(name: str = "cpu", **changes: Any) -> Device:
@@ -130,7 +130,7 @@ def planned(*points: Point, repeats: int = 1, baseline: tuple[str, ...] = (), **
         "environments": {name: environment() for name in trainers},
         "start_methods": dict.fromkeys(trainers, "auto"),
         "data_ids": dict.fromkeys(data_needed(sweep), "synthetic:1"),
-        "train_samples": {point.workload: 60_000 for point in points},
+        "train_samples": dict.fromkeys(tasks_of(points), 60_000),
         "records": (),
         "code_sha256": "the code of now",
         "missing_device": "rehearse",

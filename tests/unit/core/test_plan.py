@@ -1,5 +1,7 @@
 """Every point of a sweep is placed, cached, failed before or skipped."""
 
+from dataclasses import replace
+
 import pytest
 from builders import record
 from plan_builders import T4, environment, held, here, planned, point
@@ -230,12 +232,13 @@ def test_a_plan_knows_which_quality_counts_of_each_workload():
     assert found.aims["mnist_gan"] == Aim(metric="frechet_distance", higher_is_better=False)
 
 
-def test_options_that_make_another_task_have_an_aim_and_a_full_training_of_their_own():
+@pytest.mark.parametrize("order", [1, -1])
+def test_options_that_make_another_task_have_an_aim_and_a_full_training_of_their_own(order):
     tasks = [{}, {"size": "small"}, {"task": "classification"}]
     points = [point(workload="bert_base" if "task" in one else "gpt2", workload_options=one) for one in tasks]
     masked = point(workload="bert_base")
     samples = {"gpt2": 9, "gpt2 size=small": 12, "bert_base": 5, "bert_base task=classification": 7}
-    found = planned(masked, *points, repeats=1, train_samples=samples)
+    found = planned(*(masked, *points)[::order], repeats=1, train_samples=samples)
     trials = {
         task_name(one.trial.workload, one.trial.workload_options): one.trial for one in found.placements
     }
@@ -243,6 +246,14 @@ def test_options_that_make_another_task_have_an_aim_and_a_full_training_of_their
     assert found.aim_of(trials["bert_base task=classification"]).metric == "accuracy"
     assert {name: found.training_of(trial).train_samples for name, trial in trials.items()} == samples
     assert found.training_of(trials["gpt2"]).epochs == 1
+
+
+def test_a_plan_stored_by_workload_alone_still_tells_the_aim_and_the_full_training():
+    found = planned(point(workload_options={"dense_units": 64}), repeats=1)
+    (aim,), (training,) = found.aims.values(), found.trainings.values()
+    stored = replace(found, aims={"mnist_cnn": aim}, trainings={"mnist_cnn": training})
+    trial = stored.placements[0].trial
+    assert (stored.aim_of(trial), stored.training_of(trial)) == (aim, training)
 
 
 def test_a_plan_knows_the_full_training_of_each_workload():
