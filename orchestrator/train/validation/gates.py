@@ -14,6 +14,7 @@ from orchestrator.core.interval import median_interval
 from orchestrator.core.placement import Placement, RankGroup
 from orchestrator.core.result import DeviceFacts, Failure, TrainResult
 from orchestrator.train.registry import trainer_info
+from orchestrator.train.trainer import LEAST_LOSSES
 
 _ROUNDING = 1e-6  # relative: sums of differences of one clock against one difference
 _BUSY_STEPS = 0.25
@@ -215,7 +216,9 @@ def _compilations(case: _Case) -> str | None:
 def _moving_loss(case: _Case) -> str | None:
     losses = {loss for _, loss in case.result.losses}
     is_script = trainer_info(case.placement.trial.trainer).runs_scripts
-    if len(losses) > 1 or (is_script and len(case.result.losses) < 2):  # `unchecked` names the latter
+    if len(losses) > 1 or (
+        is_script and len(case.result.losses) < LEAST_LOSSES
+    ):  # `unchecked` names the latter
         return None
     return (
         f"the loss did not move: {len(case.result.losses)} readings, {', '.join(map(str, losses)) or 'none'}"

@@ -12,7 +12,7 @@ from orchestrator.core.result import DeviceFacts
 from orchestrator.train.environment import cpu_model, tpu_name
 from orchestrator.train.precision import label_of
 from orchestrator.train.tpu_slice import slice_type
-from orchestrator.train.trainer import WorkerJob
+from orchestrator.train.trainer import LEAST_LOSSES, WorkerJob
 from orchestrator.train.trainers.script.connection import Script, WholeRun
 from workloads.script.command import words_of
 from workloads.spec import Phase, ScriptSpec
@@ -23,8 +23,6 @@ _TORN = (
     "a loop of steps() ended within a step, whose time counted and whose samples did not; end the loop by "
     "itertools.islice(loader, count) in place of break"
 )
-LEAST_LOSSES = 2
-"""Readings of a loss that can tell whether it moved."""
 
 
 class OwnData:
