@@ -15,6 +15,7 @@ import numpy as np
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
+from orchestrator.analysis.recommendation.answer.summary import chance
 from orchestrator.analysis.recommendation.model.acquisition import best_next, probes_of
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
 from orchestrator.analysis.recommendation.model.criteria import Criteria
@@ -160,7 +161,7 @@ def _stop_of(
     if open_:
         why = f"{counted(len(open_), 'setting')} that may be better cannot be judged: {open_[0].reason}"
         return Stop(reason="exhausted", why=why, leader=leader)
-    return Stop(reason="clear", why=f"{leader.setting} is good with {leader.chance:.1%}", leader=leader)
+    return Stop(reason="clear", why=f"{leader.setting} is good with {chance(leader.chance)}", leader=leader)
 
 
 def _startable(left: Sequence[CandidateSetting], obstacle_of: Obstacle) -> tuple[list[CandidateSetting], str]:

@@ -13,12 +13,13 @@ from orchestrator.analysis.recommendation.model.factors import features_of
 
 
 def next_of_design(
-    job: Job, unseen: Sequence[CandidateSetting], running: Collection[str] = ()
+    job: Job, unseen: Sequence[CandidateSetting], running: Collection[str]
 ) -> CandidateSetting:
     """Choose the next setting; of equally far ones the first.
 
     Args:
         unseen: settings that may be chosen, at least one.
+        running: labels of settings whose trials run.
     """
     features = features_of(job.candidates)
     rows = {one.label: row for row, one in enumerate(job.candidates)}
