@@ -48,7 +48,7 @@ def steps(
 
     When enough is measured it ends, as if there were no more batches: the script goes on behind its loop.
     The clock stands still for batches at the end that make no whole step: a smaller last one of a PyTorch
-    DataLoader, and fewer than `accumulation_steps`.
+    DataLoader, unless `samples` counts it, and fewer than `accumulation_steps`.
 
     Args:
         batches: what the loop goes over; None: the numbers from 0, for a loop that makes its own batches.

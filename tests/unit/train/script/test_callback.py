@@ -1,4 +1,4 @@
-"""What the callback of scripts counts and tells, in this process and without a trial."""
+"""Samples, clock and device facts of the callback of scripts, in this process and without a trial."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
