@@ -32,6 +32,7 @@ from orchestrator.analysis.tables.costs import Cost, cost_table, costs_by_settin
 from orchestrator.analysis.tables.measurements import measured_table
 from orchestrator.analysis.tables.outcomes import (
     failed_table,
+    pruned_table,
     rehearsed_table,
     skipped_table,
     stale_table,
@@ -65,6 +66,7 @@ class Findings:
         hindsights: measurements with what would have been predicted without them.
         rehearsed: records of devices that are not there, failed ones too.
         failed: records without a result, rehearsals too.
+        pruned: records of trials that a search ended early.
         attempts: billed attempts of all trials of the plan.
         costs: costs of these attempts, by setting.
         num_measured: trials that the measured results and runs come from.
@@ -89,6 +91,7 @@ class Findings:
     hindsights: tuple[BacktestRow, ...]
     rehearsed: tuple[TrialRecord, ...]
     failed: tuple[TrialRecord, ...]
+    pruned: tuple[TrialRecord, ...]
     attempts: tuple[TrialRecord, ...]
     costs: tuple[Cost, ...]
     num_measured: int
@@ -126,7 +129,8 @@ def findings_of(records: Sequence[TrialRecord], plan: Plan, objective: Objective
         predicted=predicted,
         hindsights=hindsights_of(measured, plan.hindcasts),
         rehearsed=tuple(record for record in own if record.provenance == "rehearsed"),
-        failed=tuple(record for record in own if record.failure is not None),
+        failed=tuple(record for record in own if record.failure is not None and not record.is_pruned),
+        pruned=tuple(record for record in own if record.is_pruned),
         attempts=tuple(record for of_trial in attempts.values() for record in of_trial),
         costs=costs_by_setting(attempts.values()),
         num_measured=sum(measurement.num_repeats for measurement in measured) + len(runs_of(own)),
@@ -162,6 +166,7 @@ def tables_of(findings: Findings) -> tuple[Table, ...]:
         prices_table((attempt.spec, attempt.price) for attempt in findings.attempts),
         warnings_table(findings.records, name_of),
         failed_table(findings.failed, name_of),
+        pruned_table(findings.pruned, name_of),
         rehearsed_table(findings.rehearsed),
         skipped_table(plan.skipped),
         stale_table(plan.cached, name_of),

@@ -26,7 +26,7 @@ from orchestrator.config.script_overrides import with_script_overrides
 from orchestrator.config.values import assign, plain_of, value_of
 from orchestrator.core.budget import Budget
 from orchestrator.core.device import Device
-from orchestrator.core.errors import FAILURE_KINDS, ConfigError
+from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.pool import Cluster
 from orchestrator.core.search import Search
@@ -170,7 +170,7 @@ def _settings(
         tracking_uri=plain["tracking"]["uri"],
         archive_url=_archive_url(plain["record"]["path"], sweep=sweep["name"]),
         backoff_seconds=plain["retry"]["backoff_seconds"],
-        retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind != "budget"},
+        retries={kind: plain["retry"][kind] for kind in FAILURE_KINDS if kind not in NEVER_RETRIED},
         trainers=trainers,
         outputs=outputs,
         prices=price_list_of(plain["prices"], option=prices),

@@ -26,8 +26,11 @@ FailureKind = Literal[
     "invalid_measurement",
     "error",
     "budget",
+    "pruned",
 ]
 FAILURE_KINDS: tuple[FailureKind, ...] = get_args(FailureKind)
+NEVER_RETRIED: tuple[FailureKind, ...] = ("budget", "pruned")
+"""Kinds that are decisions on a trial; the same command may start it again, and a retry would undo them."""
 UNSOUND: tuple[FailureKind, ...] = ("diverged", "device_mismatch", "invalid_measurement", "error")
 """Kinds that speak against the training itself; the others are the host's or its limits' doing."""
 

@@ -11,6 +11,7 @@ from orchestrator.core.peaks import Calibration, Peaks
 from orchestrator.core.placement import Placement, Provenance
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.target import TargetRun
+from orchestrator.core.trial_progress import Pruning
 from orchestrator.core.trial_spec import SCHEMA_VERSION, TrialSpec
 from orchestrator.core.work_share import BatchShare, KernelLink, KernelMove, KernelShare
 
@@ -194,6 +195,7 @@ class TrialRecord:
         host_use: usage samples of the workers' host, every few seconds from their start to their end.
         memory: what was known about the step's memory before the trial started; None: not asked.
         compiled: time of the step as the compiler of an absent device told it; no measurement.
+        pruning: why a search ended the trial early; None: it did not.
     """
 
     trial_id: str
@@ -213,11 +215,17 @@ class TrialRecord:
     host_use: tuple[HostUsage, ...] = ()
     memory: Verdict | NoFit | None = None
     compiled: CompiledStep | None = None
+    pruning: Pruning | None = None
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
         if (self.result is None) == (self.failure is None):
             raise RecordError(f"record of trial {self.trial_id} needs exactly one of result and failure")
+
+    @property
+    def is_pruned(self) -> bool:
+        """True where a search ended the trial early: it has no result, and did not fail."""
+        return self.failure is not None and self.failure.kind == "pruned"
 
     @property
     def seconds(self) -> float:

@@ -64,8 +64,9 @@ class JobProgress:
         next_setting: setting of the next trial; empty: none starts now.
         why: reason for the next trial, or why none starts.
         stop: why no trial starts, as `search/decision.py` names it; empty: one does.
-        usd, seconds: bill of the measured trials, and their time; None: no price is known.
+        usd, seconds: bill of the measured and pruned trials, and their time; None: no price is known.
         grid_usd, grid_seconds: the same of one trial of every setting, as expected; None: not known yet.
+        num_pruned: trials that were ended early.
     """
 
     job: str
@@ -82,6 +83,7 @@ class JobProgress:
     usd: float | None = None
     grid_seconds: float | None = None
     grid_usd: float | None = None
+    num_pruned: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

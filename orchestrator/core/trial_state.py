@@ -6,16 +6,17 @@ from typing import Literal, get_args
 
 from orchestrator.core.errors import RecordError
 
-TrialState = Literal["queued", "starting", "running", "finished", "failed", "withdrawn"]
+TrialState = Literal["queued", "starting", "running", "finished", "failed", "pruned", "withdrawn"]
 STAGES: tuple[TrialState, ...] = get_args(TrialState)
 
 FOLLOWING: Mapping[TrialState | None, tuple[TrialState, ...]] = {
     None: ("queued",),
     "queued": ("queued", "starting"),
     "starting": ("running", "failed", "withdrawn", "queued"),
-    "running": ("finished", "failed", "queued"),
+    "running": ("finished", "failed", "pruned", "queued"),
     "finished": ("queued",),
     "failed": ("queued", "starting"),
+    "pruned": ("queued", "starting"),
     "withdrawn": ("queued",),
 }
 """Stage -> those that may come next. A command queues what is to run, whatever its last one left."""

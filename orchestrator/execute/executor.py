@@ -33,6 +33,7 @@ class SweepContext:
             report replace the probed ones.
         origins: workload -> where a worker imports it from.
         checkpointing: None makes and reads no checkpoints.
+        hears_progress: a search listens to what running trials show.
         native_specs: trial_id -> description of its native job, in the trainer's framework alone, or script.
     """
 
@@ -49,6 +50,7 @@ class SweepContext:
     environments: Mapping[str, TrainerEnvironment] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     checkpointing: Checkpointing | None = None
+    hears_progress: bool = False
     native_specs: Mapping[str, NativeSpec | ScriptSpec] = field(default_factory=dict)
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement, RankGroup
@@ -12,7 +13,7 @@ from orchestrator.execute.scheduling.capacity import fits
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.host import LocalHost
 from orchestrator.execute.trial.records import outcome_of
-from orchestrator.execute.trial.supervisor import record_of
+from orchestrator.execute.trial.supervisor import Hear, record_of
 from orchestrator.train.gce_metadata import is_preempted
 
 _TURN_SECONDS = 0.1
@@ -48,7 +49,8 @@ class InlineExecutor:
                         attempt,
                         context,
                         agent=agent,
-                        is_leaving=lambda: bool(queue.over_budget()) or is_preempted(),
+                        is_leaving=lambda: bool(queue.leaving()) or is_preempted(),
+                        hear=partial(queue.hear, attempt),
                     )
                 )
                 keep(record)
@@ -56,7 +58,13 @@ class InlineExecutor:
                 callback.ended(record)
 
     def _record_of(
-        self, attempt: Attempt, context: SweepContext, *, agent: HostAgent, is_leaving: Callable[[], bool]
+        self,
+        attempt: Attempt,
+        context: SweepContext,
+        *,
+        agent: HostAgent,
+        is_leaving: Callable[[], bool],
+        hear: Hear,
     ) -> TrialRecord:
         placement = attempt.placement
         if fits(placement, self._node, pool=None):
@@ -68,7 +76,7 @@ class InlineExecutor:
                 device_ids=device_ids,
                 is_leaving=is_leaving,
             )
-            return record_of(attempt, context, hosts=[here], device_ids=device_ids)
+            return record_of(attempt, context, hosts=[here], hear=hear, device_ids=device_ids)
         request = " and ".join(_describe_part(part) for part in placement.parts)
         there = f"{self._node.cpus} cores and {self._node.holdings}"
         failure = Failure(kind="infeasible", message=f"asks for {request}; {self._node.name} has {there}")

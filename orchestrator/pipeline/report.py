@@ -57,7 +57,9 @@ class SweepReport:
     @property
     def is_complete(self) -> bool:
         """True where every trial of the plan has a result; an adaptive search leaves trials out."""
-        is_open = self.findings.num_missing and not self.findings.plan.search.is_adaptive
+        is_open = (
+            self.findings.num_missing or self.findings.pruned
+        ) and not self.findings.plan.search.is_adaptive
         return not self.findings.failed and not is_open
 
     @property

@@ -64,7 +64,7 @@ class JournalingCallback:
 
     def ended(self, record: TrialRecord) -> None:
         """Journal the end, then forward it."""
-        stage: TrialState = "failed" if record.failure else "finished"
+        stage: TrialState = "pruned" if record.is_pruned else "failed" if record.failure else "finished"
         self._journal.note(stage, [(record.trial_id, record.attempt)])
         self._watcher.ended(record)
 
@@ -266,6 +266,7 @@ def _context_of(
         environments=preflight.environments,
         origins=origins_of(settings),
         checkpointing=settings.checkpointing,
+        hears_progress=settings.search.is_adaptive,
         native_specs=native_specs_of(todo.placements),
     )
 

@@ -11,6 +11,8 @@ from orchestrator.core.placement import Plan
 from orchestrator.core.result import TrialRecord, latest
 from orchestrator.core.search import JobProgress, SearchProgress
 from orchestrator.core.settings import Settings
+from orchestrator.core.trial_progress import Pruning, TrialProgress
+from orchestrator.execute.on_ray.learning_curves import stops_on_curve
 from orchestrator.execute.scheduling.queue import ObstacleOf
 from orchestrator.pipeline.components import ledger_of
 from orchestrator.pipeline.planning import at_requested_prices, order_of, with_predictions
@@ -26,7 +28,11 @@ def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Swee
     """Collect what is known before the next trial: predictions, prices, and the records of all sweeps."""
     predicted = with_predictions(todo, settings, preflight)
     newest = latest(record for records in preflight.ledgers.values() for record in records)
-    again = {one.trial_id for one in todo.placements}  # the plan runs these: their old records answer nothing
+    again = {  # the plan runs these: their old records answer nothing, but what a pruned one showed is known
+        one.trial_id
+        for one in todo.placements
+        if one.trial_id in newest and not newest[one.trial_id].is_pruned
+    }
     standing = tuple(
         newest[one.trial_id]
         for one in predicted.asked
@@ -37,6 +43,7 @@ def search_of(settings: Settings, preflight: PreflightState, todo: Plan) -> Swee
         settings.objective,
         placements=order_of(settings, todo, preflight.price_book),
         records=at_requested_prices(settings, standing, preflight.price_book),
+        stops_on_curve=stops_on_curve,
     )
 
 
@@ -80,6 +87,13 @@ class ReportingSearch:
     def end(self, record: TrialRecord) -> None:
         """Forward the end of a trial."""
         self._search.end(record)
+
+    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+        """Let the search decide whether a running trial is ended early, and say it."""
+        pruning = self._search.pruning_of(trial_id, shown)
+        if pruning is not None:
+            self._say(f"pruned: {self._search.setting_of(trial_id)}: {pruning.why}")
+        return pruning
 
     def drop(self, trial_id: str) -> None:
         """Forward that a trial is not run."""

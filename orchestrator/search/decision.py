@@ -182,7 +182,7 @@ def _nothing_starts(obstacle: str, leader: Leader | None) -> Stop:
 def _needs_design(view: Judgement, left: Sequence[CandidateSetting]) -> bool:
     """Tell whether settings without a prediction wait for a first design."""
     return view.learned is None or (
-        view.learned.is_young and any(one.prior is None and not one.runs for one in left)
+        view.learned.is_young and any(one.prior is None and not one.is_seen for one in left)
     )
 
 
@@ -195,10 +195,10 @@ def _first_look(
     running: Mapping[str, int],
 ) -> Choice | None:
     """Choose a setting of the first design, then one that cannot be judged without a trial."""
-    unseen = [one for one in startable if one.prior is None and not one.runs]
+    unseen = [one for one in startable if one.prior is None and not one.is_seen]
     if unseen and _needs_design(view, startable):
         one = next_of_design(job, unseen, running)
-        is_first = not running and not any(other.runs for other in job.candidates)
+        is_first = not running and not any(other.is_seen for other in job.candidates)
         differs = "it is in the middle of the grid" if is_first else "it differs most from what was measured"
         return _choice(one, costs, leader, why=f"first design: {differs}")
     judged = {one.label for one in view.candidates}

@@ -24,7 +24,7 @@ def next_of_design(
     features = features_of(job.candidates)
     rows = {one.label: row for row, one in enumerate(job.candidates)}
     choices = features[[rows[one.label] for one in unseen]]
-    seen = [row for row, one in enumerate(job.candidates) if one.runs or one.label in running]
+    seen = [row for row, one in enumerate(job.candidates) if one.is_seen or one.label in running]
     if not seen:
         middle = np.square(choices - features.mean(axis=0)).sum(axis=1)
         return unseen[int(middle.argmin())]

@@ -13,21 +13,23 @@ def progress_of(job: Job, view: Judgement, decision: Choice | Stop) -> JobProgre
     """Sum up how far the search of a job is."""
     leader = decision.leader
     is_choice = isinstance(decision, Choice)
-    runs = [(one, run) for one in job.candidates for run in one.runs]
+    runs = [(one, run.trial_seconds) for one in job.candidates for run in one.runs]
+    pruned = [(one, early.trial_seconds) for one in job.candidates for early in one.pruned]
     grid_seconds, grid_usd = _grid_of(job, view)
     return JobProgress(
         job=job.where,
         num_settings=len(job.candidates),
         num_measured=sum(bool(one.runs) for one in job.candidates),
         num_trials=len(runs),
+        num_pruned=len(pruned),
         leader=leader.setting if leader else "",
         chance=leader.chance if leader else 0.0,
         is_measured=leader is not None and leader.is_measured,
         next_setting=decision.setting if isinstance(decision, Choice) else "",
         why=decision.why,
         stop="" if is_choice else str(getattr(decision, "reason", "")),
-        seconds=math.fsum(run.trial_seconds for _, run in runs),
-        usd=_sum(one.billed_usd(run.trial_seconds) for one, run in runs),
+        seconds=math.fsum(seconds for _, seconds in (*runs, *pruned)),
+        usd=_sum(one.billed_usd(seconds) for one, seconds in (*runs, *pruned)),
         grid_seconds=grid_seconds,
         grid_usd=grid_usd,
     )

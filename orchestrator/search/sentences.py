@@ -45,8 +45,9 @@ def end_sentence(one: JobProgress, *, winner: str, goal: str) -> str:
         if winner
         else "none is recommended"
     )
+    pruned = f", {one.num_pruned:,} more pruned" if one.num_pruned else ""
     return (
-        f"{one.job}: {counts} in {counted(one.num_trials, 'trial')} ({spent}{of_grid}); {found}. "
+        f"{one.job}: {counts} in {counted(one.num_trials, 'trial')}{pruned} ({spent}{of_grid}); {found}. "
         f"Stopped: {one.why}."
     )
 

@@ -11,6 +11,7 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
     fatal_failures,
     is_fatal,
     is_run,
+    pruned_run_of,
     run_of,
 )
 from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
@@ -21,11 +22,13 @@ from orchestrator.core.placement import Placement, Plan
 from orchestrator.core.price import Price
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.search import SearchProgress
+from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.queue import ObstacleOf
 from orchestrator.search.decision import Choice, Stop, next_trial
 from orchestrator.search.expected_runs import with_expected_runs
 from orchestrator.search.outlook import Outlook, outlook_of
 from orchestrator.search.progress import progress_of
+from orchestrator.search.pruning import StopsOnCurve, pruning_of
 
 Decision = Choice | Stop
 
@@ -43,6 +46,7 @@ class SweepSearch:
         plan: plan with predictions and prices.
         placements: its trials, in the order in which repeats of a setting start.
         records: records that stand, of trials of the plan.
+        stops_on_curve: rule that compares learning curves of trainings to a target.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class SweepSearch:
         *,
         placements: Sequence[Placement],
         records: Sequence[TrialRecord],
+        stops_on_curve: StopsOnCurve,
     ) -> None:
         measured = [one for one in placements if one.provenance == "measured" and one.trains]
         self.is_rehearsal = not measured and not any(one.provenance == "measured" for one in records)
@@ -62,6 +67,7 @@ class SweepSearch:
         )
         self._plan = plan
         self._objective = objective
+        self._stops_on_curve = stops_on_curve
         self._criteria = criteria_of(plan.search, objective)
         self._errors = plan.error_model or INDEPENDENT
         self._jobs = list(
@@ -157,10 +163,31 @@ class SweepSearch:
             self._expect(index, label)
         elif is_run(record):
             self._hear_run(index, label, record)
+        elif early := pruned_run_of(record):
+            one = self._candidate(index, label)
+            self._update(index, replace(one, pruned=(*one.pruned, early), price=record.price or one.price))
         elif record.failure is not None:
             self._hear_failure(index, label, record)
         else:
             self._tell_nothing(index, label)
+
+    def setting_of(self, trial_id: str) -> str:
+        """Name the job and the setting of a trial."""
+        index, label = self._places[trial_id]
+        return f"{self._jobs[index].where}: {label}"
+
+    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+        """Decide whether a running trial is ended early; None: it goes on."""
+        index, label = self._places[trial_id]
+        return pruning_of(
+            self._jobs[index],
+            label,
+            shown,
+            criteria=self._criteria,
+            errors=self._errors,
+            known=self._judgement(index),
+            stops_on_curve=self._stops_on_curve,
+        )
 
     def drop(self, trial_id: str) -> None:
         """Take note that a trial is not run."""

@@ -44,7 +44,9 @@ class Progress:
         """`7 of 20 done: 6 measured, 1 failed; about 40 s left`."""
         counts = Counter(self._ended.values())
         parts = ", ".join(
-            f"{counts[state]} {state}" for state in ("measured", "rehearsed", "failed") if counts[state]
+            f"{counts[state]} {state}"
+            for state in ("measured", "rehearsed", "pruned", "failed")
+            if counts[state]
         )
         if self._is_open:
             return f"{len(self._ended)} done{': ' if parts else ''}{parts}"
@@ -81,7 +83,9 @@ def _kind_of(placement: Placement) -> tuple[str, str]:
 
 
 def state_of(record: TrialRecord) -> str:
-    """`measured`, `rehearsed` or `failed`."""
+    """`measured`, `rehearsed`, `pruned` or `failed`."""
+    if record.is_pruned:
+        return "pruned"
     return "failed" if record.failure else record.provenance
 
 

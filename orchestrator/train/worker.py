@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.target import Target
 from orchestrator.core.trainer import TrainerInfo
+from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.accelerator_versions import accelerator_versions
 from orchestrator.train.checkpoints.format import Checkpoint
@@ -213,6 +215,7 @@ def _train(worker: _ReadyWorker) -> loop.LoopTimes:
             target_evaluator=_target_evaluator(worker),
             keeper=keeper,
             resumed=worker.resumed,
+            tell=partial(_tell, worker) if worker.job.tells_progress else None,
         )
 
 
@@ -304,6 +307,13 @@ def _target_evaluator(worker: _ReadyWorker) -> TargetEvaluator | None:
         clock=time.perf_counter,
         curve=resumed.progress.evaluations if resumed else (),
     )
+
+
+def _tell(worker: _ReadyWorker, progress: TrialProgress) -> None:
+    """Send the progress that the first rank sees; every rank waits until the supervisor has heard it."""
+    if worker.job.rank == 0:
+        worker.channel.send({"event": "progress", "progress": codec.to_plain(progress)})
+    worker.meet(True)
 
 
 def _meet(channel: Channel, vote: bool) -> bool:

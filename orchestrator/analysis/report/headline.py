@@ -35,8 +35,9 @@ def _counts_of(findings: Findings) -> str:
         f"{len(findings.failed):,} failed",
         f"{counted(len(findings.plan.skipped), 'point')} skipped",
     ]
+    pruned = [f"{len(findings.pruned):,} pruned"] if findings.pruned else []
     missing = [f"{findings.num_missing:,} not run yet"] if findings.num_missing else []
-    return ", ".join([*counts, *missing]) + "."
+    return ", ".join([*counts, *pruned, *missing]) + "."
 
 
 def _billed(findings: Findings) -> Iterator[str]:

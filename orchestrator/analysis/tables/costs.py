@@ -52,7 +52,7 @@ class Cost:
 
     Attributes:
         trial: fields that the trials have in common, as by `representative`.
-        num_trials, num_failed: trials that are billed, and attempts at them without a result.
+        num_trials, num_failed: trials that are billed, and attempts at them that failed.
         prices: prices of these attempts.
     """
 
@@ -83,7 +83,7 @@ def _cost_of(trials: Sequence[Sequence[TrialRecord]]) -> Cost:
     return Cost(
         trial=representative(attempts[0].spec),
         num_trials=len(trials),
-        num_failed=sum(attempt.failure is not None for attempt in attempts),
+        num_failed=sum(attempt.failure is not None and not attempt.is_pruned for attempt in attempts),
         bill=bill,
         prices=tuple(dict.fromkeys(price_label(attempt) for attempt in attempts)),
     )

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.analysis.formatting import UNKNOWN, count
+from orchestrator.analysis.formatting import UNKNOWN, count, number
 from orchestrator.analysis.measurements.noise import SHORT, WAITS, is_timed_too_shortly, waits_for_data
 from orchestrator.analysis.measurements.setting import DETAILS, Namer, label_of, setting_of, varying
 from orchestrator.analysis.table import Column, Table
@@ -70,6 +70,36 @@ def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
     )
 
 
+def pruned_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
+    """Make a row per trial that a search ended early."""
+    return Table(
+        title="Pruned",
+        note=_PRUNED,
+        columns=(
+            Column(header="trial"),
+            Column(header="steps", is_number=True),
+            Column(header="training s", is_number=True),
+            Column(header="why"),
+            Column(header="asked"),
+        ),
+        rows=tuple(
+            (
+                name_of(record.spec),
+                count(record.pruning.shown.steps),
+                number(record.pruning.shown.training_seconds),
+                record.pruning.why,
+                record.pruning.question,
+            )
+            for record in records
+            if record.pruning
+        ),
+    )
+
+
+_PRUNED = (
+    "The search ended these trials early because they could not win, as asked. They are no results: their "
+    "settings count as predicted, from the steps that they showed. search=grid runs them to their end."
+)
 _FAILED = "Logs are in the folder of this page. The same command is the one that ran this sweep."
 _OWN = (
     " It does not repeat a trial whose own error would occur again with the same code and "

@@ -22,6 +22,7 @@ from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.pool import Cluster
 from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.deploy.nodes import POOL_LABEL
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.machine.temp_dirs import temporary_folder
@@ -32,6 +33,7 @@ from orchestrator.execute.on_ray.file_transfer import DriverFiles, staged_inputs
 from orchestrator.execute.on_ray.head_monitor import head_monitor
 from orchestrator.execute.on_ray.placement_group import bundles_of, hosts_of_group, placement_strategy
 from orchestrator.execute.on_ray.tune_adapters import (
+    PROGRESS,
     DeadlineScheduler,
     DriverError,
     PlacementCallback,
@@ -142,6 +144,10 @@ def _trainable(
         resources = bundles_of(attempt.placement, context)
         device_ids = [str(id_) for id_ in ray.get_gpu_ids()]
         started_at = time.time()
+
+        def hear(progress: TrialProgress) -> None:
+            tune.report({PROGRESS: codec.to_json(progress)})
+
         try:
             with staged_inputs(attempt, context, driver_files=driver_files) as here:
                 placed, hosts = hosts_of_group(
@@ -152,7 +158,7 @@ def _trainable(
                     fork_server_of=agent.fork_server,
                     resources=resources,
                 )
-                record = record_of(placed, here, hosts=hosts, device_ids=device_ids)
+                record = record_of(placed, here, hosts=hosts, hear=hear, device_ids=device_ids)
         except TrialError as error:
             failure = Failure(kind=error.kind, message=str(error))
             record = outcome_of(attempt, context, started_at=started_at, ended_with=failure, versions={})

@@ -17,6 +17,7 @@ from orchestrator.core import codec
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Deadlines
+from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.execute.executor import SweepContext, TrialCallback
 from orchestrator.execute.on_ray import cluster as ray_cluster
 from orchestrator.execute.on_ray import stop_requests
@@ -24,6 +25,9 @@ from orchestrator.execute.on_ray.placement_group import describe_request
 from orchestrator.execute.on_ray.starting_nodes import FirstSigns
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.execute.trial.records import outcome_of
+
+PROGRESS = "progress"
+"""Key of what a trial reports on its way; its record has another one."""
 
 _GRACE_SECONDS = 15.0  # a supervisor that is alive ends its trial sooner after the deadlines
 _LOW_ON_MEMORY = "due to the node running low on memory"  # Ray's words; Tune keeps no more of its error
@@ -82,8 +86,19 @@ class QueueSearcher(Searcher):
 
     def request_stops(self) -> None:
         """Request the stop of the running attempts that the queue names."""
-        for attempt in self._queue.over_budget():
+        for attempt in self._queue.leaving():
             stop_requests.request_stop(attempt)
+
+    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
+        """Let the queue hear what a running trial has shown; the trial waits for it."""
+        if PROGRESS not in result or trial_id not in self._started:
+            return
+        try:
+            attempt, _ = self._started[trial_id]
+            self._queue.hear(attempt, codec.from_json(TrialProgress, result[PROGRESS]))
+            self.request_stops()
+        except Exception as error:
+            raise DriverError(error) from error
 
     def on_failure(self, trial_id: str, failure: Failure) -> None:
         """Note why a Tune trial ends without a record. The first of several reasons counts as the cause."""

@@ -3,6 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from orchestrator.core.errors import FailureKind
 from orchestrator.core.inventory import Inventory
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.core.trial_progress import Pruning, TrialProgress
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.scheduling.capacity import fits_now, nodes_of, site_names
 from orchestrator.execute.scheduling.retry import rest_seconds, starts_again
@@ -53,6 +55,9 @@ class TrialChooser(Protocol):
 
     def end(self, record: TrialRecord) -> None:
         """Take note of the record of a trial that is not tried again."""
+
+    def pruning_of(self, trial_id: str, shown: TrialProgress) -> Pruning | None:
+        """Decide whether a running trial is ended early; None: it goes on."""
 
     def drop(self, trial_id: str) -> None:
         """Take note that a trial is not run, and has no record of that."""
@@ -106,6 +111,7 @@ class Queue:
             else:
                 self._unchosen[placement.trial_id] = attempt
         self._running: dict[str, Attempt] = {}
+        self._pruned: dict[str, Pruning] = {}  # of running trials
         self._kept: dict[str, int] = {}  # site -> most nodes at once since its first trial
         self._failed: Counter[tuple[str, str]] = Counter()
 
@@ -195,16 +201,28 @@ class Queue:
         if self._chooser is not None:
             self._chooser.drop(placement.trial_id)
 
-    def over_budget(self) -> tuple[Attempt, ...]:
-        """Return running attempts that must stop, because of a request or the budget."""
+    def hear(self, attempt: Attempt, shown: TrialProgress) -> None:
+        """Take note of what a running trial has shown; the search may end it early."""
+        trial_id = attempt.placement.trial_id
+        if self._chooser is not None and trial_id not in self._pruned:
+            pruning = self._chooser.pruning_of(trial_id, shown)
+            if pruning is not None:
+                self._pruned[trial_id] = pruning
+
+    def leaving(self) -> tuple[Attempt, ...]:
+        """Return running attempts that must stop, because of a request, the budget or the search."""
         if self._requested() == "cancel":
             return tuple(self._running.values())
-        leaving = self._budget_tracker.over_budget()
+        leaving = {*self._budget_tracker.over_budget(), *self._pruned}
         return tuple(attempt for trial_id, attempt in self._running.items() if trial_id in leaving)
 
     def with_cause(self, record: TrialRecord) -> TrialRecord:
-        """Return the record of an attempt, with the budget as its cause if the budget stopped it."""
-        return self._budget_tracker.with_cause(record)
+        """Return the record of an attempt, with the budget or the search as its cause if that stopped it."""
+        record = self._budget_tracker.with_cause(record)
+        pruning, failure = self._pruned.get(record.trial_id), record.failure
+        if pruning is None or failure is None or failure.kind != "preempted":
+            return record
+        return replace(record, failure=Failure(kind="pruned", message=pruning.why), pruning=pruning)
 
     def _keep_nodes(self, names: Iterable[str]) -> None:
         """Let a site keep its nodes as long as trials wait for them."""
@@ -220,6 +238,7 @@ class Queue:
     def end(self, record: TrialRecord) -> None:
         """Take note of a record; its trial rests, and then waits at the front, if its failure allows."""
         attempt = self._running.pop(record.trial_id)
+        self._pruned.pop(record.trial_id, None)
         self._waits_for_a_result = False
         self._budget_tracker.end(record)
         starts_again = record.failure is not None and self._start_again(attempt, record.failure)
@@ -252,6 +271,7 @@ class Queue:
     def drop(self, attempt: Attempt) -> None:
         """Take note that an attempt was never begun."""
         self._running.pop(attempt.placement.trial_id)
+        self._pruned.pop(attempt.placement.trial_id, None)
         self._budget_tracker.drop(attempt.placement)
         self._tell_dropped(attempt.placement)
         self._keep_nodes(site_names(attempt.placement, self._inventory))

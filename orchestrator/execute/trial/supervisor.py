@@ -9,10 +9,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from orchestrator.core import codec
 from orchestrator.core.peaks import peaks_of, peaks_together
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import RankContext
+from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.trial.host import Host, HostSession
 from orchestrator.execute.trial.host_usage import HostUsageSampler, gpus_of, host_use
@@ -49,19 +51,32 @@ class PreemptionPoller:
         self._has_come = self._is_leaving()
         return self._has_come
 
+    def hurry(self) -> None:
+        """Ask at the next opportunity: something was told that may have been answered by a stop request."""
+        self.due = 0.0
+
 
 logger = logging.getLogger(__name__)
+
+Hear = Callable[[TrialProgress], None]
+"""Function that hears what a training has shown so far; the training waits until it returns."""
 
 _LEAVE_SECONDS = 5.0  # after the last report: time to leave without being killed
 
 
 def record_of(
-    attempt: Attempt, context: SweepContext, *, hosts: Sequence[Host], device_ids: Sequence[str] = ()
+    attempt: Attempt,
+    context: SweepContext,
+    *,
+    hosts: Sequence[Host],
+    hear: Hear,
+    device_ids: Sequence[str] = (),
 ) -> TrialRecord:
     """Run one attempt and describe it. Whatever happens to the trial is in the record, nothing is raised.
 
     Args:
         hosts: hosts of the placement, in rank order.
+        hear: hears the progress of the training, where the sweep's search listens.
         device_ids: accelerators of this host, whose use is looked at while the trial runs.
     """
     started_at = time.time()
@@ -70,7 +85,7 @@ def record_of(
     has_gpus = any(group.kind == "gpu" for group in attempt.placement.on_host(0))
     usage_sampler = HostUsageSampler(partial(host_use, gpus_of(device_ids if has_gpus else ())))
     try:
-        monitor = _run_workers(attempt, context, hosts=hosts, usage_sampler=usage_sampler)
+        monitor = _run_workers(attempt, context, hosts=hosts, usage_sampler=usage_sampler, hear=hear)
         versions = monitor.reports[0].versions
         result = _result_of(monitor, attempt.placement, context)
         refused = _gates_failure(attempt.placement, context, result)
@@ -102,7 +117,12 @@ def _gates_failure(placement: Placement, context: SweepContext, result: TrainRes
 
 
 def _run_workers(
-    attempt: Attempt, context: SweepContext, *, hosts: Sequence[Host], usage_sampler: HostUsageSampler
+    attempt: Attempt,
+    context: SweepContext,
+    *,
+    hosts: Sequence[Host],
+    usage_sampler: HostUsageSampler,
+    hear: Hear,
 ) -> TrialMonitor:
     """Run the workers until they report. Raise TrialError with the class of whatever went wrong."""
     placement = attempt.placement
@@ -133,6 +153,7 @@ def _run_workers(
                 usage_sampler=usage_sampler,
                 preemption_poller=_preemption_poller(hosts),
                 hosts=of_ranks,
+                hear=hear,
             )
         if not monitor.is_complete:
             raise monitor.cause(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
@@ -154,12 +175,18 @@ def _monitor_workers(
     usage_sampler: HostUsageSampler,
     preemption_poller: PreemptionPoller,
     hosts: Sequence[Host],
+    hear: Hear,
 ) -> None:
     """Process worker messages until the outcome is known. Workers of a complete trial may exit by themselves.
 
     Args:
         hosts: host of each rank, in rank order.
     """
+
+    def hear_and_hurry(progress: TrialProgress) -> None:
+        hear(progress)
+        preemption_poller.hurry()
+
     while not monitor.is_finished:
         if preemption_poller.have_come(now=time.monotonic()):
             group.request_stop()
@@ -169,6 +196,7 @@ def _monitor_workers(
             usage_sampler=usage_sampler,
             until=min(monitor.until, preemption_poller.due),
             hosts=hosts,
+            hear=hear_and_hurry,
         )
     usage_sampler.sample(now=time.monotonic())
     if monitor.is_complete:
@@ -182,6 +210,7 @@ def _take_turn(
     usage_sampler: HostUsageSampler,
     until: float,
     hosts: Sequence[Host],
+    hear: Hear,
 ) -> None:
     """Process one message and answer it, or sample the host's use, or apply the time limit.
 
@@ -197,6 +226,9 @@ def _take_turn(
     rank, message = event
     if message.get("event") == "checkpoint":
         monitor.notes += hosts[rank].take(Path(message["folder"]))
+        return
+    if message.get("event") == "progress":
+        hear(codec.from_plain(TrialProgress, message["progress"]))
         return
     answer = monitor.on_message(rank, message, now=time.monotonic())
     if answer is not None:
@@ -256,6 +288,7 @@ def _job_of(
         variables=visible | dict(trainer.variables(rank_context)),
         checkpoint_options=None if trainer.runs_scripts else host_session.checkpoint_options,
         counters=_counters_of(rank_context, placement),
+        tells_progress=context.hears_progress and placement.provenance == "measured",
         native=context.native_specs.get(placement.trial_id),
     )
 

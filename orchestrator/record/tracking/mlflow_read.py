@@ -61,7 +61,13 @@ def _runs_of(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["R
         raise RecordError(f"MLflow at {where} has no sweep {sweep!r}")
     parent_id = parents[0].info.run_id
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent_id]
-    return [run for run in children if run.info.status in ("FINISHED", "FAILED")], parents[0]
+    return list(filter(_has_ended, children)), parents[0]
+
+
+def _has_ended(run: "Run") -> bool:
+    """Return whether a run is that of an attempt written to its end; other killed runs were given up."""
+    is_pruned = run.info.status == "KILLED" and run.data.tags.get("failure_kind") == "pruned"
+    return is_pruned or run.info.status in ("FINISHED", "FAILED")
 
 
 def _search(client: "MlflowClient", experiment_id: str) -> Iterator["Run"]:

@@ -161,7 +161,7 @@ class MlflowStore:
         for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
         self._client.log_text(run_id, to_json(record), RECORD_NAME)
-        status = "FAILED" if record.failure else "FINISHED"
+        status = "KILLED" if record.is_pruned else "FAILED" if record.failure else "FINISHED"
         self._client.set_terminated(run_id, status=status, end_time=milliseconds_of(record.ended_at))
 
     def _discard(self, run_id: str) -> None:

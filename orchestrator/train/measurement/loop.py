@@ -11,6 +11,7 @@ from itertools import accumulate, count, islice
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.target import TargetRun
+from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler
@@ -21,6 +22,9 @@ from workloads.spec import Phase, phase_steps
 
 Clock = Callable[[], float]
 LossCurve = tuple[tuple[int, float], ...]
+Tell = Callable[[TrialProgress], None]
+"""Tell what the training has shown so far; returns when every rank may go on."""
+
 Barrier = Callable[[bool], bool]
 """Wait for all ranks, and learn whether every one of them said True."""
 
@@ -73,6 +77,7 @@ def run(
     keeper: CheckpointScheduler | None = None,
     resumed: Checkpoint | None = None,
     cpu_clock: Clock = time.process_time,
+    tell: Tell | None = None,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
@@ -85,12 +90,21 @@ def run(
         keeper: makes checkpoints between all timed parts but the first step and those of the warm-up.
         resumed: the checkpoint that an earlier attempt left.
         cpu_clock: CPU seconds of the process that trains; of a script it is another one.
+        tell: called between timed parts after every block and every evaluation; None: nobody listens.
 
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
             told to leave, and has left a checkpoint.
     """
-    loop = _Loop(trainer=trainer, meet=meet, clock=clock, keeper=keeper, resumed=resumed, cpu_clock=cpu_clock)
+    loop = _Loop(
+        trainer=trainer,
+        meet=meet,
+        clock=clock,
+        keeper=keeper,
+        resumed=resumed,
+        cpu_clock=cpu_clock,
+        tell=tell,
+    )
     *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
     for phase, last in early:
         loop.begin(phase)
@@ -172,6 +186,8 @@ class _Loop:
     phase_seconds: dict[str, float] = field(default_factory=dict)
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     reading_seconds: list[tuple[float, float]] = field(default_factory=list)
+    tell: Tell | None = None
+    step_seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
@@ -248,6 +264,18 @@ class _Loop:
             evaluations=self.target_evaluator.curve if self.target_evaluator else (),
         )
 
+    def tell_progress(self) -> None:
+        """Tell what was shown so far, if somebody listens. Never call it inside a timed part."""
+        if self.tell:
+            self.tell(
+                TrialProgress(
+                    steps=self.taken,
+                    training_seconds=self.resumed_seconds + self.training_seconds(),
+                    step_seconds=tuple(self.step_seconds) if len(self.phase_seconds) == 1 else (),
+                    curve=self.target_evaluator.curve if self.target_evaluator else (),
+                )
+            )
+
     def pursue(self, target_evaluator: TargetEvaluator | None) -> None:
         """Look at the quality at once, and from here on when it is due."""
         self.target_evaluator = target_evaluator
@@ -262,10 +290,16 @@ class _Loop:
         """Return the step after which something else than training is due; `last` at the latest."""
         return min(last, self.target_evaluator.next_look()) if self.target_evaluator else last
 
-    def look_when_due(self, last: int) -> None:
-        """Look at the quality if it is time to, and after step `last`. Never call it inside a timed part."""
-        if self.target_evaluator and not self.target_evaluator.is_over and self.taken >= self.next_stop(last):
-            self._look(self.target_evaluator)
+    def look_when_due(self, last: int) -> bool:
+        """Look at the quality if it is time to, and after step `last`; return whether it was.
+
+        Never call it inside a timed part.
+        """
+        evaluator = self.target_evaluator
+        if evaluator is None or evaluator.is_over or self.taken < self.next_stop(last):
+            return False
+        self._look(evaluator)
+        return True
 
     def _look(self, target_evaluator: TargetEvaluator) -> None:
         target_evaluator.look(self.taken, training_seconds=self.resumed_seconds + self.training_seconds())
@@ -356,8 +390,10 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
     blocks: list[float] = []
     while len(blocks) < timing.max_blocks and loop.taken + timing.steps_per_block <= steps:
         blocks.append(loop.seconds_for(timing.steps_per_block))
+        loop.step_seconds.append(blocks[-1] / timing.steps_per_block)
         loop.read_losses_twice()
         loop.look_when_due(steps)
+        loop.tell_progress()
         loop.keep_when_due()
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
@@ -378,4 +414,5 @@ def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
     while loop.taken < last and not loop.is_over():
         loop.take_to(min(loop.taken + stride, loop.next_stop(last)), at_most=timing.steps_per_block)
         loop.read_losses()
-        loop.look_when_due(last)
+        if loop.look_when_due(last):
+            loop.tell_progress()

@@ -138,7 +138,7 @@ def test_spend_never_passes_a_cap_by_more_than_the_grace(
     while not queue.is_drained:
         while attempt := queue.take():
             world.start(attempt.placement, seconds=seconds[attempt.placement.trial_id])
-        for leaver in queue.over_budget():
+        for leaver in queue.leaving():
             world.tell(leaver.placement.trial_id, grace=grace)
         world.now += look
         for made in world.ended():

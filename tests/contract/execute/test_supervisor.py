@@ -101,7 +101,8 @@ def fork_server(agent: HostAgent) -> ForkServerAddress:
 
 
 def recorded(attempt: Attempt, told: SweepContext, *, fork_server_of: ForkServerOf) -> TrialRecord:
-    return record_of(attempt, told, hosts=[LocalHost(attempt, told, fork_server_of=fork_server_of)])
+    here = LocalHost(attempt, told, fork_server_of=fork_server_of)
+    return record_of(attempt, told, hosts=[here], hear=lambda _: None)
 
 
 def log_of(record, folder: Path, *, rank: int = 0) -> str:

@@ -106,7 +106,13 @@ class World:
     def started(self, objective=FASTEST, **changes):
         """The search of a command that starts now."""
         plan = self.plan(**changes)
-        return SweepSearch(plan, objective, placements=plan.placements, records=self.records)
+        return SweepSearch(
+            plan,
+            objective,
+            placements=plan.placements,
+            records=self.records,
+            stops_on_curve=lambda *_: False,
+        )
 
     def run(self, *, at_once=1, most=10_000, objective=FASTEST, **changes):
         """Run the queue as an executor does, `at_once` trials at a time; stop after so many, as if killed."""

@@ -172,7 +172,7 @@ def test_what_was_never_begun_costs_nothing():
     clock[0] = 900.0
     queue.drop(never_begun)
     clock[0] = 1900.0
-    assert queue.over_budget() == ()
+    assert queue.leaving() == ()
 
 
 def test_only_what_costs_money_leaves_for_money():

@@ -174,9 +174,9 @@ def test_nothing_is_started_again_once_nothing_is_started():
     objective = [None]
     queue = queue_of(measured(), measured(1), requested=lambda: objective[0])
     first = queue.take()
-    assert queue.over_budget() == ()
+    assert queue.leaving() == ()
     objective[0] = "cancel"
-    assert queue.over_budget() == (first,)
+    assert queue.leaving() == (first,)
     queue.end(failed(first, "preempted"))
     assert queue.take() is None
     assert queue.is_drained

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import ExcludedSetting
-from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
-from orchestrator.analysis.recommendation.model.criteria import Criteria
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun
+from orchestrator.analysis.recommendation.model.criteria import Criteria, question_of
 from orchestrator.analysis.recommendation.model.factors import factors_of
 from orchestrator.analysis.recommendation.model.model import AS_LONG, assumed_quality, samples_to_target
 from orchestrator.core.price import Unpriced
@@ -25,12 +25,25 @@ def exclusion_of(
     """
     if candidate.fatal:
         return _excluded(candidate, candidate.fatal, "", may_be_best=False)
+    if (early := _pruned_here(candidate, job, criteria)) is not None:
+        return _excluded(candidate, f"it was ended early: {early.why}", "", may_be_best=False)
     is_estimated = is_learned and bool(candidate.trial_ids) and not candidate.quiet
     if candidate.runs and not is_estimated:
         exclusion = _of_measured(candidate, job)
     else:
         exclusion = _of_unmeasured(candidate, job, is_learned=is_learned)
     return exclusion or _of_criteria(candidate, job, criteria)
+
+
+def _pruned_here(candidate: CandidateSetting, job: Job, criteria: Criteria) -> PrunedRun | None:
+    """Return the training to a target that was ended early under the same question, where none ended later.
+
+    Without a target the steps that it showed are judged anew, whatever the question is now.
+    """
+    if job.target is None or candidate.quiet or not criteria.learns:
+        return None
+    asked = question_of(criteria, job.aim, candidate.price)
+    return next((early for early in candidate.pruned if early.question == asked), None)
 
 
 def lesson_of(candidate: CandidateSetting, failed: Sequence[CandidateSetting]) -> ExcludedSetting | None:

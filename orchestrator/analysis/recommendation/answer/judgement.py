@@ -71,7 +71,7 @@ def _divided(
 ) -> tuple[Sequence[CandidateSetting], tuple[ExcludedSetting, ...]]:
     """Divide the settings into those that are judged, and the others."""
     failed = [one for one in job.candidates if one.failure_kinds] if criteria.learns else []
-    shown = {pair for one in job.candidates if one.quiet for pair in factors_of(one).items()}
+    shown = {pair for one in job.candidates if one.steps_seen for pair in factors_of(one).items()}
 
     def is_learned(one: CandidateSetting) -> bool:
         return learned is not None and (one.prior is not None or not has_new_level(one, shown))

@@ -17,10 +17,11 @@ from orchestrator.analysis.recommendation.jobs.settings_of_records import (
     is_run,
     job_key_of,
     latest_price,
+    pruned_run_of,
     run_of,
     setting_of_job,
 )
-from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun
 from orchestrator.analysis.recommendation.model.model import INDEPENDENT
 from orchestrator.core.estimate import Estimate, Forecast, Refusal, StepPrior
 from orchestrator.core.objective import Objective
@@ -56,9 +57,9 @@ def jobs_of_plan(records: Sequence[TrialRecord], plan: Plan, objective: Objectiv
         records: records that stand, of trials of the plan.
     """
     jobs: dict[JobKey, _Found] = defaultdict(_Found)
-    recorded = {record.trial_id for record in records}
+    recorded = {record.trial_id for record in records if not record.is_pruned}
     for record in records:
-        if is_run(record) or is_failed_run(record):
+        if is_run(record) or is_failed_run(record) or record.is_pruned:
             jobs[job_key_of(record.spec)].records.append(record)
     for placement in plan.placements:
         if placement.provenance == "measured" and placement.trains and placement.trial_id not in recorded:
@@ -204,7 +205,11 @@ def candidates_of(
     records: Sequence[TrialRecord], pending: Sequence[TrialSpec], aim: Aim | None
 ) -> list[Unnamed]:
     """Make candidates of settings that were measured, failed, or have trials without a record."""
-    failed = [record for record in records if not is_run(record)]
+    failed = [record for record in records if not is_run(record) and not record.is_pruned]
+    pruned: dict[Setting, list[PrunedRun]] = defaultdict(list)
+    for record in records:
+        if early := pruned_run_of(record):
+            pruned[setting_of_job(record.spec)].append(early)
     failures: dict[Setting, list[TrialRecord]] = defaultdict(list)
     for record in failed:
         failures[setting_of_job(record.spec)].append(record)
@@ -213,7 +218,9 @@ def candidates_of(
         missing[setting_of_job(spec)].append(trial_id(spec))
     candidates = measured_candidates(filter(is_run, records), aim)
     measured = {replace(one.setting, ran_with="") for one in candidates}
-    specs = {setting_of_job(spec): spec for spec in (*(one.spec for one in failed), *pending)}
+    specs = {
+        setting_of_job(spec): spec for spec in (*(one.spec for one in records if not is_run(one)), *pending)
+    }
     candidates += [
         Unnamed(setting=bare, candidate=unmeasured(spec))
         for bare, spec in specs.items()
@@ -229,6 +236,7 @@ def candidates_of(
         left = missing.get(bare, ()) if owners[bare] is one else ()
         candidate = replace(
             one.candidate,
+            pruned=tuple(pruned.get(bare, ())) if owners[bare] is one else (),
             num_missing=len(left),
             trial_ids=tuple(left),
             num_failed=sum(not is_fatal(record) for record in of_setting),

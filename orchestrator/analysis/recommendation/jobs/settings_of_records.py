@@ -8,11 +8,12 @@ from dataclasses import replace
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import Setting, setting_of
 from orchestrator.analysis.metrics.metric import step_seconds_of
-from orchestrator.analysis.recommendation.model.candidate import Run
+from orchestrator.analysis.recommendation.model.candidate import PrunedRun, Run
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrainResult, TrialRecord, variables_of, versions_of
+from orchestrator.core.target import Evaluation
 from orchestrator.core.trial_spec import TrialSpec
 
 FATAL: tuple[FailureKind, ...] = ("diverged", "oom")
@@ -53,13 +54,32 @@ def is_run(record: TrialRecord) -> bool:
 
 
 def is_failed_run(record: TrialRecord) -> bool:
-    """Tell whether a training failed on the device that was asked for."""
-    return record.provenance == "measured" and record.failure is not None and record.placement.trains
+    """Tell whether a training failed on the device that was asked for; a pruned one did not fail."""
+    has_failed = record.failure is not None and not record.is_pruned
+    return record.provenance == "measured" and has_failed and record.placement.trains
 
 
 def is_fatal(record: TrialRecord) -> bool:
     """Tell whether the failure shows that the setting cannot train its job."""
     return record.failure is not None and record.failure.kind in FATAL
+
+
+def pruned_run_of(record: TrialRecord) -> PrunedRun | None:
+    """Read off a record what a pruned trial tells of its setting; None: it was not pruned."""
+    pruning = record.pruning
+    if pruning is None or not record.is_pruned:
+        return None
+    return PrunedRun(
+        question=pruning.question,
+        why=pruning.why,
+        step_seconds=min(pruning.shown.step_seconds, default=None),
+        trial_seconds=record.seconds,
+        curve=_points(pruning.shown.curve),
+    )
+
+
+def _points(curve: Iterable[Evaluation]) -> tuple[tuple[float, float], ...]:
+    return tuple((one.training_seconds, one.quality) for one in curve)
 
 
 def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
@@ -79,6 +99,7 @@ def run_of(record: TrialRecord, aim: Aim | None) -> Run | None:
         step_seconds=step,
         samples=result.samples,
         missed_target=pursuit is not None and reached is None,
+        curve=_points(pursuit.curve) if pursuit else (),
         seconds_to_target=to_target,
         samples_to_target=reached.steps * record.spec.global_batch_size if reached else None,
         quality=quality if quality is not None and math.isfinite(quality) else None,

@@ -25,6 +25,7 @@ class Run:
         step_seconds: a steady step; of a training in phases, the mean over all of its steps.
         samples: samples that it trained on.
         missed_target: it ended before the target was reached.
+        curve: (training seconds, quality) at every evaluation on the way to a target.
         seconds_to_target, samples_to_target: launch, training and evaluations until the target was found
             reached, and the samples trained until then; None: not reached, not known of a resumed run, or the
             job has no target.
@@ -46,6 +47,26 @@ class Run:
     is_noisy: bool
     is_resumed: bool = False
     missed_target: bool = False
+    curve: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedRun:
+    """A trial that a search ended early, as far as it tells something of its setting.
+
+    Attributes:
+        question: goal, limits and price under which it could not win.
+        why: comparison that showed it.
+        step_seconds: fastest steady step that it showed; None: none was timed.
+        trial_seconds: time of the attempt.
+        curve: as in `Run`.
+    """
+
+    question: str
+    why: str
+    step_seconds: float | None
+    trial_seconds: float
+    curve: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +78,7 @@ class CandidateSetting:
         steps: optimizer steps of one trial in the sweep.
         words: words of a command line that asks for this setting: `device=t4`.
         runs: measured trainings; empty: none.
+        pruned: trials that a search ended early: no results, but they tell of steps.
         prior: step time as predicted before the workload was measured; None: not predicted.
         refusal: why nothing can be said of a setting without runs.
         price: None where none was looked up.
@@ -74,6 +96,7 @@ class CandidateSetting:
     steps: int
     words: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
+    pruned: tuple[PrunedRun, ...] = ()
     prior: StepPrior | None = None
     refusal: Refusal | None = None
     price: Price | Unpriced | None = None
@@ -87,6 +110,17 @@ class CandidateSetting:
     def quiet(self) -> tuple[Run, ...]:
         """Runs that nothing else disturbed: these alone decide."""
         return tuple(run for run in self.runs if not run.is_noisy)
+
+    @property
+    def steps_seen(self) -> tuple[float, ...]:
+        """Seconds of a step of every quiet run; where there is none, those that pruned trials showed."""
+        of_runs = tuple(run.step_seconds for run in self.quiet)
+        return of_runs or tuple(one.step_seconds for one in self.pruned if one.step_seconds)
+
+    @property
+    def is_seen(self) -> bool:
+        """True where a trial of it trained, to its end or not."""
+        return bool(self.runs or self.pruned)
 
     @property
     def num_noisy(self) -> int:

@@ -8,7 +8,7 @@ from orchestrator.analysis.recommendation.model.acquisition import TOLERANCE
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
-from orchestrator.core.price import PriceList
+from orchestrator.core.price import Price, PriceList, Unpriced
 from orchestrator.core.search import Search
 
 CONFIDENCE = 0.95
@@ -87,6 +87,16 @@ def describe_objective(objective: Objective, aim: Aim | None) -> str:
     if objective.quality is not None:
         words.append(f"with {aim.metric if aim else 'quality'} {objective.quality:g}")
     return " ".join(words)
+
+
+def question_of(criteria: Criteria, aim: Aim | None, price: Price | Unpriced | None) -> str:
+    """Name what a setting is asked: goal and limits, and its price where that counts.
+
+    A setting that cannot win under one question may win under another.
+    """
+    asked = describe_objective(criteria.objective, aim)
+    counts = criteria.weights[1] > 0 and isinstance(price, Price)
+    return f"{asked} at ${price.usd_per_hour:.6g}/h" if counts and isinstance(price, Price) else asked
 
 
 def loss_of(quality: float | None, aim: Aim | None) -> float | None:

@@ -109,14 +109,17 @@ class LearnedSteps:
 
 
 def learn(job: Job, errors: ErrorModel) -> LearnedSteps | None:
-    """Learn from the measured settings of a job; None: nothing was measured, and nothing is predicted."""
-    measured = [candidate for candidate in job.candidates if candidate.quiet]
+    """Learn from the measured settings of a job, and from the steps that pruned trials of others showed.
+
+    None: no step was seen, and nothing is predicted.
+    """
+    measured = [candidate for candidate in job.candidates if candidate.steps_seen]
     if not measured and all(candidate.prior is None for candidate in job.candidates):
         return None
     features = features_of(job.candidates)
     rows = {candidate.label: row for row, candidate in enumerate(job.candidates)}
-    levels = np.array([fmean(math.log(run.step_seconds) for run in one.quiet) for one in measured])
-    noise = np.array([errors.one_run**2 / len(one.quiet) for one in measured])
+    levels = np.array([fmean(map(math.log, one.steps_seen)) for one in measured])
+    noise = np.array([errors.one_run**2 / len(one.steps_seen) for one in measured])
     per_sample = levels - _log_batches(measured)
     middle = float(per_sample.mean()) if measured else 0.0
     needs_process = any(candidate.prior is None for candidate in job.candidates)
