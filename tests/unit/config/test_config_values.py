@@ -9,7 +9,7 @@ from omegaconf import MISSING, OmegaConf
 from orchestrator.config.dataclass_schema import schema_from_dataclass
 from orchestrator.config.schema import ExecutorConf, RetryConf, RootConf, TrainerConf, trainer_conf
 from orchestrator.config.values import assign, check_schema, defaults_of, plain_of, value_of
-from orchestrator.core.errors import FAILURE_KINDS, ConfigError, UnknownNameError
+from orchestrator.core.errors import FAILURE_KINDS, NEVER_RETRIED, ConfigError, UnknownNameError
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.registry import trainer_info
 
@@ -144,7 +144,7 @@ def test_a_file_without_a_schema_is_told_its_first_line(group, schema):
     )
 
 
-def test_there_is_a_retry_limit_for_every_kind_of_failure_but_that_of_a_budget_which_has_none():
+def test_there_is_a_retry_limit_for_every_kind_of_failure_but_the_decisions_on_a_trial():
     *kinds, backoff = OmegaConf.structured(RetryConf)
-    assert (*kinds, "budget") == FAILURE_KINDS
+    assert (*kinds, *NEVER_RETRIED) == FAILURE_KINDS
     assert backoff == "backoff_seconds"

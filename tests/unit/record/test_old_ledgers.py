@@ -51,7 +51,7 @@ def test_every_record_of_an_old_ledger_is_read(records: Sequence[TrialRecord]) -
 LATER_TIMINGS = {"min_warmup_seconds": 2.0, "min_block_seconds": 0.5}
 """Fields of a protocol that are newer than the ledger, at their defaults."""
 
-LATER_FIELDS = {"memory": None, "compiled": None}
+LATER_FIELDS = {"memory": None, "compiled": None, "pruning": None}
 """The same of a record."""
 
 LATER_RESULT_FIELDS: dict[str, list[str]] = {"unchecked": [], "run_seconds": []}
