@@ -15,6 +15,7 @@ from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.result import Failure
 from orchestrator.core.search import Search
 from orchestrator.core.target import Evaluation, Target, TargetRun
+from orchestrator.core.trial_progress import TrialProgress
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.search.sweep_search import SweepSearch
@@ -74,11 +75,14 @@ class World:
         noise=0.01,
         failure_of=None,
         steps_to_target=lambda _: STEPS,
+        stops_on_curve=lambda *_: False,
+        tells=False,
         **search,
     ):
         self.placements = placements
         self.seconds_of, self.noise, self.failure_of = seconds_of, noise, failure_of
         self.steps_to_target = steps_to_target
+        self.stops_on_curve, self.tells = stops_on_curve, tells
         self.search = Search(name="adaptive", **search)
         self.records, self.asked = [], []
 
@@ -111,7 +115,7 @@ class World:
             objective,
             placements=plan.placements,
             records=self.records,
-            stops_on_curve=lambda *_: False,
+            stops_on_curve=self.stops_on_curve,
         )
 
     def run(self, *, at_once=1, most=10_000, objective=FASTEST, **changes):
@@ -132,10 +136,49 @@ class World:
                 running.append(attempt)
                 self.asked.append(attempt.placement.trial_id)
             if running:
-                ended = self.outcome(running.pop(0).placement)
+                attempt = running.pop(0)
+                ended = self.told(queue, attempt) if self.tells else None
+                ended = ended or self.outcome(attempt.placement)
                 self.records.append(ended)
                 queue.end(ended)
         return search
+
+    def told(self, queue, attempt):
+        """The record of a trial that is ended on its way; None: it is not."""
+        whole = self.outcome(attempt.placement).result
+        if whole is None:
+            return None
+        step = whole.training_seconds / whole.steps
+        for blocks in range(1, 1 + whole.steps // 10):
+            looks = [one for one in self.curve_of(attempt.placement.trial) if one.steps <= 10 * blocks]
+            shown = TrialProgress(
+                steps=10 * blocks,
+                training_seconds=10 * blocks * step,
+                step_seconds=(step,) * blocks,
+                curve=tuple(replace(one, training_seconds=one.steps * step) for one in looks),
+            )
+            queue.hear(attempt, shown)
+            if attempt in queue.leaving():
+                stopped = Failure(kind="preempted", message="told to leave")
+                ended = record(placement=attempt.placement, failure=stopped, price=price())
+                spans = {"started_at": 0.0, "ended_at": LAUNCH + 10 * blocks * step}
+                return queue.with_cause(replace(ended, **spans))
+        return None
+
+    def curve_of(self, trial):
+        """Evaluations after every ten steps of a training to a target, a straight line to it."""
+        target = trial.timing.target
+        last = self.steps_to_target(trial)
+        if target is None:
+            return ()
+        return tuple(
+            Evaluation(
+                steps=steps,
+                training_seconds=0.0,
+                quality=target * steps / last if last else 0.5 * target * steps / STEPS,
+            )
+            for steps in range(10, 1 + (last or STEPS), 10)
+        )
 
     def outcome(self, placed):
         """The record of a trial."""
@@ -151,7 +194,11 @@ class World:
             steps, quality = self.steps_to_target(placed.trial), target
             if steps is None:
                 steps, quality = STEPS, 0.5 * target
-            looks = (Evaluation(steps=steps, training_seconds=steps * step, quality=quality),)
+            way = [one for one in self.curve_of(placed.trial) if one.steps < steps]
+            looks = (
+                *(replace(one, training_seconds=one.steps * step) for one in way),
+                Evaluation(steps=steps, training_seconds=steps * step, quality=quality),
+            )
             goal = Target(metric="accuracy", value=target)
             pursuit = TargetRun(target=goal, curve=looks, evaluation_seconds=0.1)
         result = train_result(
