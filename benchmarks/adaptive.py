@@ -6,7 +6,9 @@ A job is one of the published networks that are known here, at one image size; i
 batch size, or devices and batch sizes together. A trial is 100 steps after a set-up, at the device's price.
 Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every
 decision is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95%
-that its choice lies within 5% of the best.
+that its choice lies within 5% of the best. A first trial of a setting that cannot win is pruned by the
+product's rule, `orchestrator.search.pruning.pruning_of`, once the default protocol has timed two blocks of it;
+it costs its set-up and the steps until then.
 
 Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were
 never seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same
@@ -27,12 +29,16 @@ from pathlib import Path
 import numpy as np
 from advise import Case, cases_of, read_jobs
 
-from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, Run
+from orchestrator.analysis.recommendation.answer.judgement import Judgement, judge
+from orchestrator.analysis.recommendation.model.candidate import CandidateSetting, Job, PrunedRun, Run
 from orchestrator.analysis.recommendation.model.criteria import Criteria
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.objective import Objective
 from orchestrator.core.price import Price
+from orchestrator.core.trial_progress import TrialProgress
+from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.search.decision import Choice, Leader, next_trial
+from orchestrator.search.pruning import pruning_of
 
 TOLERANCE, CONFIDENCE = 0.05, 0.95
 KNOWLEDGE = ("known", "new", "cold")
@@ -41,6 +47,8 @@ _RUNGS, _KEPT = (4, 12, 36, 100), 3
 _SECONDS_PER_HOUR = 3600
 _BINS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
 _MOST_REPEATS = 5
+_TIMING = TimingSpec()
+_MOST_WARMUP_BLOCKS = 3  # a trial of 100 steps keeps the rest for the least number of timed blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +59,14 @@ class Outcome:
         share: of the cost of the whole grid that was spent.
         chance: what the rule says its chance to be right is; NaN where it says nothing.
         looks: share of the settings that were measured.
+        pruned: share of the settings that were pruned.
     """
 
     is_right: bool
     share: float
     chance: float = math.nan
     looks: float = math.nan
+    pruned: float = 0.0
 
 
 class Trials:
@@ -79,6 +89,10 @@ class Trials:
     def step(self, setting: int, *, steps: int = _STEPS) -> float:
         """Run a trial: seconds of a step."""
         self.spent += self.cost(setting, steps=steps)
+        return self.noisy_step(setting)
+
+    def noisy_step(self, setting: int) -> float:
+        """Return the seconds of a step in a trial of its own, and leave the bill as it is."""
         noise = self.case.prior.repeat * self._random.standard_normal()
         return math.exp(float(self.case.truth[setting]) + noise)
 
@@ -93,17 +107,20 @@ def adaptive(case: Case, *, setup: float, seed: int, is_cold: bool) -> Outcome:
     trials = Trials(case, setup=setup, seed=seed)
     job, criteria, errors = question_of(case, is_cold=is_cold)
     while True:
-        decided = next_trial(job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=True)
+        known = judge(job, criteria, errors)
+        decided = next_trial(
+            job, criteria, errors, running={}, obstacle_of=lambda _: "", in_usd=True, known=known
+        )
         if not isinstance(decided, Choice):
             break
-        job = _with_run(job, decided.setting, trials)
+        job = _with_trial(job, decided.setting, trials, known, criteria, errors)
     leader = decided.leader
-    seen = sum(bool(one.runs) for one in job.candidates)
     return Outcome(
         is_right=_is_right(case, leader, job),
         share=trials.spent / trials.grid,
         chance=leader.chance if leader else math.nan,
-        looks=seen / len(job.candidates),
+        looks=sum(bool(one.runs) for one in job.candidates) / len(job.candidates),
+        pruned=sum(bool(one.pruned) for one in job.candidates) / len(job.candidates),
     )
 
 
@@ -112,11 +129,46 @@ def _is_right(case: Case, leader: Leader | None, job: Job) -> bool:
     return leader is not None and case.regret(labels.index(leader.setting)) <= TOLERANCE
 
 
-def _with_run(job: Job, label: str, trials: Trials) -> Job:
+def _with_trial(
+    job: Job, label: str, trials: Trials, known: Judgement, criteria: Criteria, errors: ErrorModel
+) -> Job:
+    """Run a trial, as far as the product lets it run."""
     index = next(index for index, one in enumerate(job.candidates) if one.label == label)
     one = job.candidates[index]
-    step = trials.step(index)
-    run = Run(
+    step = trials.noisy_step(index)
+    steps = _steps_until_judged(step)
+    shown = TrialProgress(steps=steps, training_seconds=steps * step, step_seconds=(step, step))
+    pruning = pruning_of(
+        job, label, shown, criteria=criteria, errors=errors, known=known, stops_on_curve=_no_curves
+    )
+    if pruning is None:
+        trials.spent += trials.cost(index)
+        told = replace(one, runs=(*one.runs, _run_of(one, step, trials.setup)))
+    else:
+        trials.spent += trials.cost(index, steps=steps)
+        seconds = trials.setup + steps * step
+        early = PrunedRun(
+            question=pruning.question, why=pruning.why, step_seconds=step, trial_seconds=seconds
+        )
+        told = replace(one, pruned=(*one.pruned, early))
+    told = replace(told, trial_ids=one.trial_ids[1:])
+    return replace(job, candidates=(*job.candidates[:index], told, *job.candidates[index + 1 :]))
+
+
+def _steps_until_judged(step_seconds: float) -> int:
+    """Count the steps that the default protocol takes before it has two timed blocks, in a trial of 100."""
+    first = 1 + _TIMING.warmup_steps
+    missing = _TIMING.min_warmup_seconds / step_seconds - first
+    warmup = min(_MOST_WARMUP_BLOCKS, max(1, math.ceil(missing / _TIMING.steps_per_block)))
+    return first + (warmup + 2) * _TIMING.steps_per_block
+
+
+def _no_curves(*_: object) -> bool:
+    return False
+
+
+def _run_of(one: CandidateSetting, step: float, setup: float) -> Run:
+    return Run(
         fixed_seconds=0.0,
         step_seconds=step,
         samples=_STEPS * one.batch_size,
@@ -125,11 +177,9 @@ def _with_run(job: Job, label: str, trials: Trials) -> Job:
         quality=None,
         held_out_samples=None,
         seed=0,
-        trial_seconds=trials.setup + _STEPS * step,
+        trial_seconds=setup + _STEPS * step,
         is_noisy=False,
     )
-    told = replace(one, runs=(*one.runs, run), trial_ids=one.trial_ids[1:])
-    return replace(job, candidates=(*job.candidates[:index], told, *job.candidates[index + 1 :]))
 
 
 def question_of(case: Case, *, is_cold: bool) -> tuple[Job, Criteria, ErrorModel]:
@@ -261,6 +311,7 @@ def plain_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
         "share": float(np.mean([one.share for one in outcomes])),
         "median_share": float(np.median([one.share for one in outcomes])),
         "looks": float(np.mean([one.looks for one in outcomes])),
+        "pruned": float(np.mean([one.pruned for one in outcomes])),
         "n": len(outcomes),
     }
 
@@ -280,12 +331,12 @@ def calibration_of(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
 def lines_of(title: str, found: dict[str, list[Outcome]], kinds: Sequence[str]) -> Iterator[str]:
     """Write a table of one state of knowledge and one set-up, and our share by kind of question."""
     yield f"\n{title}, {len(found['adaptive'])} questions"
-    yield f"  {'rule':20} right  share of the grid's cost, mean (median)  settings measured"
+    yield f"  {'rule':20} right  share of the grid's cost, mean (median)  settings measured, pruned"
     for rule, outcomes in found.items():
         told = plain_of(outcomes)
         yield (
             f"  {rule:20} {told['right']:5.0%}  {told['share']:8.0%} ({told['median_share']:.0%})"
-            f"{told['looks']:33.0%}"
+            f"{told['looks']:33.0%}{told['pruned']:8.0%}"
         )
     cells = (
         f"{row['said']:.0%} -> {row['right']:.0%} ({row['n']})" for row in calibration_of(found["adaptive"])
