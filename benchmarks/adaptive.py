@@ -7,8 +7,8 @@ batch size, or devices and batch sizes together. A trial is 100 steps after a se
 Its result is the median of the published repeats, with the spread of one repeat drawn around it. Every
 decision is the product's: `orchestrator.search.decision.next_trial`. It stops by itself: at a chance of 95%
 that its choice lies within 5% of the best. A first trial of a setting that cannot win is pruned by the
-product's rule, `orchestrator.search.pruning.pruning_of`, once the default protocol has timed two blocks of it;
-it costs its set-up and the steps until then.
+product's rule (`orchestrator.search.pruning.pruning_of`) once the default protocol has timed two blocks of
+it; it costs its set-up and the steps until then.
 
 Three states of knowledge: `known`, the devices were measured with other networks; `new`, the devices were
 never seen; `cold`, nothing is predicted, as on a CPU with a job of one's own. Rules beside it see the same

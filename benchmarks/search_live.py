@@ -50,7 +50,7 @@ def main() -> int:
         searched = [*words, f"outputs={given.folder / seed}", f"seed={seed}", "search=adaptive"]
         _run(searched)
         searches[seed] = report(*searched).outcome.findings
-    times = _measure_in_turns(_contenders(grid, searches.values()), given.folder, given.words, given.rounds)
+    times = _measure_in_turns(_contenders(grid, searches.values()), given.folder, words, given.rounds)
     print(json.dumps(times, indent=1))
     failures = [
         _compare(seed, findings, times, grid_seconds / given.repeats, most=given.most)
@@ -90,7 +90,7 @@ def _measure_in_turns(
 ) -> dict[str, dict[str, float]]:
     """Return job -> setting -> median seconds of the job, from one trial of every setting in every round."""
     commands = {
-        (job, label): [*asked, *words, f"outputs={folder / 'turns'}"]
+        (job, label): [*words, *asked, f"outputs={folder / 'turns'}"]
         for job, settings in contenders.items()
         for label, asked in settings.items()
     }
