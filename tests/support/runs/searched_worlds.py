@@ -61,6 +61,7 @@ class World:
 
     Args:
         steps_to_target: trial -> steps after which the quality reaches the trial's target; None: never.
+        is_disturbed: trial -> something else took half of the host's time.
 
     Attributes:
         records: records of the trials that ran, in their order.
@@ -76,12 +77,13 @@ class World:
         failure_of=None,
         steps_to_target=lambda _: STEPS,
         stops_on_curve=lambda *_: False,
+        is_disturbed=lambda _: False,
         tells=False,
         **search,
     ):
         self.placements = placements
         self.seconds_of, self.noise, self.failure_of = seconds_of, noise, failure_of
-        self.steps_to_target = steps_to_target
+        self.steps_to_target, self.is_disturbed = steps_to_target, is_disturbed
         self.stops_on_curve, self.tells = stops_on_curve, tells
         self.search = Search(name="adaptive", **search)
         self.records, self.asked = [], []
@@ -208,7 +210,7 @@ class World:
             launch_seconds=LAUNCH,
             first_step_seconds=step,
             training_seconds=steps * step,
-            cpu_seconds=(sum(blocks),),
+            cpu_seconds=(sum(blocks) * (0.5 if self.is_disturbed(placed.trial) else 1.0),),
             pursuit=pursuit,
         )
         return replace(

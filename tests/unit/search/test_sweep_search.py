@@ -73,6 +73,32 @@ def test_repeats_compete_with_first_looks_where_two_settings_are_close():
     assert any(one.spec.repeat for one in world.records)
 
 
+@pytest.mark.parametrize("place", range(5))
+def test_a_disturbed_trial_that_was_faster_than_expected_is_repeated(place):
+    dry = World(grid())
+    dry.run(most=5)
+    fast = dry.records[place].spec
+
+    def is_fast(trial):
+        return replace(trial, repeat=0) == fast
+
+    def seconds_of(trial):
+        return true_seconds(trial) * (0.1 if is_fast(trial) else 1.0)
+
+    world = World(
+        grid(repeats=5),
+        seconds_of=seconds_of,
+        is_disturbed=lambda trial: is_fast(trial) and not trial.repeat,
+    )
+    search = world.run()
+    assert leader_of(search).is_measured
+    assert {one.spec.repeat for one in world.records if is_fast(one.spec)} > {0}
+    answer = answer_of(world)
+    medians = {one.setting: one.seconds.median for one in answer.standings if one.provenance == "measured"}
+    assert answer.chosen == min(medians, key=medians.__getitem__)
+    assert medians[answer.chosen] < 0.5 * sorted(medians.values())[1]
+
+
 def test_a_larger_batch_is_not_tried_after_one_ran_out_of_memory():
     def oom(spec):
         return "oom" if spec.trainer == "torch_ddp" and spec.global_batch_size >= 256 else None

@@ -118,6 +118,11 @@ class CandidateSetting:
         return of_runs or tuple(one.step_seconds for one in self.pruned if one.step_seconds)
 
     @property
+    def most_step_seconds(self) -> float | None:
+        """Upper bound of a quiet step, as disturbed runs show it: disturbances do not make steps faster."""
+        return min((run.step_seconds for run in self.runs if run.is_noisy), default=None)
+
+    @property
     def is_seen(self) -> bool:
         """True where a trial of it trained, to its end or not."""
         return bool(self.runs or self.pruned)

@@ -11,7 +11,7 @@ length maximise the likelihood of the measured settings within bounds: Rasmussen
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -109,17 +109,35 @@ class LearnedSteps:
 
 
 def learn(job: Job, errors: ErrorModel) -> LearnedSteps | None:
-    """Learn from the measured settings of a job, and from the steps that pruned trials of others showed.
+    """Learn from the measured settings of a job, and from what pruned and disturbed trials of others showed.
+
+    A disturbed trial is an upper bound. It is taken where it is faster than the estimate without it.
 
     None: no step was seen, and nothing is predicted.
     """
-    measured = [candidate for candidate in job.candidates if candidate.steps_seen]
+    seen = {one.label: one.steps_seen for one in job.candidates if one.steps_seen}
+    learned = _learned(job, errors, seen)
+    bounded = [one for one in job.candidates if one.label not in seen and one.most_step_seconds]
+    if learned is None or not bounded:
+        return learned
+    estimates, _ = learned.marginal(bounded)
+    faster = {
+        one.label: (one.most_step_seconds,)
+        for one, estimate in zip(bounded, estimates, strict=True)
+        if one.most_step_seconds and math.log(one.most_step_seconds) < estimate
+    }
+    return _learned(job, errors, seen | faster) if faster else learned
+
+
+def _learned(job: Job, errors: ErrorModel, seen: Mapping[str, tuple[float, ...]]) -> LearnedSteps | None:
+    """Learn from the seconds of steps that were seen, by label."""
+    measured = [candidate for candidate in job.candidates if candidate.label in seen]
     if not measured and all(candidate.prior is None for candidate in job.candidates):
         return None
     features = features_of(job.candidates)
     rows = {candidate.label: row for row, candidate in enumerate(job.candidates)}
-    levels = np.array([fmean(map(math.log, one.steps_seen)) for one in measured])
-    noise = np.array([errors.one_run**2 / len(one.steps_seen) for one in measured])
+    levels = np.array([fmean(map(math.log, seen[one.label])) for one in measured])
+    noise = np.array([errors.one_run**2 / len(seen[one.label]) for one in measured])
     per_sample = levels - _log_batches(measured)
     middle = float(per_sample.mean()) if measured else 0.0
     needs_process = any(candidate.prior is None for candidate in job.candidates)
