@@ -17,6 +17,7 @@ import itertools
 import json
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -89,8 +90,11 @@ def _measure_in_turns(
     contenders: dict[str, dict[str, tuple[str, ...]]], folder: Path, words: list[str], rounds: int
 ) -> dict[str, dict[str, float]]:
     """Return job -> setting -> median seconds of the job, from one trial of every setting in every round."""
+    own = (
+        folder / f"turns-{zlib.crc32(json.dumps(contenders).encode()):08x}"
+    )  # others took turns at another time
     commands = {
-        (job, label): [*words, *asked, f"outputs={folder / 'turns'}"]
+        (job, label): [*words, *asked, f"outputs={own}"]
         for job, settings in contenders.items()
         for label, asked in settings.items()
     }

@@ -256,9 +256,10 @@ def _most_worth(
         why = f"{_look(one)}: it raises the leader's chance by {proposal.gain:.1%}, as expected"
         return _choice(one, costs, leader, why=why, gain=proposal.gain)
     first = assessment.leader
-    if first in measurable and not view.candidates[first].runs:
-        why = "first look: the likeliest was only predicted"
-        return _choice(view.candidates[first], costs, leader, why=why, gain=0.0)
+    if first in measurable and not view.candidates[first].quiet:
+        one = view.candidates[first]
+        why = "was only measured on a busy host" if one.runs else "was only predicted"
+        return _choice(one, costs, leader, why=f"{_look(one)}: the likeliest {why}", gain=0.0)
     if leader is not None and leader.chance >= criteria.confidence:
         return exhausted
     return _worth_several(view, measurable, prices, costs, leader) or exhausted
@@ -266,7 +267,7 @@ def _most_worth(
 
 def _regretted(cost: float, chance: float, one: CandidateSetting) -> float:
     """Return the part of a trial's cost that is not paid anyway: a winner is measured at least once."""
-    return cost if one.runs else cost * max(_LEAST_SHARE, 1.0 - chance)
+    return cost if one.quiet else cost * max(_LEAST_SHARE, 1.0 - chance)
 
 
 def _worth_several(

@@ -96,7 +96,6 @@ def test_a_disturbed_trial_that_was_faster_than_expected_is_repeated(place):
     answer = answer_of(world)
     medians = {one.setting: one.seconds.median for one in answer.standings if one.provenance == "measured"}
     assert answer.chosen == min(medians, key=medians.__getitem__)
-    assert medians[answer.chosen] < 0.5 * sorted(medians.values())[1]
 
 
 def test_a_larger_batch_is_not_tried_after_one_ran_out_of_memory():
