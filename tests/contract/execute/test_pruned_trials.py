@@ -16,6 +16,7 @@ from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Checkpointing
 from orchestrator.core.trial_progress import Pruning, TrialProgress
+from orchestrator.core.trial_spec import trial_id
 from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.queue import ObstacleOf
@@ -136,7 +137,9 @@ def test_a_grid_hears_nothing_and_prunes_nothing(tmp_path: Path) -> None:
 def test_a_pruned_trial_that_is_run_to_its_end_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     kept = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
     told = context(tmp_path, hears_progress=True, checkpointing=kept)
-    trial = noop()
+    short = noop()
+    spec = replace(short.trial, steps=1_000)  # near its end a trial makes no checkpoint
+    trial = replace(short, trial=spec, trial_id=trial_id(spec))
     [early] = run(inline(), told, trial, search=InOrder(trial, pruned=trial))
     assert early.is_pruned, early.failure
     again = replace(told, hears_progress=False, prior_attempts={early.trial_id: 1})
