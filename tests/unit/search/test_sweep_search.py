@@ -8,6 +8,8 @@ from builders import record, train_result
 from price_builders import price
 from searched_worlds import World, grid, true_seconds
 
+from orchestrator.analysis.recommendation.jobs.jobs_of_plan import jobs_of_plan
+from orchestrator.analysis.recommendation.model.model import pooled_errors
 from orchestrator.analysis.recommendation.recommend import recommendations_of
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.estimate import ErrorCorrelation, ErrorModel, StepPrior
@@ -229,6 +231,20 @@ def test_predictions_take_the_place_of_a_first_design():
     assert progress.leader == BEST
     assert world.records[0].spec.global_batch_size == 1024
     assert progress.num_measured <= 2
+
+
+def test_predicted_settings_are_assumed_to_deviate_as_published_repeats_do():
+    plan = World(grid()).plan()
+    [job] = jobs_of_plan((), plan, FASTEST)
+    prior = StepPrior(
+        hardware="t4", batch_size=16, log_seconds=0.0, device=0.1, network=0.1, repeat=0.026, quantile=1.6
+    )
+    errors = ErrorModel(correlation=ErrorCorrelation(), repeat=0.026, quantile=1.6)
+    first, *others = job.candidates
+    predicted = [replace(one, prior=prior) for one in (first, *others)]
+    assert pooled_errors(replace(job, candidates=tuple(predicted)), errors).one_run == pytest.approx(0.052)
+    mixed = (first, *predicted[1:])
+    assert pooled_errors(replace(job, candidates=mixed), errors).one_run == pytest.approx(0.15)
 
 
 def test_every_decision_and_the_end_are_said_with_their_reasons():
