@@ -234,17 +234,13 @@ def test_predictions_take_the_place_of_a_first_design():
 
 
 def test_predicted_settings_are_assumed_to_deviate_as_published_repeats_do():
-    plan = World(grid()).plan()
+    world = World(grid())
+    plan = world.plan(**predicted(world.placements))
     [job] = jobs_of_plan((), plan, FASTEST)
-    prior = StepPrior(
-        hardware="t4", batch_size=16, log_seconds=0.0, device=0.1, network=0.1, repeat=0.026, quantile=1.6
-    )
-    errors = ErrorModel(correlation=ErrorCorrelation(), repeat=0.026, quantile=1.6)
+    assert pooled_errors(job, plan.error_model).one_run == pytest.approx(2 * plan.error_model.repeat)
     first, *others = job.candidates
-    predicted = [replace(one, prior=prior) for one in (first, *others)]
-    assert pooled_errors(replace(job, candidates=tuple(predicted)), errors).one_run == pytest.approx(0.052)
-    mixed = (first, *predicted[1:])
-    assert pooled_errors(replace(job, candidates=mixed), errors).one_run == pytest.approx(0.15)
+    mixed = replace(job, candidates=(replace(first, prior=None), *others))
+    assert pooled_errors(mixed, plan.error_model).one_run == pytest.approx(0.15)
 
 
 def test_every_decision_and_the_end_are_said_with_their_reasons():
