@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import record, train_result
-from noop_trials import context, noop
+from noop_trials import HERE, context, counting, inline, noop, on_ray
 from plan_builders import device
 from price_builders import price_list
 from process_tracking import Family, family, heeds_sigterm
@@ -15,41 +15,18 @@ from queues import queue_for
 from trials import Unwatched
 
 from orchestrator.core.budget import Budget
-from orchestrator.core.device import Node
-from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Checkpointing
-from orchestrator.core.trial_spec import trial_id
 from orchestrator.execute.executor import Executor, SweepContext
-from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.budget import BudgetTracker
 from orchestrator.execute.trial import supervisor
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.spending import Quotes
 
-HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 STEPS = 10_000
 SECOND = 1 / 3600
 """In node-hours."""
-
-
-def inline() -> Executor:
-    return InlineExecutor(HERE)
-
-
-def on_ray() -> Executor:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    from orchestrator.execute.on_ray.executor import RayTuneExecutor
-
-    return RayTuneExecutor(HERE, address="local")
-
-
-def counting(steps: int) -> Placement:
-    """Placement that counts that many steps."""
-    short = noop()
-    trial = replace(short.trial, steps=steps)
-    return replace(short, trial=trial, trial_id=trial_id(trial))
 
 
 def budget_tracker(

@@ -5,35 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from noop_trials import context, noop
+from noop_trials import HERE, context, counting, inline, noop, on_ray
 from process_tracking import family
 from queues import queue_for
 from trials import Unwatched
 
-from orchestrator.core.device import Node
-from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.core.settings import Checkpointing
 from orchestrator.core.trial_progress import Pruning, TrialProgress
-from orchestrator.core.trial_spec import trial_id
 from orchestrator.execute.executor import Executor, SweepContext
-from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.scheduling.queue import ObstacleOf
 
-HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 WHY = "slower than the leader"
-
-
-def inline() -> Executor:
-    return InlineExecutor(HERE)
-
-
-def on_ray() -> Executor:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    from orchestrator.execute.on_ray.executor import RayTuneExecutor
-
-    return RayTuneExecutor(HERE, address="local")
 
 
 class InOrder:
@@ -137,9 +121,7 @@ def test_a_grid_hears_nothing_and_prunes_nothing(tmp_path: Path) -> None:
 def test_a_pruned_trial_that_is_run_to_its_end_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     kept = Checkpointing(every_seconds=300.0, grace_seconds=20.0, url=str(tmp_path / "checkpoints"))
     told = context(tmp_path, hears_progress=True, checkpointing=kept)
-    short = noop()
-    spec = replace(short.trial, steps=1_000)  # near its end a trial makes no checkpoint
-    trial = replace(short, trial=spec, trial_id=trial_id(spec))
+    trial = counting(1_000)  # near its end a trial makes no checkpoint
     [early] = run(inline(), told, trial, search=InOrder(trial, pruned=trial))
     assert early.is_pruned, early.failure
     again = replace(told, hears_progress=False, prior_attempts={early.trial_id: 1})

@@ -7,10 +7,12 @@ workers, from the fork server at SOCKET or its own one, prints a line when they 
 import contextlib
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from builders import placement, trial_spec
 from queues import queue_for
 from repository import SUPPORT
@@ -21,8 +23,8 @@ from orchestrator.core.inventory import of_host
 from orchestrator.core.placement import Placement, StartMethod
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Deadlines
-from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.execute.executor import SweepContext
+from orchestrator.core.trial_spec import TimingSpec, trial_id
+from orchestrator.execute.executor import Executor, SweepContext
 from orchestrator.execute.inline import InlineExecutor
 from orchestrator.execute.machine.agent import ForkServerAddress, HostAgent
 from orchestrator.execute.trial.worker_group import WorkerGroup
@@ -30,7 +32,7 @@ from orchestrator.train.environment import cpu_model
 from orchestrator.train.registry import trainer_info
 from orchestrator.train.trainer import WorkerJob
 
-_NODE = Node(name="localhost", cpus=2, cpu_model="Some CPU")
+HERE = of_host(Node(name="localhost", cpus=2, cpu_model="Some CPU"))
 
 
 def noop(fault: str = "none", *, workers: int = 1, seed: int = 0, **changes: Any) -> Placement:
@@ -45,6 +47,26 @@ def noop(fault: str = "none", *, workers: int = 1, seed: int = 0, **changes: Any
         timing=TimingSpec(steps_per_block=2, min_blocks=6, max_blocks=6),
     )
     return placement(trial, **{"replicas": workers, "num_processes": workers, "threads": 1, **changes})
+
+
+def counting(steps: int) -> Placement:
+    """Placement that counts that many steps."""
+    short = noop()
+    trial = replace(short.trial, steps=steps)
+    return replace(short, trial=trial, trial_id=trial_id(trial))
+
+
+def inline() -> Executor:
+    """Executor of this host without Ray."""
+    return InlineExecutor(HERE)
+
+
+def on_ray() -> Executor:
+    """Executor of this host with a Ray of its own."""
+    pytest.importorskip("ray", reason="Ray is not installed")
+    from orchestrator.execute.on_ray.executor import RayTuneExecutor
+
+    return RayTuneExecutor(HERE, address="local")
 
 
 def context(folder: Path, **changes: Any) -> SweepContext:
@@ -66,9 +88,8 @@ def context(folder: Path, **changes: Any) -> SweepContext:
 def run(told: SweepContext, *placements: Placement) -> list[TrialRecord]:
     """All records that the inline executor keeps of these placements."""
     records: list[TrialRecord] = []
-    inventory = of_host(_NODE)
-    queue = queue_for(placements, told, inventory)
-    InlineExecutor(inventory).run(queue, told, Unwatched(), keep=records.append)
+    queue = queue_for(placements, told, HERE)
+    InlineExecutor(HERE).run(queue, told, Unwatched(), keep=records.append)
     return records
 
 
