@@ -48,7 +48,6 @@ _SECONDS_PER_HOUR = 3600
 _BINS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0)
 _MOST_REPEATS = 5
 _TIMING = TimingSpec()
-_MOST_WARMUP_BLOCKS = 3  # a trial of 100 steps keeps the rest for the least number of timed blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,10 +155,14 @@ def _with_trial(
 
 
 def _steps_until_judged(step_seconds: float) -> int:
-    """Count the steps that the default protocol takes before it has two timed blocks, in a trial of 100."""
+    """Count the steps that the default protocol takes before it has two timed blocks.
+
+    Its warm-up is one block or more, and leaves room for the least number of timed blocks.
+    """
     first = 1 + _TIMING.warmup_steps
+    room = (_STEPS - first) // _TIMING.steps_per_block - _TIMING.min_blocks
     missing = _TIMING.min_warmup_seconds / step_seconds - first
-    warmup = min(_MOST_WARMUP_BLOCKS, max(1, math.ceil(missing / _TIMING.steps_per_block)))
+    warmup = min(room, max(1, math.ceil(missing / _TIMING.steps_per_block)))
     return first + (warmup + 2) * _TIMING.steps_per_block
 
 

@@ -117,14 +117,16 @@ def learn(job: Job, errors: ErrorModel) -> LearnedSteps | None:
     """
     seen = {one.label: one.steps_seen for one in job.candidates if one.steps_seen}
     learned = _learned(job, errors, seen)
-    bounded = [one for one in job.candidates if one.label not in seen and one.most_step_seconds]
-    if learned is None or not bounded:
+    bounds = {
+        one.label: most for one in job.candidates if one.label not in seen and (most := one.most_step_seconds)
+    }
+    if learned is None or not bounds:
         return learned
-    estimates, _ = learned.marginal(bounded)
+    estimates, _ = learned.marginal([one for one in job.candidates if one.label in bounds])
     faster = {
-        one.label: (one.most_step_seconds,)
-        for one, estimate in zip(bounded, estimates, strict=True)
-        if one.most_step_seconds and math.log(one.most_step_seconds) < estimate
+        label: (most,)
+        for (label, most), estimate in zip(bounds.items(), estimates, strict=True)
+        if math.log(most) < estimate
     }
     return _learned(job, errors, seen | faster) if faster else learned
 

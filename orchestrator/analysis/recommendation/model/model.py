@@ -77,8 +77,8 @@ def pooled_errors(job: Job, errors: ErrorModel) -> ErrorModel:
     """Estimate the deviation of one run from the repeats of all settings, and a little from the assumed one.
 
     So two runs that agree by chance make no setting certain, and one repeat tells something of every setting.
-    Where every setting has a prediction, twice the deviation of published repeats is assumed: those were runs
-    of one machine.
+    Where every setting has a prediction, twice the deviation of published repeats is assumed. The factor is
+    an assumption: another machine and another day may add to it.
     """
     is_predicted = all(candidate.prior is not None for candidate in job.candidates)
     assumed = min(errors.one_run, 2 * errors.repeat) if is_predicted else errors.one_run
