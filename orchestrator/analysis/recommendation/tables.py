@@ -166,8 +166,16 @@ def tables_of(recommendations: Sequence[Recommendation]) -> tuple[Table, ...]:
 def plain_of(recommendation: Recommendation) -> dict[str, Any]:
     """Give a recommendation to programs."""
     winner = recommendation.winner.setting if recommendation.winner else None
+    standings = [
+        {
+            **codec.to_plain(standing),
+            "samples_per_second": codec.to_plain(standing.samples_per_second),
+            "usd_per_million_samples": usd.median if (usd := standing.usd_per_million_samples) else None,
+        }
+        for standing in recommendation.standings
+    ]
     plain = {**codec.to_plain(recommendation), "winner": winner, "is_clear": recommendation.is_clear}
-    finite: dict[str, Any] = _finite(plain)
+    finite: dict[str, Any] = _finite({**plain, "standings": standings})
     return finite
 
 

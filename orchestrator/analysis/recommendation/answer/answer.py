@@ -1,12 +1,16 @@
 """The answer for one job: which setting to take, how sure that is, and what to measure next."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from orchestrator.analysis.metrics.quality import QualityInterval
 from orchestrator.analysis.recommendation.model.candidate import TimeBasis
 from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Aim
+
+_MILLION = 1e6
 
 AnswerState = Literal["settled", "tie", "not settled", "none"]
 """`settled`: one measured setting is good with the requested confidence, and better than its rivals ·
@@ -20,8 +24,10 @@ class RankedSetting:
     Attributes:
         num_runs, num_noisy, num_resumed: measured trainings, those that something else disturbed, and those
             that went on from a checkpoint.
+        factors: value of every axis by its key: `device` -> `t4`.
         low, likely, high: seconds of a step; 90 of 100 measurements are to lie between them.
-        usd_per_million_samples: steps alone; None: no price is known.
+        rates, noisy_rates: samples per second of each undisturbed run, and of each disturbed one.
+        usd_per_second: price of the hardware; None: no price is known.
         price_marks: `hypothetical, old`.
         chance: probability that it keeps to the limits and lies within the tolerance of the best.
         seconds, usd: of the job, set-up included: of measured settings with the 95% interval of the mean, of
@@ -35,10 +41,14 @@ class RankedSetting:
     num_runs: int
     num_noisy: int
     num_resumed: int
+    factors: Mapping[str, str]
+    batch_size: int
     low: float
     likely: float
     high: float
-    usd_per_million_samples: float | None
+    rates: tuple[float, ...]
+    noisy_rates: tuple[float, ...]
+    usd_per_second: float | None
     price_marks: str
     chance: float
     seconds: Spread
@@ -46,6 +56,25 @@ class RankedSetting:
     quality: QualityInterval | None
     quality_samples: int
     on_front: bool = False
+
+    @property
+    def samples_per_second(self) -> Spread:
+        """Steady rate: median and range of undisturbed runs; without one, the rate of a step."""
+        if self.rates:
+            return Spread(median=median(self.rates), low=min(self.rates), high=max(self.rates))
+        return Spread(
+            median=self.batch_size / self.likely,
+            low=self.batch_size / self.high,
+            high=self.batch_size / self.low,
+        )
+
+    @property
+    def usd_per_million_samples(self) -> Spread | None:
+        """Cost of a million samples at that rate, steps alone; None: no price is known."""
+        if self.usd_per_second is None:
+            return None
+        usd, rate = self.usd_per_second * _MILLION, self.samples_per_second
+        return Spread(median=usd / rate.median, low=usd / rate.high, high=usd / rate.low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

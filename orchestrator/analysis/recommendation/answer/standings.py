@@ -10,6 +10,7 @@ from orchestrator.analysis.recommendation.answer.answer import RankedSetting
 from orchestrator.analysis.recommendation.answer.pareto import with_front
 from orchestrator.analysis.recommendation.model.acquisition import Assessment
 from orchestrator.analysis.recommendation.model.candidate import Job
+from orchestrator.analysis.recommendation.model.factors import factors_of
 from orchestrator.analysis.recommendation.model.model import (
     Model,
     assumed_quality,
@@ -18,8 +19,6 @@ from orchestrator.analysis.recommendation.model.model import (
 from orchestrator.analysis.recommendation.model.posterior import FloatArray
 from orchestrator.core.estimate import ErrorModel
 from orchestrator.core.interval import Spread
-
-_MILLION = 1e6
 
 
 def standings_of(
@@ -49,17 +48,21 @@ def _standing(
     seconds = level.spread if level else _quantiles(assessment.log_seconds[:, index])
     usd_per_second = candidate.usd_per_second
     step = _step_of(index, model, errors)
-    usd = step.median * usd_per_second * _MILLION / candidate.batch_size
+    noisy = [run for run in candidate.runs if run.is_noisy]
     return RankedSetting(
         setting=candidate.label,
         provenance=candidate.provenance,
         num_runs=len(candidate.runs),
         num_noisy=candidate.num_noisy,
         num_resumed=sum(run.is_resumed for run in candidate.runs),
+        factors=factors_of(candidate),
+        batch_size=candidate.batch_size,
         low=step.low,
         likely=step.median,
         high=step.high,
-        usd_per_million_samples=None if math.isnan(usd) else usd,
+        rates=tuple(candidate.batch_size / run.step_seconds for run in candidate.quiet),
+        noisy_rates=tuple(candidate.batch_size / run.step_seconds for run in noisy),
+        usd_per_second=None if math.isnan(usd_per_second) else usd_per_second,
         price_marks=candidate.price_marks,
         chance=float(assessment.chances[index]),
         seconds=seconds,
