@@ -1,29 +1,20 @@
-"""Timeline: nodes and hours of every attempt, and the parts of its time. Pure."""
+"""Timeline: nodes and hours of every attempt, and the phases of its time. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from orchestrator.analysis.figures.plots import COLOURS, NEUTRAL, Figure, left_out, shortened, shown
+from orchestrator.analysis.figures.palette import LINE, NEUTRAL
+from orchestrator.analysis.figures.phases import COLOURS, phases_of
+from orchestrator.analysis.figures.vega_lite import Figure, Spec, left_out, mark_label, single
 from orchestrator.analysis.formatting import counted, day_and_time, number
 from orchestrator.analysis.measurements.setting import Namer
-from orchestrator.analysis.metrics.cost import parts_of
 from orchestrator.core.result import TrialRecord
 
 _PAUSE_SECONDS = 300.0
 """Longer than this without any attempt is cut out of the axis: a sweep that went on the next day."""
 
-PHASES: Mapping[str, tuple[str, ...]] = {
-    "launch": ("launch_seconds",),
-    "first step": ("first_step_seconds",),
-    "training": ("warmup_seconds", "training_seconds"),
-    "evaluation": ("evaluation_seconds",),
-}
-"""Part of a measurement -> the parts of its bill that it consists of."""
-
-REST, FAILED, REHEARSED, IDLE = "rest", "failed", "rehearsed", "idle"
-REHEARSAL_FAILED = "rehearsal failed"
+IDLE = "idle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,22 +111,13 @@ def _stretches_of(
 ) -> Iterator[Stretch]:
     """The phases of a measurement end to end, as far as its time goes; anything else is one stretch."""
     now, end = span
-    for phase, seconds in _seconds_of(record, end - now).items():
+    for phase, seconds in phases_of(record).items():
         part = min(seconds, end - now)
         if part > 0:
             yield Stretch(
                 row=row, phase=phase, start=now, seconds=part, label=_describe_attempt(record, label)
             )
         now += part
-
-
-def _seconds_of(record: TrialRecord, whole: float) -> dict[str, float]:
-    if record.provenance == "rehearsed":
-        return {REHEARSAL_FAILED if record.failure else REHEARSED: whole}
-    if record.result is None:
-        return {FAILED: whole}
-    parts = parts_of(record.result)
-    return {phase: sum(parts[name] for name in names) for phase, names in PHASES.items()} | {REST: whole}
 
 
 def _describe_attempt(record: TrialRecord, label: str) -> str:
@@ -159,21 +141,13 @@ def _idle(
 
 
 _MOST_ATTEMPTS = 300
-_PALE = "rgba(128,128,128,0.25)"
-_PATTERN = {"fillmode": "overlay", "size": 7, "solidity": 0.3}
-_LOOKS: Mapping[str, Mapping[str, Any]] = {
-    **{phase: {"color": colour} for phase, colour in zip(PHASES, COLOURS, strict=False)},
-    REST: {"color": NEUTRAL},
-    FAILED: {"color": COLOURS[4], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
-    REHEARSED: {"color": COLOURS[5], "pattern": {"shape": "/", "fgcolor": "#fff", **_PATTERN}},
-    REHEARSAL_FAILED: {"color": COLOURS[5], "pattern": {"shape": "x", "fgcolor": "#fff", **_PATTERN}},
-    IDLE: {"color": _PALE},
-}
+_ROW_PIXELS = 34
+_LOOKS = {**{phase: colour.css for phase, colour in COLOURS.items()}, IDLE: LINE.css}
 _UNITS = ((7200.0, 3600.0, "hours"), (600.0, 60.0, "minutes"), (0.0, 1.0, "seconds"))
 
 
 def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Figure, ...]:
-    """One figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
+    """Draw one figure of all attempts that had hardware; none of a sweep in which nothing was measured."""
     ran_somewhere = [record for record in records if _had_hardware(record)]
     here = [record for record in ran_somewhere if record.reused_from is None]
     if not any(record.provenance == "measured" for record in here):
@@ -187,8 +161,8 @@ def timeline_figures(records: Iterable[TrialRecord], name_of: Namer) -> tuple[Fi
             + left_out(len(here), _MOST_ATTEMPTS, "attempts, the last")
             + _elsewhere(len(ran_somewhere) - len(here)),
             alternative=_alternative_of(timeline, num_attempts=len(ran)),
-            height_pixels=170 + 44 * len(timeline.rows),
-            plot=_plot_of(timeline),
+            spec_of=lambda width: single(_spec_of(timeline), width=width, height={"step": _ROW_PIXELS}),
+            is_detail=True,
         ),
     )
 
@@ -231,50 +205,37 @@ def _alternative_of(timeline: Timeline, *, num_attempts: int) -> str:
     return f"Timeline of {counted(num_attempts, 'attempt')} on {nodes}. Their time: {parts}."
 
 
-def _plot_of(timeline: Timeline) -> dict[str, Any]:
+def _spec_of(timeline: Timeline) -> Spec:
     end = max(stretch.start + stretch.seconds for stretch in timeline.stretches)
     _, scale, unit = next(unit for unit in _UNITS if end >= unit[0])
-    lines = [
+    rows = [f"{row + 1} {node}" for row, node in enumerate(timeline.rows)]
+    values = [
         {
-            "type": "line",
-            "x0": start / scale,
-            "x1": start / scale,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"dash": "dot", "width": 2, "color": NEUTRAL},
+            "row": rows[stretch.row],
+            "phase": stretch.phase,
+            "start": stretch.start / scale,
+            "end": (stretch.start + stretch.seconds) / scale,
+            "label": mark_label(f"{stretch.label}: {stretch.phase} {number(stretch.seconds)} s"),
+        }
+        for stretch in timeline.stretches
+    ]
+    phases = list(_totals_of(timeline))
+    colours = {"domain": phases, "range": [_LOOKS[phase] for phase in phases]}
+    bars: Spec = {
+        "mark": {"type": "bar", "height": {"band": 0.7}, "aria": True},
+        "encoding": {
+            "x": {"field": "start", "type": "quantitative", "title": f"{unit} since the first start"},
+            "x2": {"field": "end"},
+            "y": {"field": "row", "type": "nominal", "sort": rows, "title": None},
+            "color": {"field": "phase", "type": "nominal", "title": None, "scale": colours},
+            "description": {"field": "label"},
+        },
+    }
+    pauses = [
+        {
+            "mark": {"type": "rule", "strokeDash": [2, 3], "strokeWidth": 2, "color": NEUTRAL.css},
+            "encoding": {"x": {"datum": start / scale}},
         }
         for start, _ in timeline.pauses
     ]
-    return {
-        "data": [_trace_of(timeline, phase, scale=scale) for phase in _totals_of(timeline)],
-        "layout": {
-            "barmode": "overlay",
-            "bargap": 0.3,
-            "shapes": lines,
-            "uniformtext": {"minsize": 10, "mode": "hide"},
-            "xaxis": {"title": {"text": f"{unit} since the first start"}, "rangemode": "tozero"},
-            "yaxis": {
-                "tickvals": list(range(len(timeline.rows))),
-                "ticktext": [shown(name) for name in shortened(timeline.rows)],
-                "range": [len(timeline.rows) - 0.5, -0.5],
-                "showgrid": False,
-            },
-        },
-    }
-
-
-def _trace_of(timeline: Timeline, phase: str, *, scale: float) -> dict[str, Any]:
-    own = [stretch for stretch in timeline.stretches if stretch.phase == phase]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": phase,
-        "marker": _LOOKS[phase],
-        "base": [stretch.start / scale for stretch in own],
-        "x": [stretch.seconds / scale for stretch in own],
-        "y": [stretch.row for stretch in own],
-        "customdata": [[shown(stretch.label), stretch.seconds] for stretch in own],
-        "hovertemplate": f"{phase}: %{{customdata[1]:,.4~r}} s<extra>%{{customdata[0]}}</extra>",
-        **({"text": phase, "textposition": "inside", "textangle": 0} if "pattern" in _LOOKS[phase] else {}),
-    }
+    return {"data": {"values": values}, "layer": [bars, *pauses]}

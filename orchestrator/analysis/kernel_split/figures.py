@@ -3,11 +3,19 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle
-from math import log10
 from typing import Any
 
-from orchestrator.analysis.figures.plots import COLOURS, NEUTRAL, Figure, left_out, shown
+from orchestrator.analysis.figures.palette import NEUTRAL, SHAPES
+from orchestrator.analysis.figures.vega_lite import (
+    Figure,
+    Spec,
+    axis,
+    counts_axis,
+    left_out,
+    log_axis,
+    mark_label,
+    single,
+)
 from orchestrator.analysis.formatting import ratio
 from orchestrator.analysis.kernel_split.model import SplitModel
 from orchestrator.analysis.kernel_split.speedups import (
@@ -24,10 +32,9 @@ from orchestrator.analysis.kernel_split.tables import PAPER, PAPER_POINTS, is_of
 from orchestrator.analysis.kernel_split.wording import colons, machine_words, work_words
 from orchestrator.core.interval import Spread
 
-_HEIGHT_PIXELS = 480
-_MOST_LINES = len(COLOURS)
+_HEIGHT_PIXELS = 320
+_MOST_LINES = len(SHAPES) - 1
 _LEAST_WORKERS = 8
-_ROOM = 0.05  # of a decade
 _LARGER_BATCHES = (2, 4, 8, 16)
 _LARGER_KERNELS = (2, 5)
 _BANDWIDTHS = tuple(10 ** (index / 10) for index in range(-20, 21))
@@ -40,7 +47,10 @@ _READING = (
 )
 
 _WHICH = "lines, those of the longest steps"
-_STARS = f" Stars are those of {PAPER}, with what Amdahl's law allows equal devices that reach them."
+_STARS = (
+    f" The grey cross and diamond are those of {PAPER}, with what Amdahl's law allows equal devices that "
+    "reach them."
+)
 
 CurvePoints = Sequence[tuple[float, float]]
 """(place, predicted speed-up)."""
@@ -62,15 +72,15 @@ class _View:
     Attributes:
         over: quantity on its x axis.
         told: part of the caption that explains how to read it.
-        axis: axis settings of the layout.
-        more: traces beside the lines.
+        axis: encoding of that quantity.
+        more: layers beside the lines.
     """
 
     over: str
     told: str
     lines: Sequence[_SpeedupCurve]
-    axis: Mapping[str, Any]
-    more: Sequence[Mapping[str, Any]] = field(default=())
+    axis: Spec
+    more: Sequence[Spec] = field(default=())
 
 
 def split_figures(families: Sequence[PlatformResults]) -> tuple[Figure, ...]:
@@ -96,8 +106,8 @@ def _over_workers(family: PlatformResults) -> _View:
         told="; more workers than were calibrated are taken to be as fast, each on a device of its own."
         + (_STARS if of_paper else ""),
         lines=_lines(family, "workers", place=lambda config: config.workers, curve=curve),
-        axis={"title": {"text": "workers"}, "dtick": 1},
-        more=[*_paper_traces(most)] if of_paper else (),
+        axis={**axis(_X, "workers"), "axis": {"values": list(range(1, most + 1)), "labelOverlap": True}},
+        more=[*_paper_layers(most)] if of_paper else (),
     )
 
 
@@ -114,10 +124,7 @@ def _over_kernels(family: PlatformResults) -> _View:
         over="kernels",
         told=".",
         lines=lines if sizes else (),
-        axis={
-            "title": {"text": "kernels of the convolutions"},
-            **_ticks({sum(place): colons(place) for place in places}),
-        },
+        axis=_kernels_axis({sum(place): colons(place) for place in places}),
     )
 
 
@@ -144,7 +151,7 @@ def _over_batches(family: PlatformResults) -> _View:
         over="batch",
         told=".",
         lines=_lines(family, "batch", place=lambda config: config.batch, curve=curve),
-        axis={"title": {"text": "global batch"}, **_ticks({place: f"{place:,}" for place in places})},
+        axis=counts_axis(_X, "global batch", places),
     )
 
 
@@ -164,10 +171,12 @@ def _over_links(family: PlatformResults) -> _View:
         over="bandwidth",
         told="; marks lie at the link that was measured.",
         lines=lines,
-        axis={
-            "title": {"text": "GB/s from the master to the others"},
-            **_logarithmic({10.0**index: f"{10.0**index:g}" for index in range(-6, 7)}),
-        },
+        axis=log_axis(
+            _X,
+            "GB/s from the master to the others",
+            [place for line in lines for place, _ in (*line.curve, *line.marks)] or [1.0],
+            number_format="~g",
+        ),
     )
 
 
@@ -213,21 +222,11 @@ def _curve(family: PlatformResults, works: Iterable[tuple[float, SplitConfig]]) 
     return [(place, model.speed_up) for place, model in models if isinstance(model, SplitModel)]
 
 
-def _ticks(places: Mapping[float, str]) -> dict[str, Any]:
-    """Return the ticks of a logarithmic axis from the first position to the last, with room for every
-    label.
-    """
-    first, last = (log10(end(places, default=1)) for end in (min, max))
-    return {**_logarithmic(places), "range": [first - _ROOM, last + _ROOM]}
-
-
-def _logarithmic(places: Mapping[float, str]) -> dict[str, Any]:
-    return {
-        "type": "log",
-        "tickvals": list(places),
-        "ticktext": list(places.values()),
-        "autotickangles": [0, -45, -90],  # towards the figure, whose edge hides what leaves it
-    }
+def _kernels_axis(places: Mapping[int, str]) -> Spec:
+    """Encode the number of kernels; ticks tell those of each layer."""
+    encoding = counts_axis(_X, "kernels of the convolutions", list(places) or [1])
+    words = " : ".join(f"datum.value == {place} ? '{text}'" for place, text in places.items())
+    return {**encoding, "axis": {**encoding["axis"], "labelExpr": f"{words} : ''"}} if places else encoding
 
 
 def _figure(family: PlatformResults, view: _View) -> Figure:
@@ -237,30 +236,8 @@ def _figure(family: PlatformResults, view: _View) -> Figure:
         title=f"Speed-up over {view.over} of {machine_words(family.machine)}, split",
         caption=f"{_READING}{view.told}" + left_out(len(drawn), _MOST_LINES, _WHICH),
         alternative=_describe_curves(view.over, lines),
-        height_pixels=_HEIGHT_PIXELS,
-        plot={
-            "data": [
-                *(trace for line, colour in zip(lines, cycle(COLOURS)) for trace in _traces(line, colour)),
-                *view.more,
-            ],
-            "layout": {
-                "xaxis": dict(view.axis),
-                "yaxis": {"title": {"text": "speed-up over one worker"}, "rangemode": "tozero"},
-                "shapes": [_ONE],
-            },
-        },
+        spec_of=lambda width: single(_spec_of(lines, view), width=width, height=_HEIGHT_PIXELS),
     )
-
-
-_ONE = {
-    "type": "line",
-    "xref": "paper",
-    "x0": 0,
-    "x1": 1,
-    "y0": 1,
-    "y1": 1,
-    "line": {"color": NEUTRAL, "width": 1},
-}
 
 
 def _describe_curves(over: str, lines: Iterable[_SpeedupCurve]) -> str:
@@ -273,54 +250,78 @@ def _describe_curve(line: _SpeedupCurve) -> str:
     return f"{line.name}: {', '.join([*measured, *(f'predicted {y:.2f}x at {x:.4g}' for x, y in ends)])}"
 
 
-def _traces(line: _SpeedupCurve, colour: str) -> Iterator[dict[str, Any]]:
-    hover = "%{x}: %{y:.2f}x<extra>%{fullData.name}</extra>"
-    group = {"type": "scatter", "legendgroup": shown(line.name), "hovertemplate": hover}
-    if line.curve:
-        yield {
-            **group,
-            "mode": "lines",
-            "name": shown(f"{line.name}, predicted"),
-            "line": {"color": colour, "width": 2, "dash": "dash"},
-            "x": [place for place, _ in line.curve],
-            "y": [speed_up for _, speed_up in line.curve],
-        }
-    if line.marks:
-        yield {
-            **group,
-            "mode": "markers",
-            "name": shown(f"{line.name}, measured"),
-            "marker": {"color": colour, "size": 9},
-            "x": [place for place, _ in line.marks],
-            "y": [value.median for _, value in line.marks],
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [value.high - value.median for _, value in line.marks],
-                "arrayminus": [value.median - value.low for _, value in line.marks],
+_X, _Y = "x", "speed_up"
+_SPEED_UP = "speed-up over one worker"
+
+
+def _spec_of(lines: Sequence[_SpeedupCurve], view: _View) -> Spec:
+    names = [line.name for line in lines]
+    colours = [shape.css for shape in SHAPES[: len(names)]]
+    colour: Spec = {
+        "field": "line",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": names, "range": colours},
+        "legend": {"columns": 1},
+    }
+    y = {**axis(_Y, _SPEED_UP), "scale": {"zero": True}}
+    curves = [
+        {"line": line.name, _X: place, _Y: speed_up} for line in lines for place, speed_up in line.curve
+    ]
+    marks = [_mark_of(line.name, place, value) for line in lines for place, value in line.marks]
+    one: Spec = {"mark": {"type": "rule", "color": NEUTRAL.css}, "encoding": {"x": None, "y": {"datum": 1}}}
+    return {
+        "encoding": {"x": view.axis},
+        "layer": [
+            {
+                "data": {"values": curves},
+                "mark": {"type": "line", "strokeWidth": 2, "strokeDash": [5, 4]},
+                "encoding": {"y": y, "color": colour},
             },
-        }
+            {
+                "data": {"values": marks},
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.7},
+                "encoding": {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour},
+            },
+            {
+                "data": {"values": marks},
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1, "aria": True},
+                "encoding": {"y": y, "color": colour, "description": {"field": "label"}},
+            },
+            one,
+            *view.more,
+        ],
+    }
 
 
-def _paper_traces(most: int) -> Iterator[dict[str, Any]]:
+def _mark_of(name: str, place: float, value: Spread) -> dict[str, Any]:
+    return {
+        "line": name,
+        _X: place,
+        _Y: value.median,
+        "low": value.low,
+        "high": value.high,
+        "label": mark_label(f"{name}, measured: {ratio(value)}"),
+    }
+
+
+def _paper_layers(most: int) -> Iterator[Spec]:
     """Yield the paper's two points, and the bound that runs through each."""
-    for point, symbol, dash in zip(PAPER_POINTS, ("star", "star-diamond"), ("dot", "dashdot"), strict=True):
-        shared = {"type": "scatter", "legendgroup": point.words}
+    for point, symbol, dash in zip(PAPER_POINTS, ("cross", "diamond"), ([2, 3], [6, 3, 2, 3]), strict=True):
+        told = mark_label(f"the paper, {point.words}: {point.speed_up:.2f}x")
+        place = {_X: point.devices, _Y: point.speed_up, "label": told}
+        bound = [{_X: count, _Y: most_speed_up(point.least_fraction, count)} for count in range(1, most + 1)]
         yield {
-            **shared,
-            "mode": "markers",
-            "name": f"the paper, {point.words}: {point.speed_up:.2f}x",
-            "marker": {"color": NEUTRAL, "size": 13, "symbol": symbol},
-            "x": [point.devices],
-            "y": [point.speed_up],
-            "hovertemplate": "%{y:.2f}x<extra>%{fullData.name}</extra>",
+            "data": {"values": bound},
+            "mark": {"type": "line", "strokeWidth": 1.5, "strokeDash": dash, "color": NEUTRAL.css},
+            "encoding": {"y": axis(_Y, _SPEED_UP)},
         }
         yield {
-            **shared,
-            "mode": "lines",
-            "name": f"Amdahl's law, convolutions {point.least_fraction:.1%}",
-            "line": {"color": NEUTRAL, "width": 1.5, "dash": dash},
-            "x": list(range(1, most + 1)),
-            "y": [most_speed_up(point.least_fraction, count) for count in range(1, most + 1)],
-            "hovertemplate": "%{x}: at most %{y:.2f}x<extra>%{fullData.name}</extra>",
+            "data": {"values": [place]},
+            "mark": {"type": "point", "filled": True, "size": 140, "shape": symbol, "aria": True},
+            "encoding": {
+                "y": axis(_Y, _SPEED_UP),
+                "color": {"value": NEUTRAL.css},
+                "description": {"field": "label"},
+            },
         }

@@ -1,0 +1,233 @@
+"""What trainings learn: quality over seconds to a target, and loss over steps, a band per setting."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from orchestrator.analysis.figures.palette import NEUTRAL
+from orchestrator.analysis.figures.vega_lite import (
+    Figure,
+    Spec,
+    axis,
+    colours,
+    dashes,
+    left_out,
+    log_axis,
+    mark_label,
+    panels,
+)
+from orchestrator.analysis.formatting import counted, data_name, number
+from orchestrator.analysis.measurements.setting import DETAILS, Setting, label_of, setting_of, varying
+from orchestrator.core.result import TrialRecord
+
+_MOST_PANELS = 24
+_MOST_POINTS = 60
+_MOST_WORDS = 12
+_HEIGHT_PIXELS = 240
+
+Point = tuple[float, float]
+"""(seconds or step, quality or loss)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The curves of one setting over its seeds and repeats.
+
+    Attributes:
+        points: (place, median, least, greatest), the median over the trials that have this point.
+    """
+
+    setting: Setting
+    num_trials: int
+    points: tuple[tuple[float, float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What a figure shows, in words and axes.
+
+    Attributes:
+        target: value that a training should reach; None: there is none.
+    """
+
+    title: str
+    caption: str
+    x: str
+    y: str
+    is_log: bool
+    target: float | None = None
+
+
+def quality_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
+    """Draw quality over training seconds of every workload that was trained to a target."""
+    groups: dict[tuple[str, str, float, str], list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        pursuit = record.result.pursuit if record.result and record.provenance == "measured" else None
+        if pursuit:
+            target = pursuit.target
+            groups[record.spec.workload, record.spec.data, target.value, target.metric].append(record)
+    for (workload, data, value, metric), group in groups.items():
+        view = _View(
+            title=f"{metric} over time: {workload}, {data_name(data)} data",
+            caption=(
+                "Median over seeds and repeats; the band is their range. Seconds of training, without "
+                f"set-up and evaluations. Grey line: the target, {value:g}."
+            ),
+            x="seconds of training",
+            y=metric,
+            is_log=False,
+            target=value,
+        )
+        yield _figure(curves_of(group, _quality_points), view)
+
+
+def loss_figures(records: Iterable[TrialRecord]) -> Iterator[Figure]:
+    """Draw training loss over steps of every workload and its data."""
+    groups: dict[tuple[str, str], list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        if record.result is not None and record.result.losses and record.provenance == "measured":
+            groups[record.spec.workload, record.spec.data].append(record)
+    for (workload, data), group in groups.items():
+        curves = curves_of(group, _loss_points)
+        view = _View(
+            title=f"Training loss: {workload}, {data_name(data)} data",
+            caption=(
+                "Loss of one step over its global batch, read outside the timed part: median over seeds and "
+                "repeats; the band is their range."
+            ),
+            x="optimizer step",
+            y="training loss",
+            is_log=all(low > 0 for curve in curves for _, _, low, _ in curve.points),
+        )
+        yield _figure(curves, view)
+
+
+def _quality_points(record: TrialRecord) -> list[Point]:
+    pursuit = record.result.pursuit if record.result else None
+    return [(one.training_seconds, one.quality) for one in pursuit.curve] if pursuit else []
+
+
+def _loss_points(record: TrialRecord) -> list[Point]:
+    return [(float(step), loss) for step, loss in record.result.losses] if record.result else []
+
+
+def curves_of(records: Sequence[TrialRecord], points_of: Callable[[TrialRecord], list[Point]]) -> list[Curve]:
+    """Join the trials of each setting: the first points of all, the second points, and so on."""
+    groups: dict[Setting, list[list[Point]]] = defaultdict(list)
+    for record in records:
+        groups[setting_of(record.spec)].append(
+            [(place, value) for place, value in points_of(record) if math.isfinite(value)]
+        )
+    return [
+        Curve(setting=setting, num_trials=len(trials), points=tuple(_thinned(list(_joined(trials)))))
+        for setting, trials in groups.items()
+        if any(trials)
+    ]
+
+
+def _joined(trials: Sequence[Sequence[Point]]) -> Iterator[tuple[float, float, float, float]]:
+    for index in range(max(map(len, trials))):
+        points = [trial[index] for trial in trials if index < len(trial)]
+        values = [value for _, value in points]
+        yield median(place for place, _ in points), median(values), min(values), max(values)
+
+
+def _thinned(points: list[tuple[float, float, float, float]]) -> list[tuple[float, float, float, float]]:
+    """Keep the first point, the last one, and a regular part of those between."""
+    stride = math.ceil(len(points) / _MOST_POINTS)
+    return [*points[:-1:stride], *points[-1:]]
+
+
+def _figure(curves: Sequence[Curve], view: _View) -> Figure:
+    settings = [curve.setting for curve in curves]
+    apart = ("device", *varying(settings, DETAILS))
+    found = list(dict.fromkeys(label_of(setting, apart) for setting in settings))
+    names = found[:_MOST_PANELS]
+    values = [
+        value
+        for curve in curves
+        if (panel := label_of(curve.setting, apart)) in names
+        for value in _values_of(curve, panel)
+    ]
+    spec = _spec(values, view)
+
+    def spec_of(width: int) -> Spec:
+        return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
+
+    return Figure(
+        title=view.title,
+        caption=view.caption + left_out(len(found), _MOST_PANELS, "groups of settings, the first"),
+        alternative=_describe(curves, view),
+        spec_of=spec_of,
+    )
+
+
+def _values_of(curve: Curve, panel: str) -> Iterator[dict[str, Any]]:
+    setting = curve.setting
+    line = f"{setting.trainer}, {setting.precision}"
+    for index, (place, middle, low, high) in enumerate(curve.points):
+        is_last = index == len(curve.points) - 1
+        words = f"{panel}, {line}: {number(middle)} at the end, {counted(curve.num_trials, 'trial')}"
+        yield {
+            "panel": panel,
+            "precision": setting.precision,
+            "trainer": setting.trainer,
+            "x": place,
+            "y": middle,
+            "low": low,
+            "high": high,
+            "end": is_last,
+            **({"label": mark_label(words)} if is_last else {}),
+        }
+
+
+def _spec(values: Sequence[Mapping[str, Any]], view: _View) -> Spec:
+    ends = [value[end] for value in values for end in ("low", "high")]
+
+    def y(field: str) -> Spec:
+        if view.is_log:
+            return log_axis(field, view.y, ends, number_format="~g")
+        return {**axis(field, view.y), "scale": {"zero": False}}
+
+    precision = colours([value["precision"] for value in values])
+    trainers = dashes([value["trainer"] for value in values], field="trainer")
+    lines: list[Spec] = [
+        {
+            "mark": {"type": "area", "opacity": 0.18},
+            "encoding": {
+                "y": y("low"),
+                "y2": {"field": "high"},
+                "fill": {**precision, "legend": None},
+                "detail": {"field": "trainer"},
+            },
+        },
+        {
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {"y": y("y"), "color": precision, "strokeDash": trainers},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 40, "opacity": 1, "aria": True},
+            "transform": [{"filter": "datum.end"}],
+            "encoding": {"y": y("y"), "color": precision, "description": {"field": "label"}},
+        },
+    ]
+    if view.target is not None:
+        target = {"type": "rule", "strokeWidth": 1.5, "color": NEUTRAL.css}
+        lines.append({"mark": target, "encoding": {"x": None, "y": {"datum": view.target}}})
+    return {
+        "data": {"values": list(values)},
+        "encoding": {"x": {**axis("x", view.x), "scale": {"zero": True}}},
+        "layer": lines,
+    }
+
+
+def _describe(curves: Sequence[Curve], view: _View) -> str:
+    names = ("device", "trainer", "precision")
+    ends = [
+        f"{label_of(curve.setting, names)} ends at {number(curve.points[-1][1])}"
+        for curve in curves[:_MOST_WORDS]
+    ]
+    return f"Curves of {view.y} of {counted(len(curves), 'setting')}: {'; '.join(ends)}."

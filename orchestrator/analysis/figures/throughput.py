@@ -1,0 +1,136 @@
+"""Samples per second over the batch size, a panel per device: measured marks filled, all others hollow."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.analysis.figures.palette import PAGE
+from orchestrator.analysis.figures.vega_lite import (
+    Figure,
+    Spec,
+    colours,
+    counts_axis,
+    dashes,
+    left_out,
+    log_axis,
+    mark_label,
+    panels,
+)
+from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+
+_BATCH, _DEVICE, _TRAINER, _PRECISION = "global_batch_size", "device", "trainer", "precision"
+_AXES = (_BATCH, _DEVICE, _TRAINER, _PRECISION)
+_MOST_PANELS = 24
+_MOST_WORDS = 12
+_HEIGHT_PIXELS = 220
+
+RowIds = Mapping[tuple[str, str], str]
+"""(job, setting) -> id of its row in the page."""
+
+Line = tuple[str, str, str]
+"""Panel, trainer and precision: settings that differ in their batch alone."""
+
+
+def throughput_figures(recommendations: Sequence[Recommendation], row_ids: RowIds) -> Iterator[Figure]:
+    """Draw a figure for every job with several batch sizes."""
+    for recommendation in recommendations:
+        lines = {line: points for line, points in _lines_of(recommendation).items() if len(points) > 1}
+        if lines:
+            yield _figure(recommendation.job, lines, row_ids)
+
+
+def _lines_of(recommendation: Recommendation) -> dict[Line, list[RankedSetting]]:
+    lines: dict[Line, list[RankedSetting]] = defaultdict(list)
+    for standing in recommendation.standings:
+        factors = standing.factors
+        others = [f"{key.rpartition('.')[2]} {value}" for key, value in factors.items() if key not in _AXES]
+        panel = ", ".join(
+            [factors.get(_DEVICE, ""), *(words for words in others if words != "num_workers 1")]
+        )
+        trainer = factors.get(_TRAINER, "") if standing.rates else standing.provenance
+        lines[panel, trainer, factors.get(_PRECISION, "")].append(standing)
+    return {line: sorted(points, key=lambda one: one.batch_size) for line, points in lines.items()}
+
+
+def _figure(job: str, lines: Mapping[Line, Sequence[RankedSetting]], row_ids: RowIds) -> Figure:
+    found = list(dict.fromkeys(panel for panel, _, _ in lines))
+    names = found[:_MOST_PANELS]
+    values = [
+        _value(line, point, row=row_ids[job, point.setting])
+        for line, points in lines.items()
+        if line[0] in names
+        for point in points
+    ]
+    spec = _spec(values)
+
+    def spec_of(width: int) -> Spec:
+        return panels(names, spec, by="panel", width=width, height=_HEIGHT_PIXELS)
+
+    return Figure(
+        title=f"Throughput over the batch size: {job}",
+        caption=(
+            "Log axes. Filled: measured, with the range of the repeats. Hollow: predicted or compiled, with "
+            "the interval that is to hold 90 of 100 measurements. Where a line is flat, a larger batch gains "
+            "nothing." + left_out(len(found), _MOST_PANELS, "devices, the likeliest first")
+        ),
+        alternative=_describe(lines),
+        spec_of=spec_of,
+    )
+
+
+def _value(line: Line, point: RankedSetting, *, row: str) -> dict[str, Any]:
+    panel, trainer, precision = line
+    rate = point.samples_per_second
+    words = f"{point.setting}: {number(rate.median)} samples/s, {point.provenance}"
+    return {
+        "panel": panel,
+        "trainer": trainer,
+        "precision": precision,
+        "batch": point.batch_size,
+        "rate": rate.median,
+        "low": rate.low,
+        "high": rate.high,
+        "measured": bool(point.rates),
+        "label": mark_label(words, row=row),
+    }
+
+
+def _spec(values: Sequence[Mapping[str, Any]]) -> Spec:
+    ends = [value[end] for value in values for end in ("low", "high")]
+    precision = colours([value["precision"] for value in values])
+    measured = {"test": "datum.measured", "field": "precision", "scale": precision["scale"]}
+    low, rate = (log_axis(name, "samples/s", ends) for name in ("low", "rate"))
+    trainers = dashes([value["trainer"] for value in values], field="trainer")
+    return {
+        "data": {"values": list(values)},
+        "encoding": {
+            "x": counts_axis("batch", "global batch", [value["batch"] for value in values]),
+            "color": precision,
+        },
+        "layer": [
+            {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {"y": rate, "strokeDash": trainers}},
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.6},
+                "encoding": {"y": low, "y2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "size": 50, "strokeWidth": 2, "opacity": 1, "aria": True},
+                "encoding": {
+                    "y": rate,
+                    "fill": {"condition": measured, "value": PAGE.css},
+                    "description": {"field": "label"},
+                },
+            },
+        ],
+    }
+
+
+def _describe(lines: Mapping[Line, Sequence[RankedSetting]]) -> str:
+    ends = [
+        f"{' '.join(line)} from {number(points[0].samples_per_second.median)} samples/s at batch "
+        f"{points[0].batch_size:,} to {number(points[-1].samples_per_second.median)} at batch "
+        f"{points[-1].batch_size:,}"
+        for line, points in lines.items()
+    ]
+    return f"{counted(len(lines), 'line')} of throughput: {'; '.join(ends[:_MOST_WORDS])}."

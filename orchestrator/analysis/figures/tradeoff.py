@@ -1,0 +1,155 @@
+"""Time against cost of the job, with whiskers: the settings that no other one beats in both are joined."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.analysis.figures.palette import NEUTRAL, PAGE
+from orchestrator.analysis.figures.throughput import RowIds
+from orchestrator.analysis.figures.vega_lite import (
+    Figure,
+    Spec,
+    colours,
+    left_out,
+    log_axis,
+    mark_label,
+    single,
+)
+from orchestrator.analysis.formatting import counted, number
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.summary import duration
+
+_MOST_SETTINGS = 120
+_HEIGHT_PIXELS = 320
+_UNITS = ((2 * 86400.0, 86400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
+
+
+def tradeoff_figures(recommendations: Sequence[Recommendation], row_ids: RowIds) -> Iterator[Figure]:
+    """Draw a figure for every job with several priced settings."""
+    for recommendation in recommendations:
+        priced = [one for one in recommendation.standings if one.usd is not None]
+        if len(priced) > 1:
+            yield _figure(recommendation, priced, row_ids)
+
+
+def front_of(standings: Sequence[RankedSetting]) -> list[RankedSetting]:
+    """List the settings that are likely not slower than any cheaper one, the fastest first."""
+    front: list[RankedSetting] = []
+    for standing in sorted(standings, key=lambda one: (one.seconds.median, _usd(one))):
+        if not front or _usd(standing) < _usd(front[-1]):
+            front.append(standing)
+    return front
+
+
+def _usd(standing: RankedSetting) -> float:
+    return standing.usd.median if standing.usd else float("inf")
+
+
+def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row_ids: RowIds) -> Figure:
+    shown = priced[:_MOST_SETTINGS]
+    front = front_of(shown)
+    middle = sorted(one.seconds.median for one in shown)[len(shown) // 2]
+    scale, unit = next(((size, unit) for least, size, unit in _UNITS if middle >= least), (1.0, "seconds"))
+    job = recommendation.job
+    values = [_value(one, scale, row=row_ids[job, one.setting], is_front=one in front) for one in shown]
+    spec = _spec(values, unit)
+    return Figure(
+        title=f"Time against cost: {job}",
+        caption=(
+            f"For {recommendation.basis}; log axes. Filled: measured, with the 95% interval of the mean. "
+            "Hollow: predicted, diamonds compiled, with the interval that is to hold 90 of 100 measurements. "
+            "The line joins the likely front: no setting on it is likely both slower and dearer than "
+            "another. Overlapping whiskers may swap places."
+            + left_out(len(priced), _MOST_SETTINGS, "settings, the likeliest")
+        ),
+        alternative=_describe(recommendation, front),
+        spec_of=lambda width: single(spec, width=width, height=_HEIGHT_PIXELS),
+    )
+
+
+def _value(one: RankedSetting, scale: float, *, row: str, is_front: bool) -> dict[str, Any]:
+    assert one.usd is not None, "settings without a price are not drawn"
+    words = f"{one.setting}: {duration(one.seconds)}, ${number(one.usd.median)}, {one.provenance}"
+    return {
+        "precision": one.factors.get("precision", ""),
+        "known": one.provenance,
+        "front": is_front,
+        "name": one.setting,
+        "time": one.seconds.median / scale,
+        "time_low": one.seconds.low / scale,
+        "time_high": one.seconds.high / scale,
+        "usd": one.usd.median,
+        "usd_low": one.usd.low,
+        "usd_high": one.usd.high,
+        "label": mark_label(words, row=row),
+    }
+
+
+def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
+    times = [value[end] for value in values for end in ("time_low", "time_high")]
+    costs = [value[end] for value in values for end in ("usd_low", "usd_high")]
+    precision = colours([value["precision"] for value in values])
+    measured = {
+        "test": "datum.known == 'measured'",
+        "field": "precision",
+        "scale": precision["scale"],
+    }
+
+    def x(field: str) -> Spec:
+        return log_axis(field, f"{unit} of the job", times, number_format="~r")
+
+    def y(field: str) -> Spec:
+        return log_axis(field, "dollars of the job", costs, number_format="$~r")
+
+    whisker = {"type": "rule", "strokeWidth": 1.5, "opacity": 0.5}
+    shapes = {"domain": ["measured", "compiled", "predicted"], "range": ["circle", "diamond", "circle"]}
+    return {
+        "data": {"values": list(values)},
+        "layer": [
+            {
+                "mark": {"type": "line", "color": NEUTRAL.css, "strokeWidth": 1.5},
+                "transform": [{"filter": "datum.front"}],
+                "encoding": {"x": x("time"), "y": y("usd"), "order": {"field": "time"}},
+            },
+            {
+                "mark": whisker,
+                "encoding": {
+                    "x": x("time_low"),
+                    "x2": {"field": "time_high"},
+                    "y": y("usd"),
+                    "color": precision,
+                },
+            },
+            {
+                "mark": whisker,
+                "encoding": {
+                    "x": x("time"),
+                    "y": y("usd_low"),
+                    "y2": {"field": "usd_high"},
+                    "color": precision,
+                },
+            },
+            {
+                "mark": {"type": "point", "size": 80, "strokeWidth": 2, "opacity": 1, "aria": True},
+                "encoding": {
+                    "x": x("time"),
+                    "y": y("usd"),
+                    "color": precision,
+                    "fill": {"condition": measured, "value": PAGE.css},
+                    "shape": {"field": "known", "type": "nominal", "scale": shapes, "legend": None},
+                    "description": {"field": "label"},
+                },
+            },
+            {
+                "mark": {"type": "text", "align": "left", "dx": 9, "dy": -9, "limit": 220},
+                "transform": [{"filter": "datum.front"}],
+                "encoding": {"x": x("time"), "y": y("usd"), "text": {"field": "name"}},
+            },
+        ],
+    }
+
+
+def _describe(recommendation: Recommendation, front: Sequence[RankedSetting]) -> str:
+    listed = "; ".join(
+        f"{one.setting}, {duration(one.seconds, ends=False)}, ${number(_usd(one))}" for one in front
+    )
+    return f"Marks of {counted(len(recommendation.standings), 'setting')}. The likely front: {listed}."

@@ -1,0 +1,110 @@
+"""Figures as Vega-Lite specifications: https://vega.github.io/vega-lite/docs/. Pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.analysis.figures.palette import colour_of
+from orchestrator.analysis.figures.ticks import log_ticks
+
+Spec = dict[str, Any]
+"""Vega-Lite specification."""
+
+_PANEL_PIXELS = 330
+_AXIS_PIXELS = 64
+_GAP_PIXELS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure with its title and a sentence on how to read it.
+
+    Attributes:
+        alternative: text alternative of the figure, for screen readers.
+        spec_of: specification for a width in pixels.
+        is_detail: shown on demand only.
+    """
+
+    title: str
+    caption: str
+    alternative: str
+    spec_of: Callable[[int], Spec]
+    is_detail: bool = False
+
+
+def panels(names: Sequence[str], spec: Spec, *, by: str, width: int, height: int) -> Spec:
+    """Repeat a specification in one panel per value of a field, as many beside each other as fit."""
+    columns = max(1, min(len(names), width // _PANEL_PIXELS))
+    room = (width - _AXIS_PIXELS - _GAP_PIXELS * (columns - 1)) // columns
+    inner = {key: value for key, value in spec.items() if key != "data"}
+    return {
+        "data": spec["data"],
+        "facet": {"field": by, "type": "nominal", "sort": list(names)},
+        "columns": columns,
+        "spacing": _GAP_PIXELS,
+        "spec": {**inner, "width": room, "height": height},
+    }
+
+
+def single(spec: Spec, *, width: int, height: int | Spec) -> Spec:
+    """Size a specification without panels.
+
+    Args:
+        height: pixels, or `{"step": pixels of a row}`.
+    """
+    return {**spec, "width": width - _AXIS_PIXELS, "height": height}
+
+
+def axis(field: str, title: str, **more: Any) -> Spec:
+    """Encode a quantity on a linear axis."""
+    return {"field": field, "type": "quantitative", "title": title, "axis": {"tickCount": 5}, **more}
+
+
+def log_axis(field: str, title: str, values: Sequence[float], *, number_format: str = "~s") -> Spec:
+    """Encode a quantity on a logarithmic axis from the least value to the greatest."""
+    low, high = min(values), max(values)
+    room = (high / low) ** 0.03 * 1.02
+    domain = [low / room, high * room]
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"type": "log", "domain": domain, "nice": False},
+        "axis": {"values": log_ticks(*domain), "format": number_format},
+    }
+
+
+def counts_axis(field: str, title: str, values: Sequence[int]) -> Spec:
+    """Encode a count on an axis of doublings, with a tick at every value."""
+    ticks = sorted(set(values))
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"type": "log", "base": 2, "domain": [ticks[0] / 1.1, ticks[-1] * 1.1], "nice": False},
+        "axis": {"values": ticks, "format": "d", "labelOverlap": True},
+    }
+
+
+def colours(values: Sequence[str], *, field: str = "precision") -> Spec:
+    """Encode the precision as its fixed colour."""
+    names = sorted(set(values))
+    scale = {"domain": names, "range": [colour_of(name).css for name in names]}
+    return {"field": field, "type": "nominal", "title": field, "scale": scale}
+
+
+def dashes(values: Sequence[str], *, field: str) -> Spec:
+    """Encode a category as the dashes of its lines; no legend for a single value."""
+    names = sorted(set(values))
+    encoding: Spec = {"field": field, "type": "nominal", "title": field, "scale": {"domain": names}}
+    return encoding if len(names) > 1 else {**encoding, "legend": None}
+
+
+def mark_label(words: str, *, row: str = "") -> str:
+    """Write the description of a mark: the id of its row in the page, and what a reader is told of it."""
+    return f"{row}\n{words}"
+
+
+def left_out(count: int, most: int, what: str) -> str:
+    """Return the caption's addition where a figure cannot show everything; tables and CSV files can."""
+    return f" It shows {most:,} of {count:,} {what}." if count > most else ""
