@@ -23,7 +23,6 @@ from orchestrator.execute.machine.inventory import (
     unrecognised,
 )
 from orchestrator.pipeline.components import ledger_of, price_book_of
-from orchestrator.pipeline.report_images import require_browser
 from orchestrator.plan.memory import MemoryKey
 from orchestrator.plan.pricing import PriceBook
 from orchestrator.plan.trial_specs import data_needed
@@ -69,11 +68,9 @@ def inspect(settings: Settings, *, download: bool, progress: Progress | None = N
         progress: receives the progress of a download.
 
     Raises:
-        ConfigError: data that is not available, or images without a browser to draw them.
+        ConfigError: data that is not available.
         RecordError: a ledger or an archive that cannot be read.
     """
-    if settings.images:
-        require_browser()
     return PreflightState(
         inventory=inventory_of(settings),
         environments={name: _environment_of(settings, name) for name in settings.trainers},

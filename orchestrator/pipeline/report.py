@@ -22,7 +22,7 @@ from orchestrator.core.settings import Settings
 from orchestrator.pipeline.components import ledger_of, optional_package, price_book_of, tracker_of
 from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with_predictions
 from orchestrator.pipeline.preflight import PreflightState
-from orchestrator.pipeline.report_images import draw_images, forget_images, require_browser
+from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search import as_last_searched
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
@@ -76,7 +76,7 @@ def write_report(
     A file that cannot be written keeps its old content and is named in the result; the others are written.
 
     Args:
-        images: also write the figures as images, which needs a browser and takes seconds.
+        images: also write the figures as images.
     """
     findings = findings_of(records, plan, objective)
     errors: dict[Path, str] = {}
@@ -101,7 +101,7 @@ def write_report(
 def files_in(folder: Path) -> tuple[Path, ...]:
     """Return the existing files of a report."""
     named = (path for path in (folder / name for name in _NAMES) if path.is_file())
-    return (*named, *sorted((folder / _IMAGES).glob("*.png")))
+    return (*named, *images_in(folder / _IMAGES))
 
 
 def _writers(findings: Findings, plan: Plan) -> Mapping[str, _Write]:
@@ -158,8 +158,6 @@ def report_tracked(settings: Settings) -> SweepReport:
     Raises:
         RecordError: the server cannot be read, or has no run of the sweep.
     """
-    if settings.images:
-        require_browser()
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server; tracking=none sets none")
     with optional_package("report.source=mlflow", instead="report.source=ledger"):

@@ -11,7 +11,7 @@ from orchestrator.core.printable import printable
 _VERSION = "6.4"  # of Vega-Lite
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _HAS_DECIMALS = re.compile(r"-?\d+\.\d{2,}")
-_FONT = "system-ui, sans-serif"
+_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 _FONT_PIXELS = 12
 _WIDE_PIXELS = 600
 _CONFIG: Spec = {
@@ -38,6 +38,7 @@ _CONFIG: Spec = {
         "orient": "top",
         "labelLimit": 260,
         "symbolStrokeWidth": 2,
+        "symbolOpacity": 1,
     },
     "header": {
         "labelColor": TEXT.css,
@@ -59,7 +60,7 @@ def svg_of(figure: Figure, *, width: int) -> str:
     """
     import vl_convert  # a quarter of a second
 
-    spec = {**_inert(figure.spec_of(width)), "config": _config_for(width), "padding": 2}
+    spec = {**_inert(figure.spec_of(width)), "config": _config_for(width), "padding": 4}
     return _simplified(vl_convert.vegalite_to_svg(spec, vl_version=_VERSION))
 
 
@@ -112,7 +113,7 @@ def _simplified(svg: str) -> str:
         for name in ("transform", "d", "x2", "y2"):
             if name in element.attrib:
                 element.set(name, _HAS_DECIMALS.sub(_rounded, element.attrib[name]))
-        if label is not None:
+        if label and "\n" in label:  # of a mark; titles of axes have one too
             row, _, words = label.partition("\n")
             if row:
                 element.set("data-row", row)

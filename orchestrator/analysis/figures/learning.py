@@ -200,7 +200,7 @@ def _spec(values: Sequence[Mapping[str, Any]], view: _View) -> Spec:
             "encoding": {
                 "y": y("low"),
                 "y2": {"field": "high"},
-                "fill": {**precision, "legend": None},
+                "fill": precision,
                 "detail": {"field": "trainer"},
             },
         },

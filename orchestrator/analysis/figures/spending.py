@@ -9,11 +9,12 @@ from orchestrator.analysis.figures.palette import TEXT
 from orchestrator.analysis.figures.phases import COLOURS, phases_of
 from orchestrator.analysis.figures.vega_lite import Figure, Spec, left_out, mark_label, single
 from orchestrator.analysis.formatting import counted, number
-from orchestrator.analysis.measurements.setting import Namer
+from orchestrator.analysis.measurements.setting import DETAILS, label_of, setting_of, varying
 from orchestrator.analysis.metrics.cost import bill_of_all
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_spec import representative, setting_id
+from orchestrator.core.trial_spec import setting_id
 
+_NAMED = ("workload", "device", "trainer", "precision", *DETAILS)
 _MOST_BARS = 60
 _BAR_PIXELS = 22
 _LABEL_PIXELS = 250
@@ -33,9 +34,9 @@ class Spending:
     usd: float | None
 
 
-def spending_figures(attempts: Iterable[TrialRecord], name_of: Namer) -> Iterator[Figure]:
+def spending_figures(attempts: Iterable[TrialRecord]) -> Iterator[Figure]:
     """Draw one figure of all measured attempts."""
-    found = spendings_of(attempts, name_of)
+    found = spendings_of(attempts)
     if not found:
         return
     shown = found[:_MOST_BARS]
@@ -59,20 +60,23 @@ def spending_figures(attempts: Iterable[TrialRecord], name_of: Namer) -> Iterato
     )
 
 
-def spendings_of(attempts: Iterable[TrialRecord], name_of: Namer) -> list[Spending]:
-    """Add up the attempts of each setting, the longest first."""
+def spendings_of(attempts: Iterable[TrialRecord]) -> list[Spending]:
+    """Add up the attempts of each setting, the longest first. Names tell what differs."""
+    attempts = tuple(attempts)
+    settings = {setting_id(record.spec): setting_of(record.spec) for record in attempts}
+    apart = varying(list(settings.values()), _NAMED) or ("device",)
     groups: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in attempts:
         groups[setting_id(record.spec)].append(record)
     found = []
-    for group in groups.values():
+    for setting, group in groups.items():
         seconds: dict[str, float] = defaultdict(float)
         for record in group:
             for phase, part in phases_of(record).items():
                 seconds[phase] += part
         if sum(seconds.values()) > 0:
             bill = bill_of_all(group)
-            name = name_of(representative(group[0].spec))
+            name = label_of(settings[setting], apart)
             found.append(Spending(name=name, seconds=dict(seconds), usd=bill.usd if bill else None))
     return sorted(found, key=lambda one: -sum(one.seconds.values()))
 

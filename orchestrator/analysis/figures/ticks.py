@@ -20,13 +20,13 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def _round_steps(low: float, high: float) -> list[float]:
     """Place ticks at multiples of 1, 2 or 5 times a power of ten."""
-    if low == high:
+    if math.isclose(low, high):
         return [low]
     magnitude = 10.0 ** math.floor(math.log10(high - low))
     step = next(
         size
-        for size in (magnitude * factor for factor in (1.0, 0.5, 0.2, 0.1))
+        for size in (magnitude * factor for factor in (5.0, 2.0, 1.0, 0.5, 0.2, 0.1))
         if math.floor(high / size) - math.ceil(low / size) + 1 >= _LEAST_TICKS
     )
     first, last = math.ceil(low / step), math.floor(high / step)
-    return [float(f"{index * step:.12g}") for index in range(first, last + 1)][:_MOST_TICKS]
+    return [float(f"{index * step:.12g}") for index in range(first, last + 1)]

@@ -10,7 +10,7 @@ from orchestrator.analysis.figures.ticks import log_ticks
 Spec = dict[str, Any]
 """Vega-Lite specification."""
 
-_PANEL_PIXELS = 330
+_PANEL_PIXELS, _MOST_PANEL_PIXELS = 330, 640
 _AXIS_PIXELS = 64
 _GAP_PIXELS = 24
 
@@ -35,7 +35,7 @@ class Figure:
 def panels(names: Sequence[str], spec: Spec, *, by: str, width: int, height: int) -> Spec:
     """Repeat a specification in one panel per value of a field, as many beside each other as fit."""
     columns = max(1, min(len(names), width // _PANEL_PIXELS))
-    room = (width - _AXIS_PIXELS - _GAP_PIXELS * (columns - 1)) // columns
+    room = min((width - _AXIS_PIXELS - _GAP_PIXELS * (columns - 1)) // columns, _MOST_PANEL_PIXELS)
     inner = {key: value for key, value in spec.items() if key != "data"}
     return {
         "data": spec["data"],

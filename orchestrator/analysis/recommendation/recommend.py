@@ -53,6 +53,8 @@ def recommend(job: Job, criteria: Criteria, errors: ErrorModel) -> Recommendatio
         asked=describe_objective(criteria.objective, job.aim),
         aim=job.aim,
         basis=job.length,
+        samples=job.samples if job.target is None else None,
+        epoch_samples=job.epoch_samples,
         confidence=criteria.confidence,
         tolerance=criteria.tolerance,
         budget_usd=criteria.budget_usd,

@@ -30,9 +30,9 @@ def names_for(titles: Iterable[str]) -> Iterator[str]:
 
 
 def row_ids_of(findings: Findings) -> RowIds:
-    """Name the row of every ranked setting: `s2-17` is the 18th of the third job."""
+    """Name the row of every ranked setting: `row:2-17` is the 18th of the third job."""
     return {
-        (recommendation.job, standing.setting): f"s{place}-{index}"
+        (recommendation.job, standing.setting): f"row:{place}-{index}"
         for place, recommendation in enumerate(findings.recommendations)
         for index, standing in enumerate(recommendation.standings)
     }
@@ -48,7 +48,7 @@ def figures_of(findings: Findings) -> dict[str, Figure]:
         *quality_figures(findings.records),
         *loss_figures(findings.records),
         *split_figures(findings.splits),
-        *spending_figures(findings.attempts, name_of),
+        *spending_figures(findings.attempts),
         *timeline_figures((*findings.attempts, *findings.rehearsed), name_of),
     )
     return dict(zip(names_for(figure.title for figure in figures), figures, strict=True))

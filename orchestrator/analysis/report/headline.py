@@ -17,17 +17,27 @@ def headline_of(findings: Findings) -> tuple[str, ...]:
 
 
 def facts_of(findings: Findings) -> tuple[str, ...]:
-    """List all of these sentences but the answers."""
+    """List all sentences but the answers."""
+    failures = failures_of(findings)
     return (
-        _counts_of(findings),
+        counts_of(findings),
         *filter(None, [noise_banner(findings.recommendations)]),
+        *([f"{failures} Causes and logs are in the table of failures."] if failures else []),
+        *about(findings),
+    )
+
+
+def about(findings: Findings) -> tuple[str, ...]:
+    """List what is known of the sweep beside its answers, counts, noise and failures."""
+    return (
         *describe_hindsight(findings.hindsights, findings.plan.track_record),
         *_billed(findings),
         *_caveats(findings),
     )
 
 
-def _counts_of(findings: Findings) -> str:
+def counts_of(findings: Findings) -> str:
+    """Count the trials by their outcome: `18 trials measured, 14 rehearsed, 0 failed, …`."""
     passed = sum(record.failure is None for record in findings.rehearsed)
     counts = [
         f"{counted(findings.num_measured, 'trial')} measured",
@@ -53,11 +63,16 @@ def _billed(findings: Findings) -> Iterator[str]:
     yield f"{trials} cost ${number(total.usd)} for {number(total.billed_node_seconds)} node-seconds{words}."
 
 
+def failures_of(findings: Findings) -> str:
+    """Count the failed trials by their kind; empty without one."""
+    if not findings.failed:
+        return ""
+    kinds = Counter(str(record.failure.kind) for record in findings.failed if record.failure)
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    return f"Failed: {listed}."
+
+
 def _caveats(findings: Findings) -> Iterator[str]:
-    if findings.failed:
-        kinds = Counter(str(record.failure.kind) for record in findings.failed if record.failure)
-        listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
-        yield f"Failed: {listed}. Causes and logs are in the table of failures."
     if findings.rehearsed:
         devices = ", ".join(dict.fromkeys(record.spec.device_label for record in findings.rehearsed))
         yield (

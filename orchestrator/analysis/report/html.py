@@ -1,20 +1,18 @@
 """Escaped HTML out of plain values: the only place of the page where text becomes markup."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from orchestrator.analysis.formatting import UNKNOWN, Number
 from orchestrator.analysis.table import Column, Table
 
-_LONG = 20
-"""Rows from which on a table has a box that scrolls up and down too."""
+_MOST_COLUMNS = 7
+"""Columns of a table that are shown at first; the others are shown on demand."""
 
 
 def element(name: str, *children: str, **attributes: str) -> str:
-    """One element. Children are markup, so text goes through `text` first; attributes are escaped here.
+    """Make one element. Children are markup, so text goes through `text` first; attributes are escaped here.
 
     An underscore of an attribute's name is a dash, and the last one nothing: `data_header`, `class_`.
     """
@@ -23,50 +21,60 @@ def element(name: str, *children: str, **attributes: str) -> str:
 
 
 def text(words: str) -> str:
-    """Words that may hold anything, as markup that shows them."""
+    """Return words that may hold anything as markup that shows them."""
     return escape(words)
 
 
-def data_block(block_id: str, value: Mapping[str, Any]) -> str:
-    """JSON that a script reads; nothing in it can end the block."""
-    content = json.dumps(value, allow_nan=False, sort_keys=True)
-    inert = content.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return element("script", inert, type="application/json", id=block_id)
-
-
 def table_markup(table: Table, *, named_by: str) -> str:
-    """A table in a box that scrolls; cells carry their header, for screens too narrow for columns.
+    """Make a table in a box that scrolls; cells carry their header, for screens too narrow for columns.
 
     Args:
         named_by: id of the heading that is the table's name.
     """
     kept = len(table.rows) - table.has_total
-    head = element("tr", *(_header(column) for column in table.columns))
-    parts = [element("thead", head), "\n", element("tbody", *_rows(table, table.rows[:kept]))]
-    parts += [element("tfoot", *_rows(table, table.rows[kept:]))] if table.has_total else []
+    is_shown = _shown_columns(table.columns)
+    head = element("tr", *map(_header, table.columns, is_shown))
+    parts = [element("thead", head), "\n", element("tbody", *_rows(table, table.rows[:kept], is_shown))]
+    parts += [element("tfoot", *_rows(table, table.rows[kept:], is_shown))] if table.has_total else []
     body = element("table", *parts, aria_labelledby=named_by)
-    box = "scroll long" if kept > _LONG else "scroll"
-    return element("div", body, class_=box, role="region", tabindex="0", aria_labelledby=named_by)
+    box = element("div", body, class_="scroll", role="region", tabindex="0", aria_labelledby=named_by)
+    return box if all(is_shown) else f"{all_columns()}{box}"
 
 
-def _header(column: Column) -> str:
-    attributes = {"class_": "number"} if column.is_number else {}
-    return element("th", text(column.header), scope="col", **attributes)
+def all_columns() -> str:
+    """Make the box to tick that shows the detail columns of the table after it."""
+    return element("label", '<input type="checkbox">', " all columns", class_="columns")
 
 
-def _rows(table: Table, rows: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        element("tr", *(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True))) + "\n"
-        for row in rows
-    ]
+def _shown_columns(columns: Sequence[Column]) -> list[bool]:
+    """Tell which columns are shown at first: those that are no details, as many as there is room for."""
+    shown, left = [], _MOST_COLUMNS
+    for column in columns:
+        is_shown = left > 0 and not column.is_detail
+        shown.append(is_shown)
+        left -= is_shown
+    return shown
 
 
-def _cell(words: str, column: Column) -> str:
-    """A cell with what it is sorted by: its value, or where it has none its words."""
-    attributes = {"data_header": column.header}
-    classes = [*(["number"] if column.is_number else []), *(["absent"] if words in ("", UNKNOWN) else [])]
-    if classes:
-        attributes["class_"] = " ".join(classes)
+def _header(column: Column, is_shown: bool) -> str:
+    name = element("span", text(column.header), class_="name")
+    return element("th", name, scope="col", **_classes(column, is_shown=is_shown))
+
+
+def _rows(table: Table, rows: Sequence[Sequence[str]], is_shown: Sequence[bool]) -> list[str]:
+    return [element("tr", *map(_cell, row, table.columns, is_shown)) + "\n" for row in rows]
+
+
+def _cell(words: str, column: Column, is_shown: bool) -> str:
+    """Make a cell with what it is sorted by: its value, or where it has none its words."""
+    is_absent = words in ("", UNKNOWN)
+    attributes = {"data_header": column.header, **_classes(column, is_shown=is_shown, is_absent=is_absent)}
     if isinstance(words, Number) and math.isfinite(words.value):
         attributes["data_value"] = repr(float(words.value))
     return element("td", text(words), **attributes)
+
+
+def _classes(column: Column, *, is_shown: bool, is_absent: bool = False) -> dict[str, str]:
+    flags = {"number": column.is_number, "absent": is_absent, "detail": not is_shown}
+    names = [name for name, is_set in flags.items() if is_set]
+    return {"class_": " ".join(names)} if names else {}

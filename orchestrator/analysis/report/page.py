@@ -1,198 +1,277 @@
-"""One self-contained page that opens offline: headline, tables, figures, method, environment."""
+"""One self-contained page that opens offline: answer, settings, figures, tables, method, environment."""
 
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.resources import files
 
-from orchestrator.analysis.figures.plots import Figure
+from orchestrator.analysis.figures.drawing import svg_of
+from orchestrator.analysis.figures.palette import variables
+from orchestrator.analysis.figures.vega_lite import Figure
 from orchestrator.analysis.findings import Findings, tables_of
-from orchestrator.analysis.formatting import counted, day_and_time
+from orchestrator.analysis.formatting import counted
 from orchestrator.analysis.recommendation.answer.answer import Recommendation
-from orchestrator.analysis.recommendation.answer.summary import Card, answer_of, cards_of, noise_banner
 from orchestrator.analysis.recommendation.tables import NEXT, RANKED
-from orchestrator.analysis.report.figures import drawn, figures_of, names_for
-from orchestrator.analysis.report.headline import facts_of
-from orchestrator.analysis.report.html import data_block, element, table_markup, text
-from orchestrator.analysis.report.method import STANDIN, environment_table, method_of, uses_standin
+from orchestrator.analysis.report.figures import figures_of, names_for, row_ids_of
+from orchestrator.analysis.report.first_screen import (
+    answers_table,
+    cards_markup,
+    header_markup,
+    job_heading,
+    nothing_yet,
+    notices_of,
+    title_of,
+)
+from orchestrator.analysis.report.headline import about
+from orchestrator.analysis.report.heat_map import NOTE as HEAT_NOTE
+from orchestrator.analysis.report.heat_map import heat_map
+from orchestrator.analysis.report.html import all_columns, element, table_markup, text
+from orchestrator.analysis.report.method import environment_table, method_of
+from orchestrator.analysis.report.settings_table import filters_of, legend_of, settings_table
 from orchestrator.analysis.table import Table, cut
 from orchestrator.analysis.tables.measurements import MEASURED
-from orchestrator.core.result import TrialRecord
+from orchestrator.analysis.tables.outcomes import FAILED
 
 _MOST_ROWS = 500
+_WIDE_PIXELS, _NARROW_PIXELS = 1200, 350
+"""Widths for which figures are drawn: the page's own, and that of a phone."""
+
+_EVERY_SETTING = "Every setting"
+_OPEN = (NEXT, MEASURED, FAILED)
+"""Titles of tables that are unfolded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of the page with a heading: a note, then a table, figures, or pairs of term and definition."""
+    """A part of the page with a heading.
+
+    Attributes:
+        markup: parts that are markup already.
+        terms: pairs of term and definition.
+        facts: sentences of a list.
+    """
 
     title: str
     note: str = ""
     table: Table | None = None
+    markup: tuple[str, ...] = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
     terms: Sequence[tuple[str, str]] = ()
+    facts: Sequence[str] = ()
+
+    @property
+    def is_folded(self) -> bool:
+        """True for what is read on demand."""
+        return bool(self.table or self.terms)
 
 
-def render(*, sweep: str, findings: Findings) -> str:
-    """The page of a sweep: the same for the same findings, whenever it is made."""
-    figures = figures_of(findings)
-    sections = tuple(_sections_of(findings, figures))
-    own = (*((plotly(), _asset("report.js")) if figures else ()), _asset("sort.js"))
+def render(*, sweep: str, findings: Findings, command: str = "", version: str = "") -> str:
+    """Make the page of a sweep: the same for the same arguments, whenever it is made.
+
+    Args:
+        command: command line that asked for the page.
+        version: version of the orchestrator.
+    """
+    script = _asset("report.js")
     return "\n".join(
         (
             "<!doctype html>",
             '<html lang="en">',
-            _head(sweep, scripts=own),
+            _head(title_of(findings, sweep), script),
             "<body>",
-            *_body(sweep, findings, sections),
-            *(element("script", script) for script in own),
+            *_body(sweep, findings, command=command, version=version),
+            element("script", script),
             "</body>",
             "</html>\n",
         )
     )
 
 
-@cache
-def plotly() -> str:
-    """Plotly's own script, version and licence in its first lines."""
-    return (files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-
-
 def _asset(name: str) -> str:
     return (files("orchestrator.analysis.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _head(sweep: str, *, scripts: Sequence[str]) -> str:
+def _head(title: str, script: str) -> str:
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(dark=True)} }} }}"
+    colours = f":root {{ {variables(dark=False)} }}\n{dark}\n"
     return element(
         "head",
         '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        element("title", text(f"{sweep}: report")),
-        element("style", "\n", _asset("report.css")),
+        element("title", text(title)),
+        element("style", "\n", colours, _asset("report.css")),
     )
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """The page may fetch nothing, and run nothing but its own scripts, whatever a record holds."""
-    hashes = (b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
+def _policy(script: str) -> str:
+    """Forbid the page to fetch anything, and to run anything but its own script, whatever a record holds."""
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'"
     )
 
 
-def _sections_of(findings: Findings, figures: Mapping[str, Figure]) -> Iterator[Section]:
-    """Yield the sections: measurements, figures, all other tables, method."""
-    tables = [cut(table, most_rows=_MOST_ROWS) for table in tables_of(findings)]
-    parts = [Section(title=table.title, note=table.note, table=table) for table in tables]
-    shown_first = sum(table.title in (RANKED, NEXT, MEASURED) for table in tables)
-    yield from parts[:shown_first]
+def _body(sweep: str, findings: Findings, *, command: str, version: str) -> Iterator[str]:
+    jobs, sections = findings.recommendations, tuple(_sections_of(findings))
+    ids = names_for(("Contents", *map(_title_of_job, jobs), *(section.title for section in sections)))
+    contents, *names = ids
+    of_jobs, of_sections = names[: len(jobs)], names[len(jobs) :]
+    first = names[0] if names else contents
+    yield element("a", "Skip to settings and figures", class_="skip", href=f"#{first}")
+    yield header_markup(findings, sweep, command=command, version=version)
+    yield "<main>"
+    yield from notices_of(findings)
+    if not jobs:
+        yield nothing_yet(sweep)
+    if len(jobs) > 1:
+        heading = element("h2", "Answers", id="heading:answers")
+        places = {one.job: name for one, name in zip(jobs, of_jobs, strict=True)}
+        yield element("section", heading, answers_table(jobs, places, named_by="heading:answers"))
+    rows = row_ids_of(findings)
+    for one, name in zip(jobs, of_jobs, strict=True):
+        of_job = {setting: row for (job, setting), row in rows.items() if job == one.job}
+        yield _job(one, of_job, name, is_only=len(jobs) == 1)
+    links = (
+        *(
+            (_EVERY_SETTING if len(jobs) == 1 else one.job, "", name)
+            for one, name in zip(jobs, of_jobs, strict=True)
+        ),
+        *(
+            (section.title, _size_of(section), name)
+            for section, name in zip(sections, of_sections, strict=True)
+        ),
+    )
+    yield element(
+        "nav",
+        element("h2", "Contents", id=contents),
+        element("ul", *(_link(*link) for link in links)),
+        aria_labelledby=contents,
+    )
+    yield from map(_section, sections, of_sections)
+    yield "</main>"
+
+
+def _title_of_job(recommendation: Recommendation) -> str:
+    return f"{_EVERY_SETTING} of {recommendation.job}"
+
+
+def _sections_of(findings: Findings) -> Iterator[Section]:
+    """Yield the sections after the settings: heat map, figures, all other tables, method."""
+    for one in findings.recommendations:
+        title = f"Device by precision: {one.job}"
+        if markup := heat_map(one, named_by=f"heading:{next(names_for([title]))}"):
+            yield Section(title=title, note=HEAT_NOTE, markup=(markup,))
+    figures = figures_of(findings)
     if figures:
         yield Section(title="Figures", figures=figures)
-    yield from parts[shown_first:]
+    for table in tables_of(findings):
+        if table.title != RANKED:
+            shown = cut(table, most_rows=_MOST_ROWS)
+            yield Section(title=shown.title, note=shown.note, table=shown)
+    facts = about(findings)
+    if facts:
+        yield Section(title="About this sweep", facts=facts)
     yield Section(title="How it was measured", terms=method_of(findings))
     environment = environment_table(findings.records)
     if environment.rows:
         yield Section(title=environment.title, table=environment)
 
 
-def _body(sweep: str, findings: Findings, sections: Sequence[Section]) -> Iterator[str]:
-    contents, *names = names_for(("Contents", *(section.title for section in sections)))
-    yield element("a", "Skip to tables and figures", class_="skip", href=f"#{names[0]}")
-    yield element(
-        "header", element("h1", text(sweep)), element("p", text(_period_of(findings.records)), class_="faint")
+def _job(one: Recommendation, row_ids: Mapping[str, str], name: str, *, is_only: bool) -> str:
+    """Show one job: its cards, then every setting."""
+    heading = f"heading:{name}"
+    cards = cards_markup(one)
+    title = element("h2", text(_EVERY_SETTING if is_only else job_heading(one)), id=heading)
+    if not one.standings:
+        return element("section", title, cards, id=name, tabindex="-1")
+    settings = (
+        element("p", text(legend_of(one)), class_="faint legend"),
+        _controls(one),
+        all_columns(),
+        settings_table(one, row_ids, named_by=heading),
     )
-    yield "<main>"
-    yield element("section", *_decided(findings), aria_label="Headline")
-    yield element(
-        "nav",
-        element("h2", "Contents", id=contents),
-        element("ul", *map(_link, sections, names)),
-        aria_labelledby=contents,
-    )
-    yield from map(_section, sections, names)
-    yield "</main>"
+    parts = (cards, title, *settings) if is_only else (title, cards, *settings)
+    return element("section", *parts, id=name, tabindex="-1", class_="job")
 
 
-def _period_of(records: Sequence[TrialRecord]) -> str:
-    if not records:
-        return "No trial has been run."
-    first = min(record.started_at for record in records)
-    last = max(record.ended_at for record in records)
-    return f"Trials run from {day_and_time(first)} to {day_and_time(last)}."
+def _controls(one: Recommendation) -> str:
+    """Make the fields of another job's length and of filters; the script shows them."""
+    parts = []
+    if one.samples is not None:
+        samples = f'<input type="number" min="1" step="any" class="samples" value="{one.samples}">'
+        parts.append(element("label", "My job trains on ", samples, " samples"))
+        if one.epoch_samples:
+            epochs = '<input type="number" min="0" step="any" class="epochs">'
+            parts.append(element("label", " = ", epochs, f" epochs of {one.epoch_samples:,}"))
+        slider = '<input type="range" class="slider" step="any" aria-label="samples, on a logarithmic scale">'
+        parts.append(slider)
+    for key, (name, levels) in filters_of(one).items():
+        options = (element("option", text(level)) for level in levels)
+        choice = element("select", element("option", "all", value=""), *options, data_key=key)
+        parts.append(element("label", f"{text(name)} ", choice))
+    facts = {"data_samples": f"{one.samples}"} if one.samples is not None else {}
+    facts |= {"data_epoch": f"{one.epoch_samples}"} if one.epoch_samples else {}
+    return f'<div class="controls" hidden{_data(facts)}>{"".join(parts)}</div>' if parts else ""
 
 
-def _decided(findings: Findings) -> Iterator[str]:
-    """Show the state of every answer, then the facts that it stands on."""
-    yield from map(_answer, findings.recommendations)
-    noise = noise_banner(findings.recommendations)
-    if noise:
-        yield element("p", text(noise), class_="notice")
-    facts = (fact for fact in facts_of(findings) if fact != noise)
-    yield element("ul", *(element("li", text(fact)) for fact in facts), class_="headline")
-    if uses_standin(findings):
-        yield element("p", text(STANDIN), class_="notice")
+def _data(facts: Mapping[str, str]) -> str:
+    return "".join(f' {key.replace("_", "-")}="{text(value)}"' for key, value in facts.items())
 
 
-def _answer(recommendation: Recommendation) -> str:
-    """Show one job: the question, the state of the answer, and its parts side by side."""
-    return element(
-        "div",
-        element("p", text(f"{recommendation.job}: {recommendation.asked}"), class_="faint"),
-        element("p", text(answer_of(recommendation)), class_="answer"),
-        element("div", *map(_card, cards_of(recommendation)), class_="cards"),
-        class_=f"decision {recommendation.state.replace(' ', '-')}",
-    )
+def _size_of(section: Section) -> str:
+    if section.figures:
+        return counted(len(section.figures), "figure")
+    return counted(len(section.table.rows), "row") if section.table else ""
 
 
-def _card(card: Card) -> str:
-    return element(
-        "div",
-        element("p", text(card.title), class_="faint"),
-        *(element("p", text(sentence)) for sentence in card.sentences),
-        element("pre", element("code", text(card.command))) if card.command else "",
-    )
-
-
-def _link(section: Section, name: str) -> str:
-    size = counted(len(section.figures), "figure") if section.figures else ""
-    size = counted(len(section.table.rows), "row") if section.table else size
+def _link(title: str, size: str, name: str) -> str:
     size_text = element("span", f" {size}", class_="faint") if size else ""
-    return element("li", element("a", text(section.title), href=f"#{name}"), size_text)
+    return element("li", element("a", text(title), href=f"#{name}"), size_text)
 
 
 def _section(section: Section, name: str) -> str:
     heading = f"heading:{name}"
-    parts = [_note(section.note), *(_figure(figure, title) for title, figure in section.figures.items())]
+    parts = [_note(section.note), *section.markup]
+    parts += [_figure(figure, key) for key, figure in section.figures.items()]
     if section.table:
         parts.append(table_markup(section.table, named_by=heading))
+    if section.facts:
+        parts.append(element("ul", *(element("li", text(fact)) for fact in section.facts)))
     if section.terms:
         pairs = (
             element("dt", text(term)) + element("dd", text(definition)) for term, definition in section.terms
         )
         parts.append(element("dl", *pairs))
-    heading_markup = element("h2", text(section.title), id=heading)
-    return element("section", heading_markup, "\n", *parts, id=name, tabindex="-1")
+    title = element("h2", text(section.title), id=heading)
+    if not section.is_folded:
+        return element("section", title, "\n", *parts, id=name, tabindex="-1")
+    opened = " open" if section.title in _OPEN else ""
+    folded = f"<details{opened}>{element('summary', title)}{''.join(parts)}</details>"
+    return element("section", folded, id=name, tabindex="-1")
 
 
 def _figure(figure: Figure, name: str) -> str:
-    plot = element(
-        "div",
-        class_="plot",
-        data_plot=f"plot:{name}",
-        role="img",
-        aria_label=figure.alternative,
-        style=f"height: {figure.height_pixels}px",
+    """Show a figure twice, for wide and for narrow screens; the style sheet hides one."""
+    drawn = (
+        element(
+            "div",
+            svg_of(figure, width=width),
+            class_=f"drawn {screen}",
+            role="img",
+            aria_label=figure.alternative,
+        )
+        for screen, width in (("wide", _WIDE_PIXELS), ("narrow", _NARROW_PIXELS))
     )
+    body = "".join(drawn)
+    if figure.is_detail:
+        body = element("details", element("summary", "show"), body)
     return element(
         "figure",
         element("figcaption", element("h3", text(figure.title)), _note(figure.caption)),
-        plot,
-        f"<noscript>{element('p', text(figure.alternative))}</noscript>",
-        data_block(f"plot:{name}", drawn(figure)),
+        body,
         id=f"figure:{name}",
     )
 

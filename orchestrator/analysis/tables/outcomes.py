@@ -16,6 +16,9 @@ from orchestrator.plan.cache import OWN_DOING
 _MOST_NAMES = 6
 _UNCHECKED = "not checked, for the code is a user's own: "
 
+FAILED = "Failed"
+"""Title of the table of failures."""
+
 
 def rehearsed_table(records: Sequence[TrialRecord]) -> Table:
     """Devices that are not there: what stood in for them, and whether the code path passed. No times."""
@@ -60,7 +63,7 @@ def failed_table(records: Sequence[TrialRecord], name_of: Namer) -> Table:
     """Make a row per trial whose last attempt failed, with what runs it again."""
     needs_flag = any(record.failure and record.failure.kind in OWN_DOING for record in records)
     return Table(
-        title="Failed",
+        title=FAILED,
         note=_FAILED + (_OWN if needs_flag else ""),
         columns=tuple(
             Column(header=text)

@@ -142,6 +142,8 @@ class Recommendation:
         asked: goal and limits in words.
         aim: the quality that counts; None: unknown.
         basis: basis of the comparison: the length of the job and its source.
+        samples: that length; None: a target ends the job.
+        epoch_samples: samples of the training set; None: unknown.
         standings: judged settings, the leader first, then by chance.
         chosen: the measured setting to take, also as long as a setting that was not measured may be better;
             None: no measured setting is good.
@@ -165,6 +167,8 @@ class Recommendation:
     asked: str
     aim: Aim | None
     basis: str
+    samples: int | None
+    epoch_samples: int | None
     confidence: float
     tolerance: float
     budget_usd: float | None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.analysis.formatting import (
     Number,
@@ -14,6 +15,9 @@ from orchestrator.analysis.formatting import (
 )
 from orchestrator.analysis.recommendation.answer.answer import NextStep, RankedSetting, Recommendation
 from orchestrator.core.interval import Spread
+
+CardKind = Literal["best", "rival", "next"]
+"""What a card tells: what to take, what may be better, what to do next."""
 
 _SURE = 0.995
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
@@ -51,22 +55,30 @@ class Card:
     """A part of the answer.
 
     Attributes:
-        is_named: the title belongs to the first sentence where the cards are one paragraph.
+        title: what the part is about.
+        headline: its subject in a few words; empty: the sentences have it.
         command: command that does what the sentences ask for; empty if there is none.
     """
 
+    kind: CardKind
     title: str
+    headline: str
     sentences: tuple[str, ...]
-    is_named: bool = False
     command: str = ""
 
 
 def details_of(recommendation: Recommendation) -> list[str]:
-    """List the sentences of all cards."""
+    """List the sentences of all cards, without what the answer says already."""
     sentences: list[str] = []
     for card in cards_of(recommendation):
+        if card.kind == "next" and recommendation.next_step is None:
+            continue
         first, *others = card.sentences
-        sentences += [f"{card.title}: {first}" if card.is_named else first, *others]
+        if card.kind == "next":
+            first = f"Next: {first[:1].lower()}{first[1:]}"
+        elif card.headline and card.title != _RECOMMENDED:
+            first = f"{card.title}: {card.headline}. {first}"
+        sentences += [first, *others]
         if card.command:
             sentences[-1] = f"{sentences[-1].removesuffix('.')}: {card.command}"
     return sentences
@@ -74,65 +86,134 @@ def details_of(recommendation: Recommendation) -> list[str]:
 
 def cards_of(recommendation: Recommendation) -> tuple[Card, ...]:
     """Divide the answer into what to take, what may be better, and what to do next."""
-    caveats, step = recommendation.caveats, recommendation.next_step
-    match recommendation.state:
-        case "settled" | "tie":
-            sentences = (*_choice(recommendation), *_left_out(recommendation), *caveats)
-            cards = [Card(title="Recommended", sentences=sentences)]
-        case "none":
-            nearest = [_nearest(recommendation)] if recommendation.standings else []
-            cards = [Card(title="Nearest", sentences=(*nearest, *_reasons(recommendation)))]
-        case _:
-            cards = [
-                _best_measured(recommendation),
-                Card(title="May be better", sentences=(*_reasons(recommendation), *caveats)),
-            ]
-    if step:
-        cards.append(
-            Card(title="Next", sentences=(describe_next_step(step),), is_named=True, command=step.command)
-        )
-    return tuple(card for card in cards if card.sentences)
+    return (
+        _best_of(recommendation),
+        *([rival] if (rival := _rival_of(recommendation)) else []),
+        _next_of(recommendation),
+    )
 
 
-def _choice(recommendation: Recommendation) -> list[str]:
-    if recommendation.is_only_one:
-        return [_facts(recommendation)]
-    if recommendation.state == "tie":
-        return [*_rivals(recommendation), _facts(recommendation), *_ahead(recommendation)]
+def _best_of(recommendation: Recommendation) -> Card:
+    """Tell what to take, and how sure that is."""
+    state, best = recommendation.state, recommendation.best_measured
+    left_out = _left_out(recommendation)
+    if state == "none":
+        nearest = [_nearest(recommendation)] if recommendation.standings else []
+        sentences = (*nearest, *_reasons(recommendation))
+        return Card(kind="best", title="Nearest", headline="", sentences=sentences or (_NOTHING,))
+    if best is None:
+        none = f"No measured setting can be recommended, for {recommendation.basis}."
+        return Card(kind="best", title="Best measured", headline="", sentences=(none, *left_out))
+    is_answered = state in ("settled", "tie")
+    facts = f"It takes {describe_outcome(best, recommendation)}, for {recommendation.basis}."
+    rate = [f"{number(best.samples_per_second.median)} samples/s"]
+    if usd := best.usd_per_million_samples:
+        rate.append(f"${number(usd.median)} per million samples")
     within = exact_percent(recommendation.tolerance)
-    sure = f"Chance to be within {within} of the best: {_chance(recommendation)}."
-    return [_facts(recommendation), *_ahead(recommendation), sure]
+    runs = counted(len(best.rates), "measurement")
+    sure = f"Chance to be within {within} of the best: {chance(best.chance)}, after {runs}."
+    only = recommendation.is_only_one
+    return Card(
+        kind="best",
+        title=_RECOMMENDED if is_answered else "Best measured",
+        headline=best.setting,
+        sentences=(
+            *(_rivals(recommendation) if state == "tie" else ()),
+            facts,
+            f"{', '.join(rate)}.",
+            *([] if only else [sure]),
+            *left_out,
+            *(recommendation.caveats if is_answered else ()),
+        ),
+    )
+
+
+_RECOMMENDED = "Recommended"
+_NOTHING = "No setting can be judged."
+
+
+def _rival_of(recommendation: Recommendation) -> Card | None:
+    """Tell what may be better and was not measured; where nothing is, how far the choice lies ahead."""
+    state = recommendation.state
+    if state == "none":
+        return None
+    if state in ("settled", "tie"):
+        ahead = _ahead(recommendation)
+        if not ahead:
+            return None
+        return Card(
+            kind="rival",
+            title="Next best measured",
+            headline=recommendation.runner_up,
+            sentences=tuple(ahead),
+        )
+    sentences = (*_rivals(recommendation), *_reasons(recommendation), *recommendation.caveats)
+    rivals = _unmeasured(recommendation)
+    if not rivals:
+        open_ = Card(kind="rival", title="Not settled", headline="", sentences=sentences)
+        return open_ if sentences else None
+    likeliest = rivals[0]
+    return Card(
+        kind="rival",
+        title="Possibly better, not measured",
+        headline=f"{likeliest.setting}{_compared(likeliest, recommendation)}",
+        sentences=sentences,
+    )
+
+
+def _unmeasured(recommendation: Recommendation) -> list[RankedSetting]:
+    """List settings that were not measured and may be the best, the likeliest first."""
+    rivals = [
+        one for one in recommendation.standings if one.provenance != "measured" and one.chance >= 1 - _SURE
+    ]
+    return sorted(rivals, key=lambda one: -one.chance)
+
+
+def _compared(rival: RankedSetting, recommendation: Recommendation) -> str:
+    """Tell how much faster, or cheaper, an unmeasured setting may be than the best measured one."""
+    best = recommendation.best_measured
+    if best is None:
+        return ""
+    ours, theirs, word = best.seconds, rival.seconds, "fast"
+    if recommendation.is_by_cost:
+        if best.usd is None or rival.usd is None:
+            return ""
+        ours, theirs, word = best.usd, rival.usd, "cheap"
+    low, likely, high = (ours.median / end for end in (theirs.high, theirs.median, theirs.low))
+    times = [number(one, digits=2) for one in (low, likely, high)]
+    return f": {times[0]}x to {times[2]}x as {word}, likely {times[1]}x"
+
+
+def _next_of(recommendation: Recommendation) -> Card:
+    """Tell what to do next, with its command and its price."""
+    step = recommendation.next_step
+    if step is None:
+        sentence = (
+            f"The answer is for {recommendation.basis}; `report.samples=N`, `report.goal` and `prices` ask "
+            "for another one."
+        )
+        is_settled = recommendation.state == "settled"
+        headline = "Nothing needs to be measured" if is_settled else "No measurement is known to help"
+        return Card(kind="next", title="Next step", headline=headline, sentences=(sentence,))
+    sentence = describe_next_step(step)
+    return Card(
+        kind="next",
+        title="Next step",
+        headline="",
+        sentences=(f"{sentence[:1].upper()}{sentence[1:]}",),
+        command=step.command,
+    )
 
 
 def _left_out(recommendation: Recommendation) -> list[str]:
     """Name settings that were tried and cannot train the job."""
+    if recommendation.state not in ("settled", "tie"):
+        return []
     named = [f"{one.setting} ({one.reason})" for one in recommendation.left_out]
     if not named:
         return []
     more = f" and {len(named) - _MOST_REASONS:,} more" if len(named) > _MOST_REASONS else ""
     return [f"Left out: {'; '.join(named[:_MOST_REASONS])}{more}."]
-
-
-def _best_measured(recommendation: Recommendation) -> Card:
-    best = recommendation.best_measured
-    if best is not None:
-        facts = (
-            f"{best.setting}, {describe_outcome(best, recommendation)}, for {recommendation.basis}; its "
-            f"chance is {chance(best.chance)}."
-        )
-        return Card(title="Best measured", sentences=(facts, *_rivals(recommendation)), is_named=True)
-    if not recommendation.standings:
-        return Card(title="Measured", sentences=("No setting can be judged.",))
-    return Card(
-        title="Measured",
-        sentences=(f"No measured setting can be recommended, for {recommendation.basis}.",),
-    )
-
-
-def _facts(recommendation: Recommendation) -> str:
-    winner = recommendation.winner
-    assert winner is not None
-    return f"It takes {describe_outcome(winner, recommendation)}, for {recommendation.basis}."
 
 
 def _ahead(recommendation: Recommendation) -> list[str]:
@@ -237,8 +318,3 @@ def chance(value: float) -> Number:
     if value > _SURE:
         return Number(">99%", value)
     return Number("<1%", value) if value < 1 - _SURE else share(value)
-
-
-def _chance(recommendation: Recommendation) -> str:
-    winner = recommendation.winner
-    return chance(winner.chance) if winner else ""

@@ -81,19 +81,21 @@ def _job_of(key: JobKey, draft: _Found, plan: Plan, objective: Objective, *, whe
     target = None
     if target_value is not None and aim is not None:
         target = Target(metric=aim.metric, value=target_value, higher_is_better=aim.higher_is_better)
-    return job_from(
+    training = plan.training_of(trial)
+    job = job_from(
         where=where,
         sweep=plan.sweep,
         aim=aim,
         target=target,
         candidates=candidates,
         length=job_length(
-            plan.training_of(trial),
+            training,
             objective,
             recorded_samples=[run.samples for one in candidates for run in one.runs]
             or [spec.steps * spec.global_batch_size for spec in draft.specs],
         ),
     )
+    return replace(job, epoch_samples=training.train_samples if training else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,6 +167,7 @@ class Job:
         target: the training ends there; None: after `samples`.
         samples: length of the training, equal for all settings.
         length: source of that number, in words.
+        epoch_samples: samples of the training set; None: unknown.
     """
 
     where: str
@@ -176,3 +177,4 @@ class Job:
     samples: int
     length: str
     candidates: tuple[CandidateSetting, ...]
+    epoch_samples: int | None = None

@@ -113,26 +113,21 @@ def test_a_sweep_that_measured_nothing_has_no_timeline():
     assert timeline_figures([rehearsed()], name_of) == ()
 
 
-def test_the_figure_marks_failed_and_rehearsed_by_patterns_and_words():
+def test_the_figure_names_the_phase_of_every_stretch():
     records, plan = tpu_vs_gpu()
     figure = figures_of(findings_of(records, plan))["timeline-of-the-sweep"]
-    traces = {item["name"]: item for item in figure.plot["data"]}
-    patterns = {name: each["marker"].get("pattern", {}).get("shape") for name, each in traces.items()}
-    assert patterns == {
-        **dict.fromkeys(("launch", "first step", "training", "evaluation", "rest", "idle")),
-        "failed": "x",
-        "rehearsed": "/",
-        "rehearsal failed": "x",
-    }
-    assert [traces[name]["text"] for name in ("failed", "rehearsed")] == ["failed", "rehearsed"]
-    assert len({traces[text]["marker"]["color"] for text in ("failed", "rehearsal failed")}) == 2
-    assert "attempt 2" in "".join(label for label, _ in traces["training"]["customdata"])
+    values = figure.spec_of(1000)["data"]["values"]
+    phases = ("launch", "first step", "training", "evaluation", "rest", "idle")
+    assert {value["phase"] for value in values} == {*phases, "failed", "rehearsed", "rehearsal failed"}
+    assert any("attempt 2: training" in value["label"] for value in values)
     assert figure.alternative.startswith("Timeline of 35 attempts on 1 node. Their time: launch 18.00 s, ")
+    assert figure.is_detail
 
 
 @pytest.mark.parametrize(("count", "shown"), [(300, 300), (301, 300)])
 def test_of_many_attempts_the_last_are_drawn_and_the_caption_says_so(count, shown):
     records = [ran(4 * index, 4 * index + 3) for index in range(count)]
     (figure,) = timeline_figures(records, name_of)
-    assert len(figure.plot["data"][0]["x"]) == shown
+    values = figure.spec_of(1000)["data"]["values"]
+    assert sum(value["phase"] == "launch" for value in values) == shown
     assert ("It shows 300 of 301 attempts, the last." in figure.caption) == (count > shown)

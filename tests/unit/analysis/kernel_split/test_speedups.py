@@ -1,13 +1,14 @@
 """Split convolutions in a report: measured, and predicted without their own trials; curves; refusals."""
 
 import math
+import re
 from dataclasses import replace
 
-import plotly.graph_objects as go
 import pytest
 from kernel_split_builders import KERNELS, LINK, OFF, SPEEDS, split_record, split_sweep
 from report_builders import plan_of
 
+from orchestrator.analysis.figures.drawing import svg_of
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.kernel_split.calibration import read_off, split_layers
 from orchestrator.analysis.kernel_split.figures import split_figures
@@ -16,7 +17,7 @@ from orchestrator.analysis.kernel_split.tables import paper_table, split_table
 from orchestrator.analysis.kernel_split.wording import rate_words
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
-from orchestrator.analysis.report.figures import drawn, figures_of
+from orchestrator.analysis.report.figures import figures_of
 from orchestrator.analysis.report.markdown import markdown_of
 from orchestrator.core.estimate import Refusal
 from orchestrator.core.work_share import KernelLink
@@ -84,7 +85,8 @@ def test_trials_of_one_setting_that_ran_with_other_versions_are_shown_side_by_si
     slow, fast = sorted(float(row[6].partition("x")[0]) for row in table.rows)
     assert fast == pytest.approx(2 * slow, abs=0.02)
     figures = split_figures(families([one, old, new]))
-    names = {trace["name"] for figure in figures for trace in figure.plot["data"] if "legendgroup" in trace}
+    curves = [found.spec_of(1000)["layer"][0] for found in figures]
+    names = {value["line"] for layer in curves for value in values_in(layer)}
     assert any("torch 2.9" in name for name in names)
     assert any("torch 3.0" in name for name in names)
 
@@ -280,47 +282,55 @@ def test_the_papers_points_stand_beside_what_the_law_allows_here():
 
 def figure(name):
     found = split_figures(families(split_sweep()[0]))
-    return next(drawn(figure) for figure in found if f"over {name}" in figure.title)
+    return next(figure.spec_of(1000) for figure in found if f"over {name}" in figure.title)
+
+
+def values_in(layer):
+    return layer["data"]["values"]
 
 
 def test_lines_are_predicted_and_dashed_and_marks_are_measured():
-    traces = figure("workers")["data"]
-    kinds = {trace["name"].rpartition(", ")[2]: trace for trace in traces if "the paper" not in trace["name"]}
-    assert kinds["predicted"]["line"]["dash"] == "dash"
-    assert kinds["predicted"]["x"] == list(range(1, 9))
-    assert kinds["predicted"]["y"][0] == pytest.approx(1)
-    assert (kinds["measured"]["mode"], kinds["measured"]["x"]) == ("markers", [2])
+    curves, _, marks, *_ = figure("workers")["layer"]
+    assert curves["mark"]["strokeDash"]
+    first = values_in(curves)[0]["line"]
+    assert [value["x"] for value in values_in(curves) if value["line"] == first] == list(range(1, 9))
+    assert values_in(curves)[0]["speed_up"] == pytest.approx(1)
+    assert {value["x"] for value in values_in(marks)} == {2}
+    assert all("measured" in value["label"] for value in values_in(marks))
 
 
 def test_the_papers_points_lie_on_the_bound_that_is_drawn_through_them():
-    traces = figure("workers")["data"]
-    stars = [trace for trace in traces if trace["name"].startswith("the paper")]
-    bounds = [trace for trace in traces if trace["name"].startswith("Amdahl's law")]
-    assert [(star["x"], star["y"]) for star in stars] == [([4], [3.28]), ([3], [2.45])]
-    for star, line in zip(stars, bounds, strict=True):
-        assert line["y"][star["x"][0] - 1] == pytest.approx(star["y"][0])
+    layers = figure("workers")["layer"][4:]
+    bounds, points = layers[::2], layers[1::2]
+    places = [(value["x"], value["speed_up"]) for layer in points for value in values_in(layer)]
+    assert places == [(4, 3.28), (3, 2.45)]
+    for (workers, speed_up), bound in zip(places, bounds, strict=True):
+        assert values_in(bound)[workers - 1]["speed_up"] == pytest.approx(speed_up)
 
 
 def test_kernels_go_on_to_those_of_the_paper_and_each_network_has_its_tick():
-    axis = figure("kernels")["layout"]["xaxis"]
-    assert axis["ticktext"] == ["5:50", "30:100", "50:150", "100:300", "250:750", "500:1500"]
-    assert axis["tickvals"][:3] == [sum(kernel) for kernel in KERNELS]
+    axis = figure("kernels")["encoding"]["x"]["axis"]
+    names = re.findall("'([0-9:]+)'", axis["labelExpr"])
+    assert names == ["5:50", "30:100", "50:150", "100:300", "250:750", "500:1500"]
+    assert axis["values"][:3] == [sum(kernel) for kernel in KERNELS]
 
 
 def test_over_a_wider_link_nothing_is_slower_and_the_mark_lies_at_the_measured_one():
-    traces = figure("bandwidth")["data"]
-    lines = [trace for trace in traces if trace["mode"] == "lines"]
-    assert all(line["y"] == sorted(line["y"]) for line in lines)
-    marked = [x for trace in traces if trace["mode"] == "markers" for x in trace["x"]]
-    assert marked == pytest.approx([1.0] * 6)
+    curves, _, marks, *_ = figure("bandwidth")["layer"]
+    lines = {}
+    for value in values_in(curves):
+        lines.setdefault(value["line"], []).append(value["speed_up"])
+    assert len(lines) == 6
+    assert all(line == sorted(line) for line in lines.values())
+    assert [value["x"] for value in values_in(marks)] == pytest.approx([1.0] * 6)
 
 
 def test_batches_go_on_beyond_the_largest():
-    assert figure("batch")["layout"]["xaxis"]["tickvals"] == [32, 64, 128, 256, 512, 1024]
+    assert figure("batch")["encoding"]["x"]["axis"]["values"] == [32, 64, 128, 256, 512, 1024]
 
 
-def test_plotly_knows_these_figures_and_words_tell_them():
-    for figure in split_figures(families(split_sweep()[0])):
-        go.Figure(drawn(figure))
-        assert "measured" in figure.alternative
-        assert "predicted" in figure.alternative
+def test_these_figures_can_be_drawn_and_words_tell_them():
+    for found in split_figures(families(split_sweep()[0])):
+        assert svg_of(found, width=1000).count("<path") > 2
+        assert "measured" in found.alternative
+        assert "predicted" in found.alternative

@@ -8,7 +8,6 @@ from price_builders import price
 from report_builders import baseline_of, forecast, measured, plan_of, repeats
 
 from orchestrator.analysis.comparison.speedup_matrix import matrices_of, matrix_table
-from orchestrator.analysis.figures.plots import loss_figures
 from orchestrator.analysis.findings import findings_of, tables_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
@@ -130,11 +129,6 @@ def test_utilisation_is_told_of_a_setting_with_all_its_seeds():
     records = [measured(seed=seed, recorded={"calibration": peak}) for seed in SEEDS]
     (row,) = rows_of("Utilisation", records)
     assert row["trial"] == "mnist_cnn cpu torch_ddp fp32"
-
-
-def test_curves_of_several_seeds_share_a_legend_entry():
-    (figure,) = loss_figures(seeded())
-    assert [item["showlegend"] for item in figure.plot["data"]] == [True, *[False] * 5]
 
 
 def test_the_frame_has_the_setting_the_seed_and_the_repeat():

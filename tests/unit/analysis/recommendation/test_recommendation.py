@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from price_builders import price
 from report_builders import forecast, measured, plan_of, repeats
 
+from orchestrator.analysis.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.predictions.forecasts import predicted_table
-from orchestrator.analysis.recommendation.figure import recommendation_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
+from orchestrator.analysis.report.figures import row_ids_of
 from orchestrator.analysis.report.headline import headline_of
+from orchestrator.analysis.report.settings_table import legend_of, settings_table
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.objective import Objective
 from orchestrator.core.placement import Aim
@@ -471,19 +473,14 @@ def test_what_was_not_run_yet_leaves_the_answer_open():
     assert "precision=bf16" in found.next_step.command
 
 
-def test_the_front_has_whiskers_and_cost_has_a_figure_of_its_own():
+def test_the_trade_off_of_time_and_cost_has_whiskers():
     records = TestGoalsAndLimits.records
     findings = findings_of(records, plan_of(records))
-    figures = recommendation_figures(findings.recommendations)
-    assert [figure.title for figure in figures] == [
-        "Time of mnist_cnn",
-        "Cost of mnist_cnn",
-        "Quality of mnist_cnn",
-    ]
-    for figure in figures:
-        measured_marks = figure.plot["data"][0]
-        assert all(width > 0 for width in measured_marks["error_x"]["array"])
-        assert "lines" not in measured_marks["mode"]
+    (figure,) = tradeoff_figures(findings.recommendations, row_ids_of(findings))
+    values = figure.spec_of(1000)["data"]["values"]
+    assert len(values) == len(findings.recommendations[0].standings)
+    assert all(value["time_low"] < value["time"] < value["time_high"] for value in values)
+    assert all(value["usd_low"] < value["usd"] < value["usd_high"] for value in values)
 
 
 def test_a_compiled_step_has_a_mark_and_a_name_of_its_own():
@@ -494,10 +491,12 @@ def test_a_compiled_step_has_a_mark_and_a_name_of_its_own():
     (found,) = findings.recommendations
     assert {one.provenance for one in found.standings} == {"measured", "compiled", "predicted"}
     assert "compiled, not measured, and with this chance as good as the best: tpu_v3_8" in str(found.reasons)
-    figure = recommendation_figures(findings.recommendations)[0]
-    marks = {one["name"]: one["marker"]["symbol"] for one in figure.plot["data"]}
-    assert marks == {"measured": "circle", "compiled": "diamond-open", "predicted": "circle-open"}
-    assert "Hollow diamonds: compiled" in figure.caption
+    rows = {setting: row for (_, setting), row in row_ids_of(findings).items()}
+    table = settings_table(found, rows, named_by="heading:t")
+    assert [table.count(f'class="plot {mark}"') > 0 for mark in ("measured", "compiled", "predicted")] == [
+        True
+    ] * 3
+    assert "Hollow diamond: compiled" in legend_of(found)
     (row,) = [row for row in predicted_table(findings.predicted).rows if "tpu_v3_8" in row]
     assert "compiled" in row
 

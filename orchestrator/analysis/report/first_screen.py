@@ -1,0 +1,187 @@
+"""First screen of the page: the question, the state of its answer, its provenance, and what is next."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.formatting import day_and_time, number
+from orchestrator.analysis.metrics.cost import price_label
+from orchestrator.analysis.recommendation.answer.answer import Recommendation
+from orchestrator.analysis.recommendation.answer.question import question_of, question_of_all
+from orchestrator.analysis.recommendation.answer.summary import (
+    Card,
+    answer_of,
+    cards_of,
+    chance,
+    duration,
+    noise_banner,
+)
+from orchestrator.analysis.report.headline import counts_of, failures_of
+from orchestrator.analysis.report.html import element, table_markup, text
+from orchestrator.analysis.report.method import uses_standin
+from orchestrator.analysis.table import Column, Table
+
+_MOST_NAMES = 4
+_STANDIN = "Stand-in data: times are valid, quality is not that of the full data set."
+
+
+def title_of(findings: Findings, sweep: str) -> str:
+    """Put question and state in one line, for the window's title too."""
+    question, state = _question_and_state(findings, sweep)
+    return f"{question} {state}."
+
+
+def _question_and_state(findings: Findings, sweep: str) -> tuple[str, str]:
+    answers = findings.recommendations
+    if not answers:
+        return f"{sweep}:", "nothing is measured or predicted yet"
+    if len(answers) == 1:
+        return question_of(answers[0]), answer_of(answers[0])
+    counts = {
+        state: sum(one.state == state for one in answers)
+        for state in ("settled", "tie", "not settled", "none")
+    }
+    words = {"none": "without an answer"}
+    return question_of_all(answers), ", ".join(
+        f"{count} {words.get(state, state)}" for state, count in counts.items() if count
+    )
+
+
+def header_markup(findings: Findings, sweep: str, *, command: str, version: str) -> str:
+    """Show the title, and one line on where the numbers come from."""
+    question, state = _question_and_state(findings, sweep)
+    states = {one.state for one in findings.recommendations}
+    tone = next(iter(states)).replace(" ", "-") if len(states) == 1 else "open"
+    return element(
+        "header",
+        element("h1", text(question), " ", element("span", text(f"{state}."), class_=f"state {tone}")),
+        element("p", text(" ".join(_provenance_of(findings))), class_="faint"),
+        element("p", *_made_by(sweep, command=command, version=version), class_="faint made"),
+    )
+
+
+def _provenance_of(findings: Findings) -> Iterator[str]:
+    """Yield what was measured where and when, what was not, and on which data and prices."""
+    measured = [record for record in findings.records if record.provenance == "measured"]
+    if measured:
+        hosts = dict.fromkeys(
+            record.environment.get("cpu_model", record.placement.node) for record in measured
+        )
+        first, last = min(one.started_at for one in measured), max(one.ended_at for one in measured)
+        when = day_and_time(first) if last - first < 60 else f"{day_and_time(first)} to {day_and_time(last)}"
+        yield f"{counts_of(findings)} Measured on {_named(list(hosts))}, {when}."
+    else:
+        yield counts_of(findings)
+    absent = dict.fromkeys(
+        one.factors.get("device", "")
+        for recommendation in findings.recommendations
+        for one in recommendation.standings
+        if one.provenance != "measured"
+    )
+    present = {record.spec.device_label for record in measured}
+    missing = [device for device in absent if device and device not in present]
+    if missing:
+        yield f"Not available: {_named(missing)}; their numbers are predicted, or compiled where it says so."
+    if uses_standin(findings):
+        yield _STANDIN
+    prices = list(dict.fromkeys(filter(None, map(price_label, findings.attempts))))
+    if prices:
+        yield f"Priced as {_named(prices, most=1)}."
+
+
+def _named(names: Sequence[str], *, most: int = _MOST_NAMES) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def _made_by(sweep: str, *, command: str, version: str) -> Iterator[str]:
+    """Yield the sweep's name, the command that made the page, the version, and the files beside the page."""
+    yield text(f"Sweep {sweep}")
+    if command:
+        yield f" \N{MIDDLE DOT} {element('code', text(command))}"
+    if version:
+        yield text(f" \N{MIDDLE DOT} orchestrator {version}")
+    for name in ("results.csv", "comparisons.csv", "report.md", "plan.json"):
+        yield f" \N{MIDDLE DOT} {element('a', name, href=name)}"
+
+
+def notices_of(findings: Findings) -> Iterator[str]:
+    """Yield banners: failures, and a busy host."""
+    failures = failures_of(findings)
+    if failures:
+        link = element("a", "Causes and logs", href="#failed")
+        yield element("p", text(f"{failures} "), link, ".", class_="notice failure")
+    noise = noise_banner(findings.recommendations)
+    if noise:
+        yield element("p", text(noise), class_="notice")
+
+
+def cards_markup(recommendation: Recommendation) -> str:
+    """Show what to take, what may be better, and what to do next, beside each other."""
+    return element("div", *map(_card, cards_of(recommendation)), class_="cards")
+
+
+def nothing_yet(sweep: str) -> str:
+    """Show how a sweep without results is run."""
+    card = Card(
+        kind="next",
+        title="Next step",
+        headline="Run the sweep",
+        sentences=("A plan shows its trials before anything runs: put `plan` before `+sweep`.",),
+        command=shlex.join(["python", "-m", "orchestrator", f"+sweep={sweep}"]),
+    )
+    return element("div", _card(card), class_="cards")
+
+
+def _card(card: Card) -> str:
+    return element(
+        "div",
+        element("p", text(card.title), class_="title"),
+        element("p", text(card.headline), class_="subject") if card.headline else "",
+        *(element("p", text(sentence)) for sentence in card.sentences),
+        element("pre", element("code", text(card.command)), tabindex="0") if card.command else "",
+        class_=f"card {card.kind}",
+    )
+
+
+def answers_table(
+    recommendations: Sequence[Recommendation], names: Mapping[str, str], *, named_by: str
+) -> str:
+    """List the answers of several jobs, with links to their parts of the page.
+
+    Args:
+        names: job -> id of its part.
+    """
+    rows = []
+    for one in recommendations:
+        best = one.best_measured
+        rows.append(
+            (
+                one.job,
+                answer_of(one),
+                duration(best.seconds, digits=3) if best else "",
+                number(best.usd.median, digits=3) if best and best.usd else "",
+                chance(best.chance) if best else "",
+            )
+        )
+    table = Table(
+        title="Answers",
+        note="",
+        columns=(
+            Column(header="job"),
+            Column(header="answer"),
+            Column(header="time of the best measured", is_number=True),
+            Column(header="$ of it", is_number=True),
+            Column(header="chance to be best", is_number=True),
+        ),
+        rows=tuple(rows),
+    )
+    links = element(
+        "p", "Go to: ", *(element("a", text(job), href=f"#{name}") + " " for job, name in names.items())
+    )
+    return table_markup(table, named_by=named_by) + links
+
+
+def job_heading(recommendation: Recommendation) -> str:
+    """Show question and state of one job of several."""
+    return f"{question_of(recommendation)} {answer_of(recommendation)}."

@@ -1,0 +1,292 @@
+"""Every setting of a job: rate, cost and quality as interval plots, time and cost of the job beside them."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from orchestrator.analysis.figures.palette import colour_of
+from orchestrator.analysis.formatting import UNKNOWN, counted, counted_marks, number, share
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.summary import chance, duration
+from orchestrator.analysis.report.html import element, text
+from orchestrator.analysis.report.interval_plot import (
+    Axis,
+    axis_markup,
+    axis_over,
+    grid_style,
+    plot_markup,
+)
+from orchestrator.core.interval import Spread
+
+MOST_ROWS = 500
+"""Settings of one job that the page lists; results.csv has all that were measured."""
+
+_FILTERS: Mapping[str, str] = {
+    "device": "device",
+    "precision": "precision",
+    "trainer": "trainer",
+    "num_workers": "workers",
+    "global_batch_size": "batch",
+}
+"""Factors that the page can filter by, with what people call them."""
+
+_PLOTTED = {"rate": "samples/s", "usd": "$/M samples", "quality": "quality"}
+_JOB = {"job-time": "time of the job", "job-usd": "$ of the job"}
+_BETTER = {"rate": " \N{RIGHTWARDS ARROW} faster", "usd": " \N{LEFTWARDS ARROW} cheaper"}
+
+
+def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *, named_by: str) -> str:
+    """Draw the table of one job, the fastest setting first.
+
+    Args:
+        row_ids: setting -> id of its row.
+        named_by: id of the heading that is the table's name.
+    """
+    standings = by_speed(recommendation)[:MOST_ROWS]
+    axes = _axes_of(recommendation, standings)
+    grids = "".join(f"--{name}-grid:{grid_style(axis)};" for name, axis in axes.items())
+    rows = [_row(one, recommendation, axes, row_id=row_ids[one.setting]) for one in standings]
+    table = element(
+        "table",
+        element("thead", _head(recommendation, axes)),
+        "\n",
+        element("tbody", *rows),
+        aria_labelledby=named_by,
+        class_="settings",
+        style=grids,
+    )
+    return element("div", table, class_="scroll", role="region", tabindex="0", aria_labelledby=named_by)
+
+
+def by_speed(recommendation: Recommendation) -> list[RankedSetting]:
+    """Sort the settings of a job by their rate."""
+    return sorted(recommendation.standings, key=lambda one: -one.samples_per_second.median)
+
+
+def _axes_of(recommendation: Recommendation, standings: Sequence[RankedSetting]) -> dict[str, Axis]:
+    costs = [usd for one in standings if (usd := one.usd_per_million_samples)]
+    found = {
+        "rate": axis_over([one.samples_per_second for one in standings], is_log=True),
+        "usd": axis_over(costs, is_log=True, unit="$"),
+        "quality": axis_over(filter(None, map(_quality_of, standings)), is_log=False)
+        if recommendation.aim
+        else None,
+    }
+    return {name: axis for name, axis in found.items() if axis}
+
+
+def _quality_of(one: RankedSetting) -> Spread | None:
+    """Give the quality; its ends where nothing bounds it are the estimate."""
+    quality = one.quality
+    if quality is None:
+        return None
+    if not math.isfinite(quality.high - quality.low):
+        return Spread(median=quality.estimate, low=quality.estimate, high=quality.estimate)
+    return Spread(median=quality.estimate, low=quality.low, high=quality.high)
+
+
+def _head(recommendation: Recommendation, axes: Mapping[str, Axis]) -> str:
+    metric = recommendation.aim.metric if recommendation.aim else ""
+    names = {**_PLOTTED, "quality": metric}
+    numbers = ["time of the job", *(["$ of the job"] if "usd" in axes else []), "chance"]
+    cells = [
+        element("th", "setting", scope="col"),
+        *(
+            element(
+                "th",
+                _name(f"{names[name]}{_BETTER.get(name, '')}"),
+                axis_markup(axis),
+                scope="col",
+                class_=f"number plotted {name}",
+            )
+            for name, axis in axes.items()
+        ),
+        *(element("th", _name(name), scope="col", class_="number") for name in numbers),
+        *(
+            element("th", _name(name), scope="col", class_=f"detail{' number' if name == 'repeats' else ''}")
+            for name in ("known by", "repeats", "range of samples/s", "remarks")
+        ),
+    ]
+    return element("tr", *cells)
+
+
+def _name(words: str) -> str:
+    return element("span", text(words), class_="name")
+
+
+def _row(one: RankedSetting, recommendation: Recommendation, axes: Mapping[str, Axis], *, row_id: str) -> str:
+    rate = one.samples_per_second
+    values = {"rate": rate, "usd": one.usd_per_million_samples, "quality": _quality_of(one)}
+    cells = [_setting_cell(one, recommendation)]
+    cells += [_plotted_cell(values[name], axis, one, name=name) for name, axis in axes.items()]
+    cells.append(_job_cell(_time_words(one.seconds), one.seconds, name="job-time"))
+    if "usd" in axes:
+        usd = None if one.usd is None else _with_range(one.usd)
+        cells.append(_job_cell(usd, one.usd, name="job-usd"))
+    cells.append(
+        element(
+            "td",
+            text(chance(one.chance)),
+            class_="number",
+            data_header="chance",
+            data_value=repr(float(one.chance)),
+        )
+    )
+    remarks = ", ".join(_remarks(one, recommendation))
+    cells += [
+        element("td", text(one.provenance), class_="detail", data_header="known by"),
+        element(
+            "td",
+            text(f"{len(one.rates) + len(one.noisy_rates):,}"),
+            class_="detail number",
+            data_header="repeats",
+            data_value=str(len(one.rates) + len(one.noisy_rates)),
+        ),
+        element("td", text(_range(rate)), class_="detail", data_header="range of samples/s"),
+        element("td", text(remarks or UNKNOWN), class_="detail", data_header="remarks"),
+    ]
+    factors = {f"data_{key}": value for key, value in one.factors.items() if key in _FILTERS}
+    classes = [one.provenance, *(["best"] if one.setting == recommendation.chosen else [])]
+    colour = colour_of(one.factors.get("precision", "")).name
+    attributes = {"style": f"--mark:var(--{colour})", **factors, **_calculated(one, recommendation)}
+    return element("tr", *cells, id=row_id, class_=" ".join(classes), **attributes) + "\n"
+
+
+def _calculated(one: RankedSetting, recommendation: Recommendation) -> dict[str, str]:
+    """Give the script what it needs to compute another length of the job."""
+    samples = recommendation.samples
+    if samples is None:
+        return {}
+    rate = one.samples_per_second.median
+    fixed = max(0.0, one.seconds.median - samples / rate)
+    facts = {
+        "data_fixed": fixed,
+        "data_rate": rate,
+        "data_low": one.seconds.low / one.seconds.median,
+        "data_high": one.seconds.high / one.seconds.median,
+    }
+    if one.usd_per_second is not None:
+        facts["data_price"] = one.usd_per_second
+    return {name: f"{value:.6g}" for name, value in facts.items()}
+
+
+def _setting_cell(one: RankedSetting, recommendation: Recommendation) -> str:
+    device = one.factors.get("device", "")
+    label = one.setting
+    bold = (
+        element("b", text(device)) + text(label.removeprefix(device))
+        if label.startswith(device)
+        else text(label)
+    )
+    tags = [_basis_of(one)]
+    if one.setting == recommendation.chosen:
+        tags.append("recommended" if recommendation.state in ("settled", "tie") else "best measured")
+    return element("th", bold, element("span", text(", ".join(tags)), class_="tag"), scope="row")
+
+
+def _basis_of(one: RankedSetting) -> str:
+    """`3 repeats, 1 noisy`, `predicted`."""
+    if not one.rates:
+        noisy = f", {counted(len(one.noisy_rates), 'noisy run')}" if one.noisy_rates else ""
+        return f"{one.provenance}{noisy}"
+    return counted(one.num_runs, "repeat") + counted_marks(
+        num_noisy=one.num_noisy, num_resumed=one.num_resumed
+    )
+
+
+def _plotted_cell(value: Spread | None, axis: Axis, one: RankedSetting, *, name: str) -> str:
+    header = _PLOTTED[name]
+    if value is None:
+        return element("td", text(UNKNOWN), class_=f"number plotted absent {name}", data_header=header)
+    words = number(value.median)
+    title = f"{axis.unit}{words} {header}, {_range(value) or 'no range'}, {_basis_of(one)}"
+    plot = plot_markup(
+        value,
+        axis,
+        mark="measured" if name == "quality" else one.provenance,
+        rings=one.rates if name == "rate" else (),
+        title=title,
+    )
+    return element(
+        "td",
+        element("span", text(words)),
+        plot,
+        class_=f"number plotted {name}",
+        data_header=header,
+        data_value=repr(float(value.median)),
+    )
+
+
+def _job_cell(words: tuple[str, str] | None, value: Spread | None, *, name: str) -> str:
+    """Show a number of the job, and its range below it."""
+    header = _JOB[name]
+    if words is None or value is None:
+        return element("td", text(UNKNOWN), class_=f"number absent {name}", data_header=header)
+    median, ends = words
+    return element(
+        "td",
+        element("span", text(median)),
+        element("small", text(ends)),
+        class_=f"number {name}",
+        data_header=header,
+        data_value=repr(float(value.median)),
+    )
+
+
+def _time_words(seconds: Spread) -> tuple[str, str]:
+    """`15.3 min`, `8.05 to 29.4`."""
+    words = duration(seconds, digits=3)
+    median, _, ends = words.partition(" [")
+    return median, ends.removesuffix("]").replace(", ", " to ")
+
+
+def _with_range(value: Spread) -> tuple[str, str]:
+    ends = (
+        f"{number(value.low, digits=3)} to {number(value.high, digits=3)}" if value.low < value.high else ""
+    )
+    return number(value.median, digits=3), ends
+
+
+def _range(value: Spread) -> str:
+    return f"{number(value.low)} to {number(value.high)}" if value.low < value.high else ""
+
+
+def _remarks(one: RankedSetting, recommendation: Recommendation) -> list[str]:
+    remarks = []
+    if one.setting in recommendation.tied:
+        remarks.append("tie")
+    if one.on_front:
+        remarks.append("on the front of time, cost and quality")
+    if one.price_marks:
+        remarks.append(f"price {one.price_marks}")
+    return remarks
+
+
+def legend_of(recommendation: Recommendation) -> str:
+    """Explain the marks that a table has."""
+    provenances = {one.provenance for one in recommendation.standings}
+    parts = ["Log axes, colours by precision.", "Filled: measured, median and range, with a ring per repeat."]
+    hollow = "the interval that is to hold 90 of 100 measurements"
+    if "predicted" in provenances:
+        parts.append(f"Hollow circle: predicted, with {hollow}.")
+    if "compiled" in provenances:
+        parts.append(f"Hollow diamond: compiled by the device's own compiler, with {hollow}.")
+    within = share(recommendation.tolerance)
+    parts.append(
+        f"Time and cost of the job are for {recommendation.basis}, set-up included. Chance: to keep to the "
+        f"limits and lie within {within} of the best."
+    )
+    left = len(recommendation.standings) - MOST_ROWS
+    if left > 0:
+        parts.append(
+            f"{left:,} slower settings are not listed; recommendation.json of `report --json` has all."
+        )
+    return " ".join(parts)
+
+
+def filters_of(recommendation: Recommendation) -> dict[str, tuple[str, list[str]]]:
+    """Name the factors that vary: key -> what people call it, and its levels."""
+    levels = {
+        key: list(dict.fromkeys(value for one in recommendation.standings if (value := one.factors.get(key))))
+        for key in _FILTERS
+    }
+    return {key: (_FILTERS[key], values) for key, values in levels.items() if len(values) > 1}

@@ -1,0 +1,92 @@
+"""Figures become SVG with variables for colours, titles of marks, and nothing of a name as markup."""
+
+import io
+import re
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+from report_builders import HOSTILE
+
+from orchestrator.analysis.figures.drawing import png_of, svg_of
+from orchestrator.analysis.figures.palette import BLUE, PAGE, on_paper
+from orchestrator.analysis.figures.vega_lite import Figure, axis, colours, mark_label, panels, single
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def figure(name="a", label="row:0-1\ntold"):
+    values = [{"name": name, "precision": "fp32", "x": x, "y": x**2, "label": label} for x in (1.0, 2.0)]
+    spec = {
+        "data": {"values": values},
+        "mark": {"type": "point", "aria": True},
+        "encoding": {
+            "x": axis("x", name),
+            "y": axis("y", "y"),
+            "color": colours(["fp32"]),
+            "description": {"field": "label"},
+        },
+    }
+    return Figure(
+        title="T",
+        caption="",
+        alternative="",
+        spec_of=lambda width: panels([name], spec, by="name", width=width, height=100),
+    )
+
+
+def parsed(**changes):
+    return ElementTree.fromstring(svg_of(figure(**changes), width=500))  # noqa: S314 - own markup
+
+
+def test_marks_have_titles_and_name_their_row():
+    marks = [element for element in parsed().iter() if element.get("data-row")]
+    assert [mark.get("data-row") for mark in marks] == ["row:0-1"] * 2
+    assert [mark.find(f"{SVG}title").text for mark in marks] == ["told"] * 2
+
+
+def test_colours_are_variables_with_their_value_on_white():
+    svg = svg_of(figure(), width=500)
+    assert f"var(--blue, {BLUE.light})" in svg
+    assert "var(" not in on_paper(svg)
+    assert BLUE.light in on_paper(svg)
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "a\x00b\x1b[31m", "\ud800"])
+def test_names_stay_text(name):
+    root = parsed(name=name, label=mark_label(name))
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+        "svg",
+        "g",
+        "path",
+        "line",
+        "text",
+        "title",
+    }
+    assert not [
+        key for element in root.iter() for key in element.attrib if key.startswith("on") or "href" in key
+    ]
+    words = "".join(element.text or "" for element in root.iter())
+    assert ("<img src=x" in words) == (name == HOSTILE)
+
+
+def test_no_role_is_left_inside_an_image():
+    assert not re.search(r"role=|aria-", svg_of(figure(), width=500))
+
+
+def test_a_png_is_white_where_nothing_is_drawn_and_scaled():
+    svg = svg_of(figure(), width=500)
+    with Image.open(io.BytesIO(png_of(svg, scale=2))) as image:
+        assert image.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
+        assert image.width == pytest.approx(2 * float(re.search(r'width="([\d.]+)"', svg)[1]), abs=2)
+    assert PAGE.light == "#ffffff"
+
+
+def test_panels_stand_below_each_other_where_there_is_no_room():
+    spec = {"data": {"values": []}, "mark": "point"}
+    columns = {
+        width: panels(["a", "b", "c"], spec, by="name", width=width, height=100)["columns"]
+        for width in (350, 700, 1200)
+    }
+    assert columns == {350: 1, 700: 2, 1200: 3}
+    assert single(spec, width=500, height=100)["height"] == 100

@@ -1,0 +1,169 @@
+"""Figures show the numbers of the findings, mark what was not measured, and say what they leave out."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from report_builders import PRICE, forecast, in_turn, measured, plan_of, repeats, tpu_vs_gpu
+
+from orchestrator.analysis.comparison.scaling import scaling_of
+from orchestrator.analysis.figures.learning import curves_of, loss_figures, quality_figures
+from orchestrator.analysis.figures.palette import PRECISIONS
+from orchestrator.analysis.figures.scaling import scaling_figures
+from orchestrator.analysis.figures.spending import spendings_of
+from orchestrator.analysis.figures.throughput import throughput_figures
+from orchestrator.analysis.figures.tradeoff import front_of, tradeoff_figures
+from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.measurements.frame import frame_of
+from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.report.figures import figures_of, row_ids_of
+from orchestrator.core.target import Evaluation, Target, TargetRun
+
+
+def findings(records, **changes):
+    return findings_of(records, plan_of(records, **changes))
+
+
+def values_in(figure):
+    spec = figure.spec_of(1000)
+    return spec["data"]["values"]
+
+
+def over_batches(batches=(64, 128, 256), **changes):
+    return [
+        measured(global_batch_size=batch, step_seconds=0.01 + 0.0001 * batch, **changes) for batch in batches
+    ]
+
+
+def throughput_of(found):
+    return list(throughput_figures(found.recommendations, row_ids_of(found)))
+
+
+def test_throughput_over_the_batch_is_the_measured_rate():
+    (figure,) = throughput_of(findings(over_batches()))
+    assert [value["batch"] for value in values_in(figure)] == [64, 128, 256]
+    assert [value["rate"] for value in values_in(figure)] == pytest.approx(
+        [64 / 0.0164, 128 / 0.0228, 256 / 0.0356]
+    )
+    assert all(value["measured"] for value in values_in(figure))
+
+
+def test_predicted_batches_are_hollow_and_named_so():
+    told = [forecast(global_batch_size=batch, step_seconds=0.002 * batch / 64) for batch in (64, 128)]
+    (figure,) = throughput_of(findings(over_batches((64,)), forecasts=told))
+    assert [(value["panel"], value["measured"]) for value in values_in(figure)] == [("t4", False)] * 2
+    assert all(value["label"].endswith("predicted") for value in values_in(figure))
+
+
+def test_without_several_batches_or_workers_there_is_no_figure():
+    assert throughput_of(findings([measured()])) == list(scaling_figures(())) == []
+
+
+def test_many_panels_are_cut_and_the_caption_says_so():
+    records = [
+        record for index in range(25) for record in over_batches((64, 128), trainer_options={"n": str(index)})
+    ]
+    (figure,) = throughput_of(findings(records))
+    assert len({value["panel"] for value in values_in(figure)}) == 24
+    assert figure.caption.endswith("It shows 24 of 25 devices, the likeliest first.")
+
+
+def test_scaling_lies_beside_the_ideal():
+    records = [
+        measured(num_workers=count, replicas=count, step_seconds=0.06 / count**0.5) for count in (1, 2, 4)
+    ]
+    (figure,) = scaling_figures(scaling_of(measured_of(frame_of(records))))
+    values = values_in(figure)
+    assert [value["workers"] for value in values] == [1, 2, 4]
+    shares = [value["rate"] / value["ideal"] for value in values]
+    assert shares == pytest.approx([1, math.sqrt(0.5), 0.5])
+
+
+def test_curves_of_seeds_are_a_median_and_a_band():
+    losses = [((1, 2.0), (10, 1.0 + 0.1 * index)) for index in range(3)]
+    records = [measured(seed=index, recorded={"losses": loss}) for index, loss in enumerate(losses)]
+    (curve,) = curves_of(records, lambda record: [(float(s), v) for s, v in record.result.losses])
+    assert curve.num_trials == 3
+    assert curve.points[1] == pytest.approx((10, 1.1, 1.0, 1.2))
+    (figure,) = loss_figures(records)
+    assert [value["low"] for value in values_in(figure)] == [2.0, 1.0]
+
+
+def test_a_loss_that_is_not_finite_is_no_point():
+    records = [measured(recorded={"losses": ((1, 2.0), (10, math.nan), (20, 0.5))})]
+    (figure,) = loss_figures(records)
+    assert [value["x"] for value in values_in(figure)] == [1, 20]
+
+
+def test_quality_is_drawn_over_seconds_with_its_target():
+    target = Target(metric="accuracy", value=0.9, higher_is_better=True)
+
+    def run(*qualities):
+        curve = [
+            Evaluation(steps=10 * n, training_seconds=1.0 * n, quality=quality)
+            for n, quality in enumerate(qualities, 1)
+        ]
+        return TargetRun(target=target, curve=tuple(curve), evaluation_seconds=0.1)
+
+    records = [measured(seed=n, recorded={"pursuit": run(0.5, 0.8 + 0.1 * n)}) for n in range(2)]
+    (figure,) = quality_figures(records)
+    found = [value[name] for value in values_in(figure) for name in ("x", "low", "high")]
+    assert found == pytest.approx([1.0, 0.5, 0.5, 2.0, 0.8, 0.9])
+    assert {"datum": 0.9} in [layer["encoding"]["y"] for layer in figure.spec_of(1000)["spec"]["layer"]]
+
+
+def test_spending_adds_up_all_attempts_of_a_setting():
+    found = findings(in_turn(repeats(rates=(8000, 8100), price=PRICE)))
+    (one,) = spendings_of(found.attempts)
+    whole = sum(record.ended_at - record.started_at for record in found.attempts)
+    assert sum(one.seconds.values()) == pytest.approx(whole)
+    assert one.usd == pytest.approx(sum(cost.bill.usd for cost in found.costs))
+
+
+def test_failed_attempts_are_a_phase_of_their_own():
+    records, plan = tpu_vs_gpu()
+    found = spendings_of(findings_of(records, plan).attempts)
+    assert sum("failed" in one.seconds for one in found) == 1
+
+
+def test_no_setting_on_the_front_is_slower_and_dearer():
+    found = findings(
+        [
+            measured(step_seconds=0.010, price=PRICE),
+            measured("tensorflow", step_seconds=0.020, price=PRICE),
+            measured("torch_xla", step_seconds=0.005, price=replace(PRICE, node_usd_per_hour=36.0)),
+        ]
+    )
+    (recommendation,) = found.recommendations
+    assert [one.factors["trainer"] for one in front_of(recommendation.standings)] == [
+        "torch_xla",
+        "torch_ddp",
+    ]
+    (figure,) = tradeoff_figures(found.recommendations, row_ids_of(found))
+    assert [value["front"] for value in values_in(figure)].count(True) == 2
+
+
+def test_settings_without_a_price_have_no_place_in_the_tradeoff():
+    found = findings([measured(), measured("tensorflow")])
+    assert list(tradeoff_figures(found.recommendations, row_ids_of(found))) == []
+
+
+def test_a_precision_has_one_colour_in_every_figure():
+    found = findings_of(*tpu_vs_gpu())
+    scales = []
+    for figure in figures_of(found).values():
+        scales += [one["scale"] for one in colour_encodings(figure.spec_of(1000))]
+    assert scales
+    for scale in scales:
+        for name, colour in zip(scale["domain"], scale["range"], strict=True):
+            assert colour == PRECISIONS[name].css
+
+
+def colour_encodings(value):
+    """Encodings of the precision in a specification."""
+    if isinstance(value, list):
+        return [one for item in value for one in colour_encodings(item)]
+    if not isinstance(value, dict):
+        return []
+    own = [value] if value.get("field") == "precision" and "range" in value.get("scale", {}) else []
+    return own + [one for item in value.values() for one in colour_encodings(item)]

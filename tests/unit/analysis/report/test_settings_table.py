@@ -1,0 +1,117 @@
+"""The first figure: every setting on shared axes, measured filled with its repeats, all others hollow."""
+
+import re
+
+import pytest
+from report_builders import PRICE, forecast, measured, plan_of, repeats
+
+from orchestrator.analysis.findings import findings_of
+from orchestrator.analysis.report.heat_map import heat_map
+from orchestrator.analysis.report.interval_plot import axis_over, plot_markup
+from orchestrator.analysis.report.settings_table import by_speed, filters_of, settings_table
+from orchestrator.core.interval import Spread
+
+
+def spread(low, median, high):
+    return Spread(low=low, median=median, high=high)
+
+
+def only(records, **changes):
+    (found,) = findings_of(records, plan_of(records, **changes)).recommendations
+    return found
+
+
+def rows_of(found):
+    ids = {one.setting: f"row:0-{index}" for index, one in enumerate(found.standings)}
+    markup = settings_table(found, ids, named_by="heading:t")
+    return re.findall(r"<tr id=.*?</tr>", markup, re.DOTALL)
+
+
+MIXED = [
+    *repeats(rates=(8000, 8200, 8400), price=PRICE),
+    *repeats("tensorflow", rates=(5000, 5100, 5200), price=PRICE),
+]
+
+
+def test_rows_come_by_speed_and_carry_the_numbers_that_they_are_sorted_by():
+    found = only(MIXED, forecasts=(forecast(step_seconds=0.002),))
+    rows = rows_of(found)
+    rates = [
+        float(re.search(r'plotted rate" data-header="samples/s" data-value="([^"]+)"', row)[1])
+        for row in rows
+    ]
+    assert rates == pytest.approx([32_000, 8200, 5100])
+    assert [one.samples_per_second.median for one in by_speed(found)] == pytest.approx(rates)
+
+
+def test_measured_settings_have_a_ring_per_repeat_and_predicted_ones_none():
+    predicted, fastest, _ = rows_of(only(MIXED, forecasts=(forecast(step_seconds=0.002),)))
+    assert (fastest.count('class="ring"'), predicted.count('class="ring"')) == (3, 0)
+    assert 'class="plot measured"' in fastest
+    assert 'class="plot predicted"' in predicted
+    assert 'class="plot measured"' not in predicted
+    assert ">predicted</span>" in predicted
+    assert ">3 repeats, best measured</span>" in fastest
+
+
+def test_the_script_computes_the_same_time_for_the_same_length():
+    found = only(MIXED)
+    for row, one in zip(rows_of(found), by_speed(found), strict=True):
+        fixed, rate = (float(re.search(f'data-{name}="([^"]+)"', row)[1]) for name in ("fixed", "rate"))
+        assert fixed + found.samples / rate == pytest.approx(one.seconds.median, rel=1e-3)
+
+
+def test_without_a_price_there_is_no_column_of_costs():
+    assert "$" not in "".join(rows_of(only([measured(), measured("tensorflow")])))
+
+
+def test_only_factors_that_vary_are_filters():
+    assert filters_of(only(MIXED)) == {"trainer": ("trainer", ["torch_ddp", "tensorflow"])}
+
+
+def test_equal_ratios_are_equally_far_apart_on_a_logarithmic_axis():
+    axis = axis_over([spread(10, 100, 1000)], is_log=True)
+    assert [axis.place(value) for value in (10, 100, 1000)] == pytest.approx([3, 50, 97])
+    assert axis.place(5) == axis.place(10)
+
+
+def test_a_single_value_has_a_place():
+    axis = axis_over([spread(5, 5, 5)], is_log=True)
+    assert axis.place(5) == 50
+    assert axis.ticks == [5]
+
+
+def test_nothing_has_no_axis():
+    nothing = spread(float("nan"), float("nan"), float("nan"))
+    assert axis_over([nothing], is_log=True) is axis_over([], is_log=False) is None
+
+
+def test_a_compiled_mark_is_a_diamond():
+    axis = axis_over([spread(1, 2, 3)], is_log=False)
+    assert "<path" in plot_markup(spread(1, 2, 3), axis, mark="compiled", title="t")
+    assert "<path" not in plot_markup(spread(1, 2, 3), axis, mark="predicted", title="t")
+
+
+def heat(records, **changes):
+    return re.findall(
+        r'<td class="([^"]+)"[^>]*><b>([^<]+)', heat_map(only(records, **changes), named_by="t")
+    )
+
+
+def test_the_heat_map_compares_the_best_of_each_cell_and_hatches_what_was_not_measured():
+    bf16 = repeats(rates=(16_000, 16_100, 16_200), precision="bf16", price=PRICE)
+    told = [forecast(precision=name, step_seconds=0.0002) for name in ("fp32", "fp16")]
+    cells = dict(heat([*MIXED, *bf16], forecasts=told))
+    assert cells["best"] == "1x, reference"
+    assert cells["slightly-slower"].startswith("0.5")
+    assert cells["faster unmeasured"] == "14x"
+
+
+def test_a_cell_whose_interval_overlaps_the_reference_is_grey():
+    close = [*repeats(rates=(8000, 8600)), *repeats(rates=(8100, 8500), precision="bf16")]
+    told = [forecast(step_seconds=0.008)]
+    assert "tie" in dict(heat(close, forecasts=told))
+
+
+def test_two_cells_are_no_map():
+    assert heat_map(only(MIXED), named_by="t") == ""
