@@ -1,6 +1,7 @@
 """Words of a command line and files in `conf/` -> settings: where YAML becomes values."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
     apply_combination(base, combinations[0], options)
     maker = PointMaker(base, options, knobs=knobs, label=differing, baseline=grid.baseline)
     points = maker.points(combinations)
-    return _settings(
+    settings = _settings(
         base,
         points,
         trainers=maker.trainers,
@@ -69,6 +70,7 @@ def load(overrides: Sequence[str], *, working_directory: Path) -> Settings:
         names_search=_says(request, "search"),
         working_directory=working_directory,
     )
+    return replace(settings, overrides=tuple(overrides))
 
 
 def devices_named(working_directory: Path) -> Mapping[str, Device]:

@@ -137,6 +137,7 @@ class Settings:
         rerun: trials that are run although the records answer them.
         compiling: what the compiler of TPUs is asked before a trial starts.
         search: rule that chooses the trials.
+        overrides: words of the command line, without the command and its flags.
         names_search: True if the command line sets it; otherwise a report takes that of the last run.
     """
 
@@ -164,6 +165,7 @@ class Settings:
     compiling: Compiling = Compiling()
     search: Search = GRID
     names_search: bool = False
+    overrides: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for kind, count in self.retries.items():

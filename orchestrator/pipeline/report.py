@@ -1,5 +1,6 @@
 """The files of a report, in the folder of its sweep."""
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search import as_last_searched
 from orchestrator.plan.pricing import forecasts_repriced, repriced
+from orchestrator.record.driver_environment import own_version
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
 from workloads.data.files import written_whole
 
@@ -69,7 +71,13 @@ class SweepReport:
 
 
 def write_report(
-    folder: Path, records: Sequence[TrialRecord], plan: Plan, objective: Objective, *, images: bool = False
+    folder: Path,
+    records: Sequence[TrialRecord],
+    plan: Plan,
+    objective: Objective,
+    *,
+    images: bool = False,
+    command: str = "",
 ) -> SweepReport:
     """Analyse the records, and write the report in every format.
 
@@ -77,12 +85,13 @@ def write_report(
 
     Args:
         images: also write the figures as images.
+        command: command line that measures the sweep; the page names it.
     """
     findings = findings_of(records, plan, objective)
     errors: dict[Path, str] = {}
     with _catch_errors(folder, errors):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, write in _writers(findings, plan).items():
+        for name, write in _writers(findings, plan, command).items():
             with _catch_errors(folder / name, errors), written_whole(folder / name) as new:
                 write(new)
         with _catch_errors(folder / _IMAGES, errors):
@@ -104,10 +113,10 @@ def files_in(folder: Path) -> tuple[Path, ...]:
     return (*named, *images_in(folder / _IMAGES))
 
 
-def _writers(findings: Findings, plan: Plan) -> Mapping[str, _Write]:
+def _writers(findings: Findings, plan: Plan, command: str) -> Mapping[str, _Write]:
     """Return the writer of each file by its name."""
     texts = {
-        PAGE_NAME: render(sweep=plan.sweep, findings=findings),
+        PAGE_NAME: render(sweep=plan.sweep, findings=findings, command=command, version=own_version() or ""),
         MARKDOWN_NAME: markdown_of(plan.sweep, findings),
         "results.csv": csv_of(findings.frame),
         "comparisons.csv": csv_of(comparisons_frame(findings)),
@@ -167,7 +176,14 @@ def report_tracked(settings: Settings) -> SweepReport:
         price_book = price_book_of(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
     folder = settings.outputs / settings.sweep.name
-    return write_report(folder, records, stored_plan, settings.objective, images=settings.images)
+    return write_report(
+        folder,
+        records,
+        stored_plan,
+        settings.objective,
+        images=settings.images,
+        command=command_of(settings),
+    )
 
 
 def sync_sweep(settings: Settings) -> int:
@@ -197,4 +213,17 @@ def write_all(
     folder = ledger_of(settings).path.parent
     ledgers = {**preflight.ledgers, settings.sweep.name: records}
     predicted = with_predictions(current, settings, replace(preflight, ledgers=ledgers))
-    return write_report(folder, records, predicted, settings.objective, images=settings.images)
+    return write_report(
+        folder,
+        records,
+        predicted,
+        settings.objective,
+        images=settings.images,
+        command=command_of(settings),
+    )
+
+
+def command_of(settings: Settings) -> str:
+    """Write the command line that measures a sweep; empty where the settings came from none."""
+    words = settings.overrides
+    return shlex.join(["python", "-m", "orchestrator", *words]) if words else ""

@@ -254,25 +254,30 @@ def _section(section: Section, name: str) -> str:
 
 
 def _figure(figure: Figure, name: str) -> str:
-    """Show a figure twice, for wide and for narrow screens; the style sheet hides one."""
-    drawn = (
-        element(
-            "div",
-            svg_of(figure, width=width),
-            class_=f"drawn {screen}",
-            role="img",
-            aria_label=figure.alternative,
-        )
-        for screen, width in (("wide", _WIDE_PIXELS), ("narrow", _NARROW_PIXELS))
-    )
-    body = "".join(drawn)
+    """Show a figure twice, for wide and for narrow screens; the style sheet hides one.
+
+    A figure that is shown on demand is drawn once, and scrolls where it has no room.
+    """
     if figure.is_detail:
-        body = element("details", element("summary", "show"), body)
+        box = element("div", _drawn(figure, "fixed", _WIDE_PIXELS), class_="scroll", tabindex="0")
+        body = element("details", element("summary", "show"), box)
+    else:
+        body = _drawn(figure, "wide", _WIDE_PIXELS) + _drawn(figure, "narrow", _NARROW_PIXELS)
     return element(
         "figure",
         element("figcaption", element("h3", text(figure.title)), _note(figure.caption)),
         body,
         id=f"figure:{name}",
+    )
+
+
+def _drawn(figure: Figure, screen: str, width: int) -> str:
+    return element(
+        "div",
+        svg_of(figure, width=width),
+        class_=f"drawn {screen}",
+        role="img",
+        aria_label=figure.alternative,
     )
 
 

@@ -3,12 +3,12 @@
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report.page import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRAWN = "[...document.querySelectorAll('.plot')].every((each) => each.querySelector('.main-svg'))"
 
 
 @dataclass
@@ -20,6 +20,7 @@ class Opened:
     requests: list[str] = field(default_factory=list)
 
 
+@cache
 def page_of(case):
     """The page of a case: records and their plan."""
     records, plan = case()
@@ -28,7 +29,7 @@ def page_of(case):
 
 @contextmanager
 def opened(browser, markup, folder, *, width=1280, theme="light", scripts=True):
-    """Open markup as a file, drawn if it has figures."""
+    """Open markup as a file."""
     path = folder / "report.html"
     path.write_text(markup)
     view = {"width": width, "height": 800}
@@ -40,8 +41,6 @@ def opened(browser, markup, folder, *, width=1280, theme="light", scripts=True):
         found.page.on("pageerror", lambda error: found.console.append(str(error)))
         found.page.on("request", lambda request: found.requests.append(request.url))
         found.page.goto(path.as_uri())
-        if scripts:
-            found.page.wait_for_function(DRAWN)
         found.requests = [url for url in found.requests if not url.startswith(("file:", "data:", "blob:"))]
         yield found
     finally:

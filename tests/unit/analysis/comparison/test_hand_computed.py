@@ -148,8 +148,8 @@ def test_what_is_recommended_and_how_far_it_is_ahead():
         "torch_ddp, fp32. Nothing else separates them; its mean is the best. It takes "
         "18.68 s [4.809, 72.53], $0.009338, accuracy 0.9700 after 6,400 samples, for 64,000 samples, as "
         "`report.samples` asks. "
-        "Against cpu, torch_ddp, fp32: 3."
     )
+    assert "Next best measured: cpu, torch_ddp, fp32. Against cpu, torch_ddp, fp32: 3." in told
     assert (
         "], no difference shown. Next: measure 5 repeats of the tied settings, about $0.0072 and 34 s: "
         in told
