@@ -45,7 +45,7 @@ def test_it_gives_what_it_shows(kept, again):
 def test_it_shows_a_plan_a_sweep_data_frames_a_figure_and_the_page(kept):
     shown = [output for cell in code(kept) for output in cell.outputs]
     assert sum('class="dataframe"' in str(item.get("data")) for item in shown) >= 4
-    assert any("application/vnd.plotly.v1+json" in item.get("data", {}) for item in shown)
+    assert any("image/png" in item.get("data", {}) for item in shown)
     assert 'href="outputs/smoke/report.html"' in str(shown)
 
 

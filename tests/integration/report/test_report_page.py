@@ -288,7 +288,7 @@ def test_without_scripts_the_page_is_whole_but_for_what_they_add(browser, tmp_pa
     with opened(browser, page_of(tpu_vs_gpu), tmp_path, scripts=False) as found:
         assert found.page.locator("table").count() == 15
         assert found.page.get_by_role("button").count() == 0
-        assert found.page.locator(".drawn.wide svg").count() == 4
+        assert found.page.locator(".drawn.wide svg").count() == 3
         assert not found.page.locator(".controls").first.is_visible()
         assert visible_rows(found.page.locator("#measured table")) == 6
 
