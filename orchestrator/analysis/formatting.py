@@ -1,6 +1,7 @@
 """Numbers and data as people read them."""
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from string import hexdigits
 from typing import Self
@@ -11,6 +12,7 @@ from orchestrator.core.placement import Placement
 UNKNOWN = "\N{EN DASH}"
 _DIGITS = 4
 _MOST_DECIMALS = 7
+_MOST_RATIO = 1000  # of two numbers of a column with the same decimals
 _DATA_KINDS = {"real": "real", "standin": "stand-in", "synthetic": "synthetic"}
 
 
@@ -24,6 +26,10 @@ class Number(str):
         shown = super().__new__(cls, words)
         shown.value = value
         return shown
+
+
+class FileLink(str):
+    """The path of a file, relative to the report's folder: pages link to it."""
 
 
 def marks(*, is_noisy: bool, is_resumed: bool) -> str:
@@ -43,10 +49,23 @@ def processes_of(placement: Placement) -> str:
     return " + ".join(f"{part.num_processes} x {part.threads}" for part in parts)
 
 
-def number(value: float, *, digits: int = _DIGITS) -> Number:
-    """Format a value with that many significant digits, or as a dash if it is missing: `6,397`, `10.02`."""
-    is_finite = math.isfinite(value)
-    return Number(_with_decimals(value, _decimals_of(value, digits)) if is_finite else UNKNOWN, value)
+def number(value: float, *, digits: int = _DIGITS, decimals: int | None = None) -> Number:
+    """Format a value with that many significant digits, or as a dash if it is missing: `6,397`, `10.02`.
+
+    Args:
+        decimals: decimals of a column, in place of its own.
+    """
+    if not math.isfinite(value):
+        return Number(UNKNOWN, value)
+    return Number(_with_decimals(value, _decimals_of(value, digits) if decimals is None else decimals), value)
+
+
+def shared_decimals(values: Iterable[float], *, digits: int = _DIGITS) -> int | None:
+    """Choose decimals that align a column: those that its least value needs; None: they span too much."""
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    if not sizes or max(sizes) / min(sizes) > _MOST_RATIO:
+        return None
+    return min(_decimals_of(min(sizes), digits), _MOST_DECIMALS)
 
 
 def count(value: int) -> Number:

@@ -19,6 +19,7 @@ from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Re
 from orchestrator.analysis.recommendation.answer.summary import duration
 
 _MOST_SETTINGS = 120
+_MOST_WHISKERS = 40
 _HEIGHT_PIXELS = 320
 _UNITS = ((2 * 86400.0, 86400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
 
@@ -50,7 +51,17 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
     middle = sorted(one.seconds.median for one in shown)[len(shown) // 2]
     scale, unit = next(((size, unit) for least, size, unit in _UNITS if middle >= least), (1.0, "seconds"))
     job = recommendation.job
-    values = [_value(one, scale, row=row_ids[job, one.setting], is_front=one in front) for one in shown]
+    is_sparse = len(shown) <= _MOST_WHISKERS
+    values = [
+        _value(
+            one,
+            scale,
+            row=row_ids[job, one.setting],
+            is_front=one in front,
+            has_whisker=is_sparse or one in front or bool(one.rates),
+        )
+        for one in shown
+    ]
     spec = _spec(values, unit)
     return Figure(
         title=f"Time against cost: {job}",
@@ -58,7 +69,7 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
             f"For {recommendation.basis}; log axes. Filled: measured, with the 95% interval of the mean. "
             "Hollow: predicted, diamonds compiled, with the interval that is to hold 90 of 100 measurements. "
             "The line joins the likely front: no setting on it is likely both slower and dearer than "
-            "another. Overlapping whiskers may swap places."
+            f"another. Overlapping whiskers may swap places.{_WITHOUT if len(shown) > _MOST_WHISKERS else ''}"
             + left_out(len(priced), _MOST_SETTINGS, "settings, the likeliest")
         ),
         alternative=_describe(recommendation, front),
@@ -66,13 +77,19 @@ def _figure(recommendation: Recommendation, priced: Sequence[RankedSetting], row
     )
 
 
-def _value(one: RankedSetting, scale: float, *, row: str, is_front: bool) -> dict[str, Any]:
+_WITHOUT = " Whiskers are those of the front and of measured settings."
+
+
+def _value(
+    one: RankedSetting, scale: float, *, row: str, is_front: bool, has_whisker: bool
+) -> dict[str, Any]:
     assert one.usd is not None, "settings without a price are not drawn"
     words = f"{one.setting}: {duration(one.seconds)}, ${number(one.usd.median)}, {one.provenance}"
     return {
         "precision": one.factors.get("precision", ""),
         "known": one.provenance,
         "front": is_front,
+        "whisker": has_whisker,
         "name": one.setting,
         "time": one.seconds.median / scale,
         "time_low": one.seconds.low / scale,
@@ -112,6 +129,7 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
             },
             {
                 "mark": whisker,
+                "transform": [{"filter": "datum.whisker"}],
                 "encoding": {
                     "x": x("time_low"),
                     "x2": {"field": "time_high"},
@@ -121,6 +139,7 @@ def _spec(values: Sequence[Mapping[str, Any]], unit: str) -> Spec:
             },
             {
                 "mark": whisker,
+                "transform": [{"filter": "datum.whisker"}],
                 "encoding": {
                     "x": x("time"),
                     "y": y("usd_low"),

@@ -10,7 +10,8 @@ from orchestrator.analysis.figures.ticks import log_ticks
 Spec = dict[str, Any]
 """Vega-Lite specification."""
 
-_PANEL_PIXELS, _MOST_PANEL_PIXELS = 330, 640
+_PANEL_PIXELS, _SMALL_PANEL_PIXELS, _MOST_PANEL_PIXELS = 330, 210, 640
+_FEW_PANELS = 6
 _AXIS_PIXELS = 64
 _GAP_PIXELS = 24
 
@@ -33,8 +34,14 @@ class Figure:
 
 
 def panels(names: Sequence[str], spec: Spec, *, by: str, width: int, height: int) -> Spec:
-    """Repeat a specification in one panel per value of a field, as many beside each other as fit."""
-    columns = max(1, min(len(names), width // _PANEL_PIXELS))
+    """Repeat a specification in one panel per value of a field, as many beside each other as fit.
+
+    Many panels are smaller.
+    """
+    is_few = len(names) <= _FEW_PANELS
+    least = _PANEL_PIXELS if is_few else _SMALL_PANEL_PIXELS
+    height = height if is_few else height * 2 // 3
+    columns = max(1, min(len(names), width // least))
     room = min((width - _AXIS_PIXELS - _GAP_PIXELS * (columns - 1)) // columns, _MOST_PANEL_PIXELS)
     inner = {key: value for key, value in spec.items() if key != "data"}
     return {

@@ -1,12 +1,14 @@
 """Escaped HTML out of plain values: the only place of the page where text becomes markup."""
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 
-from orchestrator.analysis.formatting import UNKNOWN, Number
+from orchestrator.analysis.formatting import UNKNOWN, FileLink, Number
 from orchestrator.analysis.table import Column, Table
 
+_BESIDE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
 _MOST_COLUMNS = 7
 """Columns of a table that are shown at first; the others are shown on demand."""
 
@@ -71,7 +73,13 @@ def _cell(words: str, column: Column, is_shown: bool) -> str:
     attributes = {"data_header": column.header, **_classes(column, is_shown=is_shown, is_absent=is_absent)}
     if isinstance(words, Number) and math.isfinite(words.value):
         attributes["data_value"] = repr(float(words.value))
-    return element("td", text(words), **attributes)
+    return element("td", _linked(words), **attributes)
+
+
+def _linked(words: str) -> str:
+    """Link a file beside the page; a path that leads elsewhere stays text."""
+    is_beside = isinstance(words, FileLink) and _BESIDE.fullmatch(words) and ".." not in words
+    return element("a", text(words), href=words) if is_beside else text(words)
 
 
 def _classes(column: Column, *, is_shown: bool, is_absent: bool = False) -> dict[str, str]:

@@ -4,7 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 from orchestrator.analysis.figures.palette import colour_of
-from orchestrator.analysis.formatting import UNKNOWN, counted, counted_marks, number, share
+from orchestrator.analysis.formatting import (
+    UNKNOWN,
+    counted,
+    counted_marks,
+    number,
+    share,
+    shared_decimals,
+)
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import chance, duration
 from orchestrator.analysis.report.html import element, text
@@ -43,8 +50,9 @@ def settings_table(recommendation: Recommendation, row_ids: Mapping[str, str], *
     """
     standings = by_speed(recommendation)[:MOST_ROWS]
     axes = _axes_of(recommendation, standings)
+    decimals = _decimals_of(standings)
     grids = "".join(f"--{name}-grid:{grid_style(axis)};" for name, axis in axes.items())
-    rows = [_row(one, recommendation, axes, row_id=row_ids[one.setting]) for one in standings]
+    rows = [_row(one, recommendation, axes, decimals, row_id=row_ids[one.setting]) for one in standings]
     table = element(
         "table",
         element("thead", _head(recommendation, axes)),
@@ -72,6 +80,17 @@ def _axes_of(recommendation: Recommendation, standings: Sequence[RankedSetting])
         else None,
     }
     return {name: axis for name, axis in found.items() if axis}
+
+
+def _decimals_of(standings: Sequence[RankedSetting]) -> dict[str, int | None]:
+    """Choose the decimals of every column, so that its points stand below each other."""
+    usd = [value.median for one in standings if (value := one.usd_per_million_samples)]
+    return {
+        "rate": shared_decimals((one.samples_per_second.median for one in standings), digits=3),
+        "usd": shared_decimals(usd, digits=3),
+        "quality": shared_decimals(value.median for one in standings if (value := _quality_of(one))),
+        "job-usd": shared_decimals((one.usd.median for one in standings if one.usd), digits=3),
+    }
 
 
 def _quality_of(one: RankedSetting) -> Spread | None:
@@ -113,14 +132,24 @@ def _name(words: str) -> str:
     return element("span", text(words), class_="name")
 
 
-def _row(one: RankedSetting, recommendation: Recommendation, axes: Mapping[str, Axis], *, row_id: str) -> str:
+def _row(
+    one: RankedSetting,
+    recommendation: Recommendation,
+    axes: Mapping[str, Axis],
+    decimals: Mapping[str, int | None],
+    *,
+    row_id: str,
+) -> str:
     rate = one.samples_per_second
     values = {"rate": rate, "usd": one.usd_per_million_samples, "quality": _quality_of(one)}
     cells = [_setting_cell(one, recommendation)]
-    cells += [_plotted_cell(values[name], axis, one, name=name) for name, axis in axes.items()]
+    cells += [
+        _plotted_cell(values[name], axis, one, name=name, decimals=decimals[name])
+        for name, axis in axes.items()
+    ]
     cells.append(_job_cell(_time_words(one.seconds), one.seconds, name="job-time"))
     if "usd" in axes:
-        usd = None if one.usd is None else _with_range(one.usd)
+        usd = None if one.usd is None else _with_range(one.usd, decimals["job-usd"])
         cells.append(_job_cell(usd, one.usd, name="job-usd"))
     cells.append(
         element(
@@ -193,11 +222,13 @@ def _basis_of(one: RankedSetting) -> str:
     )
 
 
-def _plotted_cell(value: Spread | None, axis: Axis, one: RankedSetting, *, name: str) -> str:
+def _plotted_cell(
+    value: Spread | None, axis: Axis, one: RankedSetting, *, name: str, decimals: int | None
+) -> str:
     header = _PLOTTED[name]
     if value is None:
         return element("td", text(UNKNOWN), class_=f"number plotted absent {name}", data_header=header)
-    words = number(value.median)
+    words = number(value.median, decimals=decimals)
     title = f"{axis.unit}{words} {header}, {_range(value) or 'no range'}, {_basis_of(one)}"
     plot = plot_markup(
         value,
@@ -239,11 +270,11 @@ def _time_words(seconds: Spread) -> tuple[str, str]:
     return median, ends.removesuffix("]").replace(", ", " to ")
 
 
-def _with_range(value: Spread) -> tuple[str, str]:
+def _with_range(value: Spread, decimals: int | None) -> tuple[str, str]:
     ends = (
         f"{number(value.low, digits=3)} to {number(value.high, digits=3)}" if value.low < value.high else ""
     )
-    return number(value.median, digits=3), ends
+    return number(value.median, digits=3, decimals=decimals), ends
 
 
 def _range(value: Spread) -> str:

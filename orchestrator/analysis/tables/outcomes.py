@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.analysis.formatting import UNKNOWN, count, number
+from orchestrator.analysis.formatting import UNKNOWN, FileLink, count, number
 from orchestrator.analysis.measurements.noise import SHORT, WAITS, is_timed_too_shortly, waits_for_data
 from orchestrator.analysis.measurements.setting import DETAILS, Namer, label_of, setting_of, varying
 from orchestrator.analysis.table import Column, Table
@@ -127,7 +127,7 @@ def _failed_row(record: TrialRecord, name_of: Namer) -> tuple[str, ...]:
         record.failure.kind,
         record.failure.message,
         _again(record, record.failure.kind),
-        record.log_path or UNKNOWN,
+        FileLink(record.log_path) if record.log_path else UNKNOWN,
     )
 
 

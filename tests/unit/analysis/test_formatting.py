@@ -2,7 +2,15 @@
 
 import pytest
 
-from orchestrator.analysis.formatting import counted, data_name, day_and_time, number, ratio, spread
+from orchestrator.analysis.formatting import (
+    counted,
+    data_name,
+    day_and_time,
+    number,
+    ratio,
+    shared_decimals,
+    spread,
+)
 from orchestrator.core.interval import Spread
 
 
@@ -65,3 +73,10 @@ def test_one_trial_is_no_trials():
 
 def test_times_are_utc():
     assert day_and_time(1_790_000_000) == "2026-09-21 14:13 UTC"
+
+
+def test_a_column_has_the_decimals_of_its_least_value_unless_it_spans_too_much():
+    assert shared_decimals([0.01234, 1.5, 3.0]) == 5
+    assert shared_decimals([1200.0, 64_000.0]) == 0
+    assert shared_decimals([0.001, 10.0]) is None
+    assert shared_decimals([]) is None

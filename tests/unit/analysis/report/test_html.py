@@ -6,7 +6,7 @@ import re
 import pytest
 from report_builders import HOSTILE
 
-from orchestrator.analysis.formatting import Number, count, number, percent, ratio, share, spread
+from orchestrator.analysis.formatting import FileLink, Number, count, number, percent, ratio, share, spread
 from orchestrator.analysis.report.html import element, table_markup
 from orchestrator.analysis.table import Column, Table, cut
 from orchestrator.core.interval import Spread
@@ -91,3 +91,17 @@ def test_headers_say_that_they_are_of_columns():
 
 def test_attributes_are_escaped():
     assert element("p", title='a"b<c') == '<p title="a&quot;b&lt;c"></p>'
+
+
+@pytest.mark.parametrize(
+    ("path", "is_linked"),
+    [
+        ("logs/0a1b/attempt_1", True),
+        ("../x", False),
+        ("javascript:x()", False),
+        ("//host/x", False),
+        (HOSTILE, False),
+    ],
+)
+def test_only_files_beside_the_page_are_linked(path, is_linked):
+    assert ("<a href=" in table_markup(table((FileLink(path), count(1))), named_by="t")) == is_linked
