@@ -1,6 +1,7 @@
 """Commands on a sweep, as the command line prints them: run, plan, report, status, pause, cancel, sync."""
 
 import sys
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -31,6 +32,8 @@ _MAX_ROWS = 100  # of one table; files have the others
 _YES = Flag(name="--yes", summary="agree to the likely cost without a question, for scripts")
 _RERUN_FAILED = Flag(name="--rerun-failed", summary="run failed trials again, even if they would fail again")
 _RERUN = Flag(name="--rerun", value="TRIAL_ID", summary="run one trial again; plan --all lists the ids")
+_PLAIN = Flag(name="--plain", summary="print a line for each trial, also in a terminal")
+_QUIET = Flag(name="--quiet", summary="print the end of the run alone")
 _ALL = Flag(name="--all", summary="list every point of a long plan")
 _JSON = Flag(name="--json", summary="print JSON for programs")
 _NEXT = {
@@ -53,7 +56,9 @@ def _run(line: CommandLine, screen: Screen) -> int:
         settings = replace(settings, budget=replace(settings.budget, confirm_usd=None))
     is_watched = screen.console.is_terminal and sys.stdin.isatty()
     ask = partial(confirm, screen) if is_watched else None
-    return _print_report(sweep.run(settings, console=screen.console, ask=ask), screen)
+    console = Console(quiet=True) if _QUIET.name in line.flags else screen.console
+    report = sweep.run(settings, console=console, ask=ask, is_plain=_PLAIN.name in line.flags)
+    return _print_report(report, screen)
 
 
 def confirm(screen: Screen, text: str) -> bool:
@@ -98,7 +103,16 @@ def _report(line: CommandLine, screen: Screen) -> int:
 
 def _status(line: CommandLine, screen: Screen) -> int:
     status = sweep.status(settings_of(line), console=screen.console)
-    print_status(screen.console, status.plan, status.records, status.steps, holder=status.holder)
+    print_status(
+        screen.console,
+        status.plan,
+        status.records,
+        status.steps,
+        folder=status.folder,
+        holder=status.holder,
+        running=status.running,
+        now=time.time(),
+    )
     for sentence in step_sentences(status.search) if status.search else ():
         screen.line(sentence)
     return DONE
@@ -136,7 +150,7 @@ COMMANDS = (
         name="run",
         arguments="+sweep=NAME",
         summary="Run the trials of the sweep that have no result yet, and write the report.",
-        flags=(_YES, _RERUN_FAILED, _RERUN),
+        flags=(_YES, _RERUN_FAILED, _RERUN, _PLAIN, _QUIET),
         run=_run,
     ),
     Command(

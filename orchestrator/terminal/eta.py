@@ -1,0 +1,258 @@
+"""How long is left of a sweep, from how long its trials and those of earlier sweeps took. Pure.
+
+A trial lasts as long as trials like it: of its setting, else of its provenance and trainer in proportion to
+their samples, else of its provenance. A rehearsal without another one takes what a measured trial takes
+beside its training; no measured trial is estimated from rehearsals alone. What this run showed comes before
+what earlier runs showed. The start of a framework's process is counted apart, once for every trainer that
+this run has not started yet.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from orchestrator.core.interval import Spread
+from orchestrator.core.placement import Placement
+from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import setting_id
+
+_WARM_SECONDS = (
+    0.3  # around a trial whose framework runs already: what is above it is a start of the framework
+)
+_AT_LEAST_LEFT = 0.1  # of a trial that runs longer than expected, as a share of what it has taken
+_LATEST = 8  # trials of one kind that count; older ones ran under another load
+_MOST_HISTORY = 2_000  # records of earlier runs that are looked at, the newest
+
+_OF_SETTING, _OF_TRAINER, _OF_PROVENANCE, _OF_OTHERS = 0.15, 0.35, 0.7, 1.0
+"""Relative errors of a duration, by what it was taken from; a test replays recorded sweeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A trial, by what its duration depends on.
+
+    Attributes:
+        setting: equal in all seeds and repeats.
+        samples: that it trains on.
+    """
+
+    provenance: str
+    trainer: str
+    setting: str
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskTime:
+    """When a trial started and ended.
+
+    Attributes:
+        busy_seconds: of its workers; None without a result. The rest is the start of the framework's process.
+        training_seconds: part of these that is in proportion to the samples.
+    """
+
+    task: Task
+    started_at: float
+    ended_at: float
+    busy_seconds: float | None = None
+    training_seconds: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """From start to end."""
+        return self.ended_at - self.started_at
+
+    @property
+    def start_seconds(self) -> float:
+        """Seconds that the framework's process took to start; 0 where it ran already."""
+        if self.busy_seconds is None:
+            return 0.0
+        return max(0.0, self.seconds - self.busy_seconds - _WARM_SECONDS)
+
+
+def task_of(placement: Placement) -> Task:
+    """Describe a trial that is to run."""
+    trial = placement.trial
+    return Task(
+        provenance=placement.provenance,
+        trainer=trial.trainer,
+        setting=setting_id(trial),
+        samples=trial.steps * trial.global_batch_size,
+    )
+
+
+def time_of(record: TrialRecord) -> TaskTime:
+    """Describe a trial that has ended."""
+    result = record.result
+    return TaskTime(
+        task=task_of(record.placement),
+        started_at=record.started_at,
+        ended_at=record.ended_at,
+        busy_seconds=result.seconds if result else None,
+        training_seconds=result.training_seconds if result else 0.0,
+    )
+
+
+def history_of(records: Iterable[TrialRecord]) -> tuple[TaskTime, ...]:
+    """Describe the newest trials that earlier commands ran to their end, the oldest first."""
+    whole = (record for record in records if record.result is not None and record.reused_from is None)
+    return tuple(map(time_of, sorted(whole, key=lambda record: record.ended_at)[-_MOST_HISTORY:]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Guess:
+    """Expected seconds of a trial, and the kind of trials that this was taken from: its error is theirs."""
+
+    seconds: float
+    error: float
+    kind: tuple[str, ...]
+
+
+class Estimator:
+    """Estimates what is left of a run.
+
+    Args:
+        history: trials of earlier commands.
+    """
+
+    def __init__(self, history: Sequence[TaskTime] = ()) -> None:
+        self._ended: list[TaskTime] = []
+        self._of_history = _by_kind(history)
+        self._of_run: dict[tuple[str, ...], list[TaskTime]] = {}
+        self._known: list[TaskTime] = list(history)
+        self._guesses: dict[Task, _Guess | None] = {}
+
+    def end(self, time: TaskTime) -> None:
+        """Take note of a trial that has ended."""
+        self._ended.append(time)
+        self._known.append(time)
+        for kind in _kinds_of(time.task):
+            self._of_run.setdefault(kind, []).append(time)
+        self._guesses.clear()
+
+    def seconds_left(
+        self, waiting: Mapping[Task, int], running: Sequence[tuple[Task, float]] = (), *, now: float = 0.0
+    ) -> Spread | None:
+        """Estimate the remaining seconds between likely ends; None where nothing is known of a trial.
+
+        Args:
+            waiting: trials to run, with their numbers.
+            running: trials that run, with their starts, on the clock of `now` and of the ended ones.
+        """
+        guesses = [
+            *(self._rest_of(task, since, now=now) for task, since in running),
+            *(self._all_of(task, number) for task, number in waiting.items()),
+        ]
+        known = [guess for guess in guesses if guess is not None]
+        if len(known) < len(guesses):
+            return None
+        started = {time.task.trainer for time in self._ended} | {task.trainer for task, _ in running}
+        starts = [self._start_seconds(name) for name in {task.trainer for task in waiting} - started]
+        known += [_Guess(seconds=seconds, error=_OF_TRAINER, kind=("start",)) for seconds in starts]
+        return _sum_of(known, at_once=_at_once(self._ended))
+
+    def _all_of(self, task: Task, number: int) -> _Guess | None:
+        guess = self._guess(task)
+        return guess and replace(guess, seconds=number * (guess.seconds + self._pause_seconds()))
+
+    def _rest_of(self, task: Task, since: float, *, now: float) -> _Guess | None:
+        guess = self._guess(task)
+        if guess is None:
+            return None
+        is_first = all(time.task.trainer != task.trainer for time in self._ended)
+        whole = guess.seconds + (self._start_seconds(task.trainer) if is_first else 0.0)
+        return replace(guess, seconds=max(whole - (now - since), _AT_LEAST_LEFT * (now - since)))
+
+    def _guess(self, task: Task) -> _Guess | None:
+        if task not in self._guesses:
+            self._guesses[task] = self._new_guess(task)
+        return self._guesses[task]
+
+    def _new_guess(self, task: Task) -> _Guess | None:
+        for error, kind in zip((_OF_SETTING, _OF_TRAINER, _OF_PROVENANCE), _kinds_of(task), strict=True):
+            for times in (self._of_run, self._of_history):
+                alike = times.get(kind)
+                if alike:
+                    seconds = fmean(_scaled(time, task) for time in alike[-_LATEST:])
+                    return _Guess(seconds=seconds, error=error, kind=kind)
+        return self._guess_of_rehearsal() if task.provenance == "rehearsed" else None
+
+    def _guess_of_rehearsal(self) -> _Guess | None:
+        """Take what measured trials take beside their training."""
+        beside = [
+            time.busy_seconds - time.training_seconds for time in self._known if time.busy_seconds is not None
+        ]
+        if not beside:
+            return None
+        return _Guess(seconds=fmean(beside[-_LATEST:]), error=_OF_OTHERS, kind=("rehearsed",))
+
+    def _start_seconds(self, trainer: str) -> float:
+        """Expected seconds of the start of a trainer's process: as before, else as that of others."""
+        starts: dict[str, list[float]] = {}
+        for time in self._known:
+            if time.start_seconds:
+                starts.setdefault(time.task.trainer, []).append(time.start_seconds)
+        if trainer in starts:
+            return median(starts[trainer][-_LATEST:])
+        return fmean([median(others) for others in starts.values()]) if starts else 0.0
+
+    def _pause_seconds(self) -> float:
+        """Mean time between two trials of this run in which nothing ran."""
+        return max(0.0, _span(self._ended) - _covered(self._ended)) / max(1, len(self._ended) - 1)
+
+
+def _kinds_of(task: Task) -> tuple[tuple[str, ...], ...]:
+    """Return the kinds of trials that a task is one of, the narrowest first."""
+    return (
+        (task.provenance, task.trainer, task.setting, str(task.samples)),
+        (task.provenance, task.trainer),
+        (task.provenance,),
+    )
+
+
+def _by_kind(times: Iterable[TaskTime]) -> dict[tuple[str, ...], list[TaskTime]]:
+    found: dict[tuple[str, ...], list[TaskTime]] = {}
+    for time in times:
+        for kind in _kinds_of(time.task):
+            found.setdefault(kind, []).append(time)
+    return found
+
+
+def _scaled(time: TaskTime, task: Task) -> float:
+    """Seconds of a trial without the start of its framework, its training in proportion to the samples."""
+    scale = task.samples / time.task.samples if time.task.samples else 1.0
+    return time.seconds - time.start_seconds + (scale - 1) * time.training_seconds
+
+
+def _sum_of(guesses: Sequence[_Guess], *, at_once: float) -> Spread:
+    """Add up: errors of one kind are the same error, and those of others are independent."""
+    total = sum(guess.seconds for guess in guesses)
+    by_kind: dict[tuple[str, ...], float] = {}
+    for guess in guesses:
+        by_kind[guess.kind] = by_kind.get(guess.kind, 0.0) + guess.seconds * guess.error
+    relative = math.hypot(*by_kind.values()) / total if total else 0.0
+    return Spread(
+        median=total / at_once,
+        low=total / (1 + relative) / at_once,
+        high=total * (1 + relative) / at_once,
+    )
+
+
+def _at_once(times: Sequence[TaskTime]) -> float:
+    """Mean number of trials that ran at the same time, while any ran."""
+    covered = _covered(times)
+    return max(1.0, sum(time.seconds for time in times) / covered) if covered else 1.0
+
+
+def _span(times: Sequence[TaskTime]) -> float:
+    return max(time.ended_at for time in times) - min(time.started_at for time in times) if times else 0.0
+
+
+def _covered(times: Sequence[TaskTime]) -> float:
+    """Seconds in which at least one trial ran."""
+    covered, until = 0.0, -math.inf
+    for time in sorted(times, key=lambda time: time.started_at):
+        covered += max(0.0, time.ended_at - max(until, time.started_at))
+        until = max(until, time.ended_at)
+    return covered
