@@ -21,6 +21,7 @@ from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.printable import printable
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.terminal.ending import Ending
 from orchestrator.terminal.table_layout import fitted, widths_of
 
 _MOST_ROWS = 100  # of one table, unless --all is given
@@ -74,11 +75,21 @@ def print_plan(
     )
     for table in (*of_points, prices_table(prices), predicted_table(predicted_of(plan.forecasts))):
         if table.rows:
-            print_table(
-                console,
-                table if list_all else cut(table, most_rows=_MOST_ROWS, others="--all lists every one"),
-            )
+            shown = cut(table, most_rows=_MOST_ROWS, others="--all lists every one")
+            print_table(console, table if list_all else shown)
     console.print(totals_of(plan), highlight=False)
+
+
+def print_ending(console: Console, ending: Ending, *, remarks: Iterable[str]) -> None:
+    """Print the answers, the best settings, the facts and the next commands; each command is one line."""
+    for answer in ending.answers:
+        console.print(Text(printable(answer), style="bold"))
+    if ending.table.rows:
+        print_table(console, ending.table)
+    for line in (*ending.facts, *remarks):
+        print_line(console, line)
+    for step in ending.steps:
+        console.print(Text(printable(f"next: {step}")), soft_wrap=True)  # a command is copied whole
 
 
 def totals_of(plan: Plan) -> str:
@@ -94,9 +105,11 @@ def totals_of(plan: Plan) -> str:
 def _kinds_of(cached: Sequence[Cached]) -> str:
     """` (18 measured, 14 rehearsed, 3 stale)`; nothing where all of them were measured here."""
     kinds = Counter(trial.provenance for trial in cached)
-    counts = {**kinds, "stale": sum(trial.stale is not None for trial in cached)}
-    told = [f"{counts[kind]:,} {kind}" for kind in ("measured", "rehearsed", "stale") if counts.get(kind)]
-    return "" if len(cached) == kinds["measured"] and not counts["stale"] else f" ({', '.join(told)})"
+    stale = sum(trial.stale is not None for trial in cached)
+    if len(cached) == kinds["measured"] and not stale:
+        return ""
+    counts = (("measured", kinds["measured"]), ("rehearsed", kinds["rehearsed"]), ("stale", stale))
+    return f" ({', '.join(f'{number:,} {kind}' for kind, number in counts if number)})"
 
 
 @contextmanager

@@ -75,6 +75,6 @@ def test_failed_attempts_are_billed_and_a_plan_tells_prices(tmp_path: Path) -> N
     words = (*NOOP, "trainer.fault=raise")
     assert "n2-standard-8 on demand" in said("plan", *words, cwd=tmp_path)
     assert ask(*words, cwd=tmp_path).code == 1
-    twice = ask("--rerun-failed", *words, cwd=tmp_path)
+    twice = ask("--rerun-failed", "--full", *words, cwd=tmp_path)
     assert "1 trial cost $" in twice.out
     assert "(with 2 failed attempts, hypothetical)" in twice.out

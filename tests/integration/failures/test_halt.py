@@ -40,7 +40,8 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     wait_for_stage(tmp_path, "running", trials=2)
     status = ask("status", *words, cwd=tmp_path)
     assert (status.code, status.err) == (0, "")
-    assert "trainer.fault=hang" in next(line for line in status.out.splitlines() if " running " in line)
+    assert sum("trainer.fault=hang" in line for line in status.out.splitlines()) == 2
+    assert "0 of 2 done; 0:0" in status.out
     assert status.out.rstrip().endswith(f"run by process {driver.pid}")
 
     asked = ask("cancel", *words, cwd=tmp_path)
@@ -51,7 +52,7 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     code, out = ended(driver)
     assert code == 1
     assert "stopping: what runs leaves" in out
-    assert "Failed: 1 preempted." in out
+    assert "failed: preempted: " in out
     assert [record["failure"] and record["failure"]["kind"] for record in records_in(tmp_path)] == [
         None,
         "preempted",
