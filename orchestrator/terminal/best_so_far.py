@@ -11,7 +11,7 @@ _WORDS = {
     "faster": "faster",
     "slower": "tie",  # the median leads, and the mean does not
     "no difference shown": "tie",
-    "too few repeats": "too few repeats for a verdict",
+    "too few repeats": "too few repeats",
 }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.analysis.findings import Findings
-from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import (
@@ -88,13 +88,13 @@ def _table(answers: Sequence[Recommendation]) -> Table:
     metrics = dict.fromkeys(answer.aim.metric for answer, one in listed if answer.aim and one.quality)
     marks = dict.fromkeys(standing.price_marks for _, standing in listed if standing.price_marks)
     return Table(
-        title="Best settings",
+        title="",
         note=" ".join(_notes(listed, marks=tuple(marks))),
         columns=(
             *([Column(header="job", rank=Rank.SETTING)] if has_jobs else []),
             Column(header="setting", rank=Rank.SETTING),
             Column(header="samples/s", is_number=True, rank=Rank.RATE),
-            Column(header="$/M samples", is_number=True, rank=Rank.COST),
+            Column(header="$/M", is_number=True, rank=Rank.COST),
             Column(header=", ".join(metrics) or "quality", is_number=True, rank=Rank.QUALITY),
             Column(header="n", is_number=True, rank=Rank.REPEATS),
             Column(header="verdict", rank=Rank.RATE),
@@ -141,15 +141,21 @@ def _row(one: RankedSetting, answer: Recommendation) -> tuple[str, ...]:
 def _rate(one: RankedSetting) -> str:
     rate = one.samples_per_second
     if one.provenance != "measured":
-        return spread(rate, digits=_DIGITS - 1)
+        middle, low, high = (_thousands(value) for value in (rate.median, rate.low, rate.high))
+        return Number(f"{middle} [{low}, {high}]", rate.median)
     width = (rate.high - rate.low) / 2 / rate.median
     interval = f" ±{width:.1%}" if len(one.rates) > 1 else ""
     return Number(f"{number(rate.median)}{interval}", rate.median)
 
 
+def _thousands(value: float) -> str:
+    """`32k`: a prediction is not known to more digits."""
+    return f"{number(value / 1000, digits=2)}k" if value >= 1000 else str(number(value, digits=2))
+
+
 def _verdict(one: RankedSetting, answer: Recommendation) -> str:
     if one.provenance != "measured":
-        return f"maybe better: {one.provenance}, chance {chance(one.chance)}"
+        return f"{one.provenance}, {chance(one.chance)}"
     noisy = f", {one.num_noisy} noisy" if one.num_noisy else ""
     if one.setting in answer.tied:
         return f"tie{', recommended' if _is_taken(one, answer) else ''}{noisy}"
@@ -166,9 +172,9 @@ def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Seq
     if any(len(one.rates) > 1 for _, one in listed):
         yield "±: half the range over n runs."
     if any(one.provenance != "measured" for _, one in listed):
-        yield "Brackets hold 90 of 100 measurements."
-    if marks:
-        yield f"Prices: {'; '.join(marks)}."
+        yield "Predicted and compiled: not measured, may be better with that chance; brackets hold 90 of 100."
+    if any(one.usd_per_second for _, one in listed):
+        yield f"$/M: dollars for a million samples{''.join(f', {mark} prices' for mark in marks)}."
 
 
 def _facts(findings: Findings) -> Iterator[str]:

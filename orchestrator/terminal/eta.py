@@ -198,8 +198,8 @@ class Estimator:
         return fmean([median(others) for others in starts.values()]) if starts else 0.0
 
     def _pause_seconds(self) -> float:
-        """Mean time between two trials of this run in which nothing ran."""
-        return max(0.0, _span(self._ended) - _covered(self._ended)) / max(1, len(self._ended) - 1)
+        """Usual time between two trials of this run in which nothing ran."""
+        return median(_pauses(self._ended) or [0.0])
 
 
 def _kinds_of(task: Task) -> tuple[tuple[str, ...], ...]:
@@ -245,10 +245,6 @@ def _at_once(times: Sequence[TaskTime]) -> float:
     return max(1.0, sum(time.seconds for time in times) / covered) if covered else 1.0
 
 
-def _span(times: Sequence[TaskTime]) -> float:
-    return max(time.ended_at for time in times) - min(time.started_at for time in times) if times else 0.0
-
-
 def _covered(times: Sequence[TaskTime]) -> float:
     """Seconds in which at least one trial ran."""
     covered, until = 0.0, -math.inf
@@ -256,3 +252,14 @@ def _covered(times: Sequence[TaskTime]) -> float:
         covered += max(0.0, time.ended_at - max(until, time.started_at))
         until = max(until, time.ended_at)
     return covered
+
+
+def _pauses(times: Sequence[TaskTime]) -> list[float]:
+    """Return the time from the end of what ran to each start, 0 where something still ran."""
+    pauses: list[float] = []
+    until = math.inf
+    for time in sorted(times, key=lambda time: time.started_at):
+        if until < math.inf:
+            pauses.append(max(0.0, time.started_at - until))
+        until = max(until, time.ended_at) if until < math.inf else time.ended_at
+    return pauses

@@ -39,11 +39,10 @@ def display_path(path: Path) -> str:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """A table with its title above, and below it the sentence on how to read it."""
+    """A table with its title above, if it has one, and below it the sentence on how to read it."""
     slim = fitted(table, width=console.width)
-    drawn = RichTable(
-        title=Text(printable(slim.title), style="bold"), title_justify="left", box=None, pad_edge=False
-    )
+    title = Text(printable(slim.title), style="bold") if slim.title else None
+    drawn = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
     for column, width in zip(slim.columns, widths_of(slim, width=console.width), strict=True):
         justify: JustifyMethod = "right" if column.is_number else "left"
         drawn.add_column(Text(printable(column.header)), justify=justify, overflow="fold", width=width)

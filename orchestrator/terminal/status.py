@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from orchestrator.analysis.measurements.setting import names_in
+from orchestrator.analysis.measurements.short_names import short_names
 from orchestrator.analysis.table import Column, Table
 from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
@@ -41,22 +41,22 @@ def print_status(
         running: plan that this process left; None: it left none.
         now: seconds since the epoch.
     """
-    under_way = list(_under_way(plan, steps, since=running.since if running else 0.0))
+    own = [step for step in steps if step.at >= running.since] if running else list(steps)
+    under_way = list(_under_way(plan, own))
     if under_way:
         print_table(console, _table(plan, under_way, folder=folder, is_run=holder is not None))
     if running:
         progress = _progress_of(running, records, under_way)
-        print_line(console, f"{progress.line(now=now)}; {clock_words(now - running.since)} elapsed")
+        began = min((step.at for step in own), default=running.since)  # it may have waited for another sweep
+        print_line(console, f"{progress.line(now=now)}; {clock_words(now - began)} elapsed")
     else:
         print_line(console, totals_of(plan))
     print_line(console, f"run by {holder}" if holder else "not being run here")
 
 
-def _under_way(
-    plan: Plan, steps: Iterable[TrialEvent], *, since: float
-) -> Iterator[tuple[Placement, TrialEvent]]:
+def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placement, TrialEvent]]:
     """The trials without an answer whose latest attempt has begun, and has not ended."""
-    at = latest_steps(step for step in steps if step.at >= since)
+    at = latest_steps(steps)
     for placement in plan.placements:
         step = at.get(placement.trial_id)
         if step and step.stage in UNDER_WAY:
@@ -86,22 +86,25 @@ def _progress_of(
 def _table(
     plan: Plan, under_way: Iterable[tuple[Placement, TrialEvent]], *, folder: Path, is_run: bool
 ) -> Table:
-    name_of = names_in(plan)
+    names = short_names(trial.trial for trial in plan.asked)
     rows = sorted(
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(step.at)),
             _stage(step, folder=folder) if is_run else step.stage,
-            name_of(placement.trial),
+            names.trial(placement.trial),
             step.attempt,
         )
         for placement, step in under_way
     )
     return Table(
-        title=f"Under way of {plan.sweep}" if is_run else f"Under way of {plan.sweep} when its driver ended",
-        note="" if is_run else "The same command starts them again, from their checkpoints where they exist.",
+        title=f"Running trials of {plan.sweep}{'' if is_run else ' when its driver ended'}",
+        note=f"All of them: {names.shared}." if is_run else _LOST,
         columns=tuple(Column(header=header) for header in ("since", "stage", "trial", "attempt")),
         rows=tuple((since, stage, name, str(attempt)) for since, stage, name, attempt in rows),
     )
+
+
+_LOST = "The same command starts them again, from their checkpoints where they exist."
 
 
 def _stage(step: TrialEvent, *, folder: Path) -> str:

@@ -16,7 +16,7 @@ def fitted(table: Table, *, width: int) -> Table:
 
     Where it is too wide, intervals go below what they belong to, and words on them below those; where that is
     not enough, columns leave: those that are equal in all rows before others, then by their rank, and of
-    equals the last one first. The first column stays.
+    equals the last one first. The first column stays unless all rows share it.
     """
     if _least_width(table) <= width:
         return table
@@ -39,7 +39,8 @@ def _in_order_of_leaving(table: Table) -> list[int]:
     def key(index: int) -> tuple[bool, Rank, int]:
         return _shared_cell(table, index) is not None, table.columns[index].importance, index
 
-    return sorted(range(1, len(table.columns)), key=key, reverse=True)
+    first = 0 if _shared_cell(table, 0) is not None else 1
+    return sorted(range(first, len(table.columns)), key=key, reverse=True)
 
 
 def _shared_cell(table: Table, index: int) -> str | None:

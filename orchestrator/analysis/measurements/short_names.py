@@ -41,11 +41,13 @@ def short_names(trials: Iterable[TrialSpec]) -> ShortNames:
     """Find what these trials differ in; where it is nothing, a name has device, trainer and precision."""
     trials = tuple(trials)
     settings = tuple({setting_of(trial) for trial in trials})
-    fields = varying(settings, (*_FIRST, *DETAILS)) or _WHERE_NOTHING_DIFFERS
-    shared = [name for name in _WORTH_SHARING if name not in fields and not varying(settings, [name])]
+    with_host = tuple(setting for setting in settings if setting.host)  # trials of other devices have none
+    varied = varying(settings, (name for name in (*_FIRST, *DETAILS) if name != "host"))
+    fields = (*varied, *varying(with_host, ["host"])) or _WHERE_NOTHING_DIFFERS
+    shared = [name for name in _WORTH_SHARING if name not in fields]
     return ShortNames(
         fields=fields,
-        shared=_shared_words(settings[0], shared) if settings else "",
+        shared=_shared_words((*with_host, *settings)[0], shared) if settings else "",
         has_seeds=len({trial.seed for trial in trials}) > 1,
         has_repeats=len({trial.repeat for trial in trials}) > 1,
     )

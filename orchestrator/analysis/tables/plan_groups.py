@@ -1,24 +1,25 @@
 """What is to run of a plan, and what failed before: seeds and repeats of one setting in one row. Pure."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 from orchestrator.analysis.formatting import count
-from orchestrator.analysis.measurements.setting import names_in
+from orchestrator.analysis.measurements.short_names import ShortNames, short_names
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.plan import where_or_why_not
 from orchestrator.core.placement import Failed, Placement, Plan
-from orchestrator.core.trial_spec import representative
 
 _STATES = {"measured": "measure", "rehearsed": "rehearse"}
 
 
 def plan_groups_table(plan: Plan) -> Table:
     """Make a row per setting and place of what is to run, and per setting and cause of what failed."""
-    groups = Counter(_rows_of(plan))
+    trials: tuple[Placement | Failed, ...] = (*plan.placements, *plan.failed)
+    names = short_names(trial.trial for trial in trials)
+    groups = Counter(_row_of(trial, plan, names) for trial in trials)
+    shared = f"All of them: {names.shared}. " if names.shared else ""
     return Table(
         title=f"Plan of {plan.sweep}",
-        note="Seeds and repeats of a setting are one row; --all lists every trial with its id.",
+        note=f"{shared}Seeds and repeats of a setting are one row; --all lists every trial with its id.",
         columns=(
             Column(header="", rank=Rank.SETTING),
             Column(header="setting", rank=Rank.SETTING),
@@ -29,10 +30,7 @@ def plan_groups_table(plan: Plan) -> Table:
     )
 
 
-def _rows_of(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yield state, setting and note of every trial."""
-    name_of = names_in(plan)
-    trials: tuple[Placement | Failed, ...] = (*plan.placements, *plan.failed)
-    for trial in trials:
-        state = "failed" if isinstance(trial, Failed) else _STATES[trial.provenance]
-        yield state, name_of(representative(trial.trial)), where_or_why_not(trial, plan.memory)
+def _row_of(trial: Placement | Failed, plan: Plan, names: ShortNames) -> tuple[str, str, str]:
+    """Return state, setting and note of a trial."""
+    state = "failed" if isinstance(trial, Failed) else _STATES[trial.provenance]
+    return state, names.setting(trial.trial), where_or_why_not(trial, plan.memory)

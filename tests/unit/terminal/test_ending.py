@@ -31,7 +31,9 @@ def test_a_settled_answer_names_the_setting_and_its_chance():
     assert cells(end, "verdict") == ["recommended", "behind"]
     assert cells(end, "samples/s") == ["1,020 ±2.0%", "510.0 ±2.0%"]
     assert cells(end, "n") == ["5", "5"]
-    assert end.table.note == "±: half the range over n runs. Prices: hypothetical."
+    assert end.table.note == (
+        "±: half the range over n runs. $/M: dollars for a million samples, hypothetical prices."
+    )
     assert end.facts[0].startswith("10 trials measured; $")
     assert end.facts[0].endswith(" hypothetical")
 
@@ -49,11 +51,11 @@ def test_a_prediction_is_marked_and_has_its_interval():
     end = ending_of(findings_of(records, plan), command=COMMAND)
     assert end.answers == ("Not settled, for mnist_cnn (fastest): best measured is cpu, torch_ddp, bf16",)
     assert cells(end, "verdict")[0] == "best measured"
-    assert cells(end, "verdict")[-1] == "maybe better: predicted, chance >99%"
-    assert cells(end, "samples/s")[-1] == "32,000 [15,978, 64,089]"
+    assert cells(end, "verdict")[-1] == "predicted, >99%"
+    assert cells(end, "samples/s")[-1] == "32k [16k, 64k]"
     assert cells(end, "n")[-1] == "\N{EN DASH}"
     assert len(end.table.rows) == 7
-    assert "Brackets hold 90 of 100 measurements." in end.table.note
+    assert "brackets hold 90 of 100." in end.table.note
     assert end.steps[0].startswith("measure t4, fp32 where its device is, about $0.0030")
     assert "python -m orchestrator" in end.steps[0]
 
@@ -62,7 +64,7 @@ def test_at_most_three_predictions_are_shown():
     records = repeats("torch_ddp", rates=[1000, 1010])
     forecasts = [forecast(device=device) for device in ("t4", "v100", "a100", "h100")]
     verdicts = cells(ending(records, forecasts=forecasts), "verdict")
-    assert len([verdict for verdict in verdicts if verdict.startswith("maybe better")]) == 3
+    assert len([verdict for verdict in verdicts if verdict.startswith("predicted")]) == 3
 
 
 def test_several_jobs_have_fewer_rows_each_and_a_column():

@@ -76,14 +76,17 @@ def test_repeats_of_a_setting_are_one_row_and_skips_one_for_each_reason():
     assert rows == [
         ["Plan of example"],
         ["setting", "trials", "where, or why not"],
-        ["measure", "mnist_cnn cpu torch_ddp fp32", "3", "localhost, 1 x 2 threads, fork"],
+        ["measure", "cpu fp32", "3", "localhost, 1 x 2 threads, fork"],
         [
             "rehearse",
-            "mnist_cnn t4 torch_ddp fp16",
+            "t4 fp16",
             "1",
             "localhost, 1 x 2 threads, fork; cpu for t4; gloo for nccl; it is slow",
         ],
-        ["Seeds and repeats of a setting are one row; --all lists every trial with its id."],
+        [
+            "All of them: mnist_cnn, torch_ddp, batch 64, Some CPU x2. Seeds and repeats of a setting are one "
+            "row; --all lists every trial with its id."
+        ],
         [],
         ["Skipped"],
         ["points", "reason", "which"],
@@ -107,7 +110,7 @@ def test_of_a_long_plan_the_first_settings_are_told():
     places = tuple(placement(trial_spec(global_batch_size=64 + index)) for index in range(101))
     lines = shown(print_plan, plan(placements=places), prices=(), list_all=False)
     assert sum(line.startswith("measure ") for line in lines) == 100
-    assert any("the first 100 of 101 rows; --all lists every one" in line for line in lines)
+    assert "the first 100 of 101 rows; --all lists every one" in " ".join(lines)
 
 
 def test_all_lists_a_long_plan_too():

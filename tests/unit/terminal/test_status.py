@@ -48,10 +48,11 @@ def test_a_running_sweep_tells_what_is_under_way_by_the_plan_of_its_command(tmp_
     running = RunningPlan(plan=PLAN, since=0.0)
     with StageFile(tmp_path, RUNS.trial_id) as stage_file:
         stage_file.show(TrialStage(name="timing", done=3, most=15), now=1.0)
-        title, _, row, done, last = shown(tmp_path, holder="process 4711", running=running)
-    assert title == "Under way of example"
-    assert "timing block 3 of 15  mnist_cnn" in row
-    assert row.endswith("seed 1  2")
+        title, _, row, note, done, last = shown(tmp_path, holder="process 4711", running=running)
+    assert title == "Running trials of example"
+    assert "timing block 3 of 15  cpu torch_ddp fp32 seed 1" in row
+    assert row.endswith("  2")
+    assert note == "All of them: mnist_cnn, batch 64, Some CPU x2."
     assert done.startswith("1 of 3 done: 1 measured; ")
     assert "s left; " in done
     assert done.endswith(" elapsed")
@@ -66,8 +67,8 @@ def test_records_from_before_the_command_count_as_history(tmp_path):
 
 def test_of_a_driver_that_was_killed_it_tells_what_was_lost_and_estimates_nothing(tmp_path):
     title, _, row, note, totals, last = shown(tmp_path, holder=None)
-    assert title == "Under way of example when its driver ended"
-    assert "running  mnist_cnn" in row
+    assert title == "Running trials of example when its driver ended"
+    assert "running  cpu torch_ddp" in row
     assert note == "The same command starts them again, from their checkpoints where they exist."
     assert "left" not in totals
     assert last == "not being run here"
