@@ -2,7 +2,7 @@
 
 A trial lasts as long as trials like it: of its setting, else of its provenance and trainer in proportion to
 their samples, else of its provenance. A rehearsal without another one takes what a measured trial takes
-beside its training; no measured trial is estimated from rehearsals alone. What this run showed comes before
+beside its steps; no measured trial is estimated from rehearsals alone. What this run showed comes before
 what earlier runs showed. The start of a framework's process is counted apart, once for every trainer that
 this run has not started yet.
 """
@@ -27,6 +27,8 @@ _MOST_HISTORY = 2_000  # records of earlier runs that are looked at, the newest
 _OF_SETTING, _OF_TRAINER, _OF_PROVENANCE, _OF_OTHERS = 0.15, 0.35, 0.7, 1.0
 """Relative errors of a duration, by what it was taken from; a test replays recorded sweeps."""
 
+_DRIFT = 0.2  # of the host's speed from now on
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -49,14 +51,14 @@ class TaskTime:
 
     Attributes:
         busy_seconds: of its workers; None without a result. The rest is the start of the framework's process.
-        training_seconds: part of these that is in proportion to the samples.
+        stepping_seconds: part of these that is in proportion to the samples: no first step, which compiles.
     """
 
     task: Task
     started_at: float
     ended_at: float
     busy_seconds: float | None = None
-    training_seconds: float = 0.0
+    stepping_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -90,7 +92,7 @@ def time_of(record: TrialRecord) -> TaskTime:
         started_at=record.started_at,
         ended_at=record.ended_at,
         busy_seconds=result.seconds if result else None,
-        training_seconds=result.training_seconds if result else 0.0,
+        stepping_seconds=result.training_seconds - result.first_step_seconds if result else 0.0,
     )
 
 
@@ -107,6 +109,7 @@ class _Guess:
     seconds: float
     error: float
     kind: tuple[str, ...]
+    provenance: str
 
 
 class Estimator:
@@ -149,8 +152,16 @@ class Estimator:
             return None
         started = {time.task.trainer for time in self._ended} | {task.trainer for task, _ in running}
         starts = [self._start_seconds(name) for name in {task.trainer for task in waiting} - started]
-        known += [_Guess(seconds=seconds, error=_OF_TRAINER, kind=("start",)) for seconds in starts]
-        return _sum_of(known, at_once=_at_once(self._ended))
+        known += [
+            _Guess(seconds=seconds, error=_OF_TRAINER, kind=("start",), provenance="measured")
+            for seconds in starts
+        ]
+        return _sum_of([self._shared(guess) for guess in known])
+
+    def _shared(self, guess: _Guess) -> _Guess:
+        """Divide by the trials of that provenance that ran at once: rehearsals need fewer cores."""
+        alike = [time for time in self._ended if time.task.provenance == guess.provenance]
+        return replace(guess, seconds=guess.seconds / _at_once(alike))
 
     def _all_of(self, task: Task, number: int) -> _Guess | None:
         guess = self._guess(task)
@@ -170,22 +181,38 @@ class Estimator:
         return self._guesses[task]
 
     def _new_guess(self, task: Task) -> _Guess | None:
-        for error, kind in zip((_OF_SETTING, _OF_TRAINER, _OF_PROVENANCE), _kinds_of(task), strict=True):
-            for times in (self._of_run, self._of_history):
-                alike = times.get(kind)
-                if alike:
-                    seconds = fmean(_scaled(time, task) for time in alike[-_LATEST:])
-                    return _Guess(seconds=seconds, error=error, kind=kind)
-        return self._guess_of_rehearsal() if task.provenance == "rehearsed" else None
+        of_setting, of_trainer, of_provenance = _kinds_of(task)
+        return (
+            self._like(task, of_setting, error=_OF_SETTING)
+            or self._like(task, of_trainer, error=_OF_TRAINER)
+            or self._beside_steps(task, task.trainer)
+            or self._like(task, of_provenance, error=_OF_PROVENANCE)
+            or self._beside_steps(task, None)
+        )
 
-    def _guess_of_rehearsal(self) -> _Guess | None:
-        """Take what measured trials take beside their training."""
-        beside = [
-            time.busy_seconds - time.training_seconds for time in self._known if time.busy_seconds is not None
-        ]
-        if not beside:
+    def _like(self, task: Task, kind: tuple[str, ...], *, error: float) -> _Guess | None:
+        """Take what trials of that kind took, in this run or else before."""
+        alike = (self._of_run.get(kind) or self._of_history.get(kind) or [])[-_LATEST:]
+        if not alike:
             return None
-        return _Guess(seconds=fmean(beside[-_LATEST:]), error=_OF_OTHERS, kind=("rehearsed",))
+        seconds = median(_scaled(time, task) for time in alike)
+        return _Guess(seconds=seconds, error=error, kind=kind, provenance=task.provenance)
+
+    def _beside_steps(self, task: Task, trainer: str | None) -> _Guess | None:
+        """Take for a rehearsal what measured trials take beside their steps; of any trainer if it is None."""
+        if task.provenance != "rehearsed":
+            return None
+        beside = [
+            time.busy_seconds - time.stepping_seconds
+            for time in self._known
+            if time.busy_seconds is not None and trainer in (None, time.task.trainer)
+        ][-_LATEST:]
+        kind = ("rehearsed", task.trainer)
+        return (
+            _Guess(seconds=median(beside), error=_OF_OTHERS, kind=kind, provenance="rehearsed")
+            if beside
+            else None
+        )
 
     def _start_seconds(self, trainer: str) -> float:
         """Expected seconds of the start of a trainer's process: as before, else as that of others."""
@@ -222,20 +249,20 @@ def _by_kind(times: Iterable[TaskTime]) -> dict[tuple[str, ...], list[TaskTime]]
 def _scaled(time: TaskTime, task: Task) -> float:
     """Seconds of a trial without the start of its framework, its training in proportion to the samples."""
     scale = task.samples / time.task.samples if time.task.samples else 1.0
-    return time.seconds - time.start_seconds + (scale - 1) * time.training_seconds
+    return time.seconds - time.start_seconds + (scale - 1) * time.stepping_seconds
 
 
-def _sum_of(guesses: Sequence[_Guess], *, at_once: float) -> Spread:
-    """Add up: errors of one kind are the same error, and those of others are independent."""
+def _sum_of(guesses: Sequence[_Guess]) -> Spread:
+    """Add up: errors of one kind are the same error, those of others are independent, and drift hits all."""
     total = sum(guess.seconds for guess in guesses)
     by_kind: dict[tuple[str, ...], float] = {}
     for guess in guesses:
         by_kind[guess.kind] = by_kind.get(guess.kind, 0.0) + guess.seconds * guess.error
-    relative = math.hypot(*by_kind.values()) / total if total else 0.0
+    relative = math.hypot(_DRIFT, math.hypot(*by_kind.values()) / total) if total else 0.0
     return Spread(
-        median=total / at_once,
-        low=total / (1 + relative) / at_once,
-        high=total * (1 + relative) / at_once,
+        median=total,
+        low=total / (1 + relative),
+        high=total * (1 + relative),
     )
 
 

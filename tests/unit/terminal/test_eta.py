@@ -9,14 +9,14 @@ def task(trainer="torch_ddp", *, setting="a", provenance="measured", samples=100
     return Task(provenance=provenance, trainer=trainer, setting=setting, samples=samples)
 
 
-def ended(one, *, seconds, at=0.0, start=0.0, training=0.0):
+def ended(one, *, seconds, at=0.0, start=0.0, steps=0.0):
     """A trial whose framework took `start` seconds above the usual third of a second to start."""
     return TaskTime(
         task=one,
         started_at=at,
         ended_at=at + seconds,
         busy_seconds=seconds - start - 0.3,
-        training_seconds=training,
+        stepping_seconds=steps,
     )
 
 
@@ -38,7 +38,7 @@ def test_a_trial_takes_what_its_setting_took_before_what_its_trainer_took():
 
 
 def test_another_batch_takes_as_much_longer_as_it_has_more_samples():
-    run = [ended(task(), seconds=10.0, training=8.0)]
+    run = [ended(task(), seconds=10.0, steps=8.0)]
     assert left((), run, [task(setting="b", samples=4000)]).median == pytest.approx(2.0 + 4 * 8.0)
 
 
@@ -52,7 +52,7 @@ def test_the_start_of_a_framework_counts_once_for_a_trainer_that_has_not_run():
 def test_a_rehearsal_does_not_tell_what_a_measurement_takes():
     rehearsal = task(provenance="rehearsed")
     assert left((), [ended(rehearsal, seconds=1.0)], [task()]) is None
-    run = [ended(task(), seconds=10.0, training=8.0)]
+    run = [ended(task(), seconds=10.0, steps=8.0)]
     assert left((), run, [rehearsal]).median == pytest.approx(10.0 - 0.3 - 8.0)
 
 

@@ -84,8 +84,8 @@ def test_repeats_of_a_setting_are_one_row_and_skips_one_for_each_reason():
             "localhost, 1 x 2 threads, fork; cpu for t4; gloo for nccl; it is slow",
         ],
         [
-            "All of them: mnist_cnn, torch_ddp, batch 64, Some CPU x2. Seeds and repeats of a setting are one "
-            "row; --all lists every trial with its id."
+            "All of them: mnist_cnn, torch_ddp, batch 64, Some CPU x2. Seeds and repeats of a setting are "
+            "one row; --all lists every trial with its id."
         ],
         [],
         ["Skipped"],
