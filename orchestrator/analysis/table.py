@@ -21,7 +21,7 @@ class Column:
     """A header with its unit; numbers are aligned to the right.
 
     Attributes:
-        is_detail: short for the rank DETAIL.
+        is_detail: the page shows it on demand, and it leaves a narrow terminal with the last rank.
     """
 
     header: str

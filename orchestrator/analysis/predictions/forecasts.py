@@ -152,7 +152,7 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
         columns=(
             *(Column(header=name, rank=Rank.SETTING) for name in ("workload", "device", "precision")),
             Column(header="trainers", rank=Rank.DETAIL),
-            Column(header="trials", is_number=True, rank=Rank.DETAIL),
+            Column(header="trials", is_number=True, is_detail=True),
             Column(header="known by", rank=Rank.REPEATS),
             Column(header="step ms [90%]", is_number=True, rank=Rank.RATE),
             Column(header="hours [90%]", is_number=True),

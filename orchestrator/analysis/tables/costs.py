@@ -157,7 +157,7 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
             Column(header="$/h", is_number=True, rank=Rank.COST),
             Column(header="as of", rank=Rank.DETAIL),
             Column(header="what to know", rank=Rank.REPEATS),
-            Column(header="source", rank=Rank.DETAIL),
+            Column(header="source", is_detail=True),
         ),
         rows=tuple((devices, count(trials), *cells) for (devices, *cells), trials in counts.items()),
     )

@@ -33,11 +33,8 @@ SHOWN = (
 MEASURED = "Measured"
 """Title of that table."""
 
-_RANKS = {
-    **dict.fromkeys(SHOWN, Rank.DETAIL),
-    "steady_samples_per_second": Rank.RATE,
-    "step_seconds_median": Rank.OTHER,
-}
+_DETAILS = SHOWN[2:]
+_RANKS = {"steady_samples_per_second": Rank.RATE}
 _ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
 _IF_VARYING = {"workload": "workload", **DETAILS}
 
@@ -53,7 +50,15 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
             Column(header=header, is_number=_is_count(settings, name), rank=Rank.SETTING)
             for name, header in named.items()
         ),
-        *(Column(header=METRICS[key].header, is_number=True, rank=_RANKS[key]) for key in SHOWN),
+        *(
+            Column(
+                header=METRICS[key].header,
+                is_number=True,
+                is_detail=key in _DETAILS,
+                rank=_RANKS.get(key, Rank.OTHER),
+            )
+            for key in SHOWN
+        ),
     ]
     qualities = tuple(
         name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured)
@@ -66,7 +71,8 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
         Column(
             header=_apart(name, headers),
             is_number=True,
-            rank=Rank.QUALITY if name == quality[0] else Rank.DETAIL,
+            is_detail=name != quality[0],
+            rank=Rank.QUALITY,
         )
         for name in quality
     ]
