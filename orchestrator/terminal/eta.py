@@ -27,7 +27,7 @@ _MOST_HISTORY = 2_000  # records of earlier runs that are looked at, the newest
 _OF_SETTING, _OF_TRAINER, _OF_PROVENANCE, _OF_OTHERS = 0.15, 0.35, 0.7, 1.0
 """Relative errors of a duration, by what it was taken from; a test replays recorded sweeps."""
 
-_DRIFT = 0.2  # of the host's speed from now on
+_DRIFT = 0.3  # of the host's speed from now on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
