@@ -78,8 +78,14 @@ def test_a_command_line_is_a_command_flags_and_overrides(words, expected):
             r"^unknown command 'predict advice'; did you mean 'predict advise'\? ",
         ),
         (["predict", "plan"], r"^unknown command 'predict plan'; "),
-        (["--all"], r"^unknown flag of 'run': '--all'; did you mean '--full'\? known: --full, --plain, --quiet, "),
-        (["-x"], r"^unknown flag of 'run': '-x'; known: --full, --plain, --quiet, --rerun, --rerun-failed, --yes$"),
+        (
+            ["--all"],
+            r"^unknown flag of 'run': '--all'; did you mean '--full'\? known: --full, --plain, --quiet, ",
+        ),
+        (
+            ["-x"],
+            r"^unknown flag of 'run': '-x'; known: --full, --plain, --quiet, --rerun, --rerun-failed, --yes$",
+        ),
         (["plan", "--all=yes"], r"^unknown flag of 'plan': '--all=yes'; did you mean '--all'\? "),
         (["report", "--rerun", "a1"], r"^unknown flag of 'report': '--rerun'; known: --full$"),
         (["--rerun"], r"^--rerun needs a value: --rerun TRIAL_ID \(run one trial again; plan --all lists"),

@@ -14,7 +14,8 @@ from orchestrator.terminal.eta import Estimator, TaskTime
 
 FOLDER = Path(__file__).with_name("recorded")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
-FACTOR = 1.5
+BUSY = "tpu_vs_gpu_busy"  # other programs ran on that host: all of its measured trials are noisy
+FACTORS = {name: 2.0 if name == BUSY else 1.5 for name in NAMES}
 END_SECONDS = 10.0  # at the end of a sweep one slow start of a framework is more than the rest
 
 
@@ -40,28 +41,29 @@ def replay(times, history=()):
 def shares(name, history=()):
     """Shares of the estimates that lie within the factor, and of the truths within the ranges."""
     pairs = list(replay(recorded(name), history))
-    near = [1 / FACTOR <= estimate.median / truth <= FACTOR for estimate, truth in pairs]
+    factor = FACTORS[name]
+    near = [1 / factor <= estimate.median / truth <= factor for estimate, truth in pairs]
     inside = [estimate.low <= truth <= estimate.high for estimate, truth in pairs]
     return sum(near) / len(near), sum(inside) / len(inside)
 
 
 def test_there_are_sweeps_with_measurements_rehearsals_and_several_trainers():
     tasks = [time.task for name in NAMES for time in recorded(name)]
-    assert len(NAMES) >= 2
+    assert len(NAMES) >= 3
     assert {task.provenance for task in tasks} == {"measured", "rehearsed"}
     assert {task.trainer for task in tasks} == {"tensorflow", "torch_ddp", "torch_xla"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_estimate_is_within_a_factor_of_one_and_a_half_from_the_second_trial_on(name):
+def test_the_estimate_is_within_its_factor_from_the_second_trial_on(name):
     near, _ = shares(name)
     assert near >= 0.9
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_three_of_four_ranges_hold_what_came(name):
+def test_most_ranges_hold_what_came(name):
     _, inside = shares(name)
-    assert inside >= 0.75
+    assert inside >= (0.65 if name == BUSY else 0.85)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,4 +71,4 @@ def test_with_the_history_of_the_same_sweep_the_first_estimate_is_as_good(name):
     times = recorded(name)
     estimator = Estimator(times)
     estimate = estimator.seconds_left(Counter(time.task for time in times))
-    assert 1 / FACTOR <= estimate.median / times[-1].ended_at <= FACTOR
+    assert 1 / FACTORS[name] <= estimate.median / times[-1].ended_at <= FACTORS[name]
