@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from orchestrator.analysis.comparison.compare import distinguishing_fields
 from orchestrator.analysis.findings import Findings
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number
+from orchestrator.analysis.measurements.measured import Measurement
+from orchestrator.analysis.measurements.setting import label_of
 from orchestrator.analysis.metrics.cost import marks_in
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import (
@@ -52,7 +55,7 @@ def ending_of(findings: Findings, *, command: str) -> Ending:
     others = [f"{counted(more, 'more job')}: --full lists all of them"] if more else []
     return Ending(
         answers=(*map(_answer, shown), *others),
-        table=_table(shown),
+        table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
         facts=tuple(_facts(findings)),
         steps=tuple(_steps(findings, shown, command=command)),
     )
@@ -100,6 +103,32 @@ def _table(answers: Sequence[Recommendation]) -> Table:
             Column(header="verdict", rank=Rank.RATE),
         ),
         rows=tuple((*([answer.job] if has_jobs else []), *_row(one, answer)) for answer, one in listed),
+    )
+
+
+def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Table:
+    """List measurements that are not judged, as of a busy host, above what may be better."""
+    table = _table(answers)
+    measured = [one for one in findings.measured if one.trains]
+    if len(answers) != 1 or not measured:
+        return table
+    fields = [name for name in distinguishing_fields(measured) if name != "workload"]
+    fields = fields or ["device", "trainer", "precision"]
+    ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
+    rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
+    return replace(table, rows=(*rows, *table.rows))
+
+
+def _unjudged_row(one: Measurement, answer: Recommendation, fields: Sequence[str]) -> tuple[str, ...]:
+    quality = one.quality.get(answer.aim.metric) if answer.aim else None
+    usd = one.usd_per_million_samples.median
+    return (
+        label_of(one.setting, fields),
+        number(one.samples_per_second.median),
+        number(usd, digits=_DIGITS),
+        number(quality.estimate, digits=_DIGITS) if quality else UNKNOWN,
+        count(one.num_repeats),
+        f"not judged{f', {one.num_noisy} noisy' if one.num_noisy else ''}",
     )
 
 

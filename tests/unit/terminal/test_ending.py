@@ -81,6 +81,19 @@ def test_several_jobs_have_fewer_rows_each_and_a_column():
     assert len(end.table.rows) == 4
 
 
+def test_of_a_busy_host_the_measurements_are_shown_and_not_judged():
+    busy = {"load_average": (9.0, 9.0)}
+    records = [
+        measured(name, repeat=repeat, recorded=busy)
+        for name in ("torch_ddp", "tensorflow")
+        for repeat in (0, 1)
+    ]
+    end = ending(records)
+    assert end.answers == ("Not settled, for mnist_cnn (fastest): no measured setting to recommend",)
+    assert cells(end, "setting") == ["torch_ddp", "tensorflow"]
+    assert cells(end, "verdict") == ["not judged, 2 noisy"] * 2
+
+
 def test_an_empty_sweep_says_the_next_command():
     plan = Plan(sweep="example", placements=(placement(),), cached=(), skipped=())
     end = ending_of(findings_of([], plan), command=COMMAND)
