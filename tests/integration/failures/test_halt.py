@@ -42,6 +42,8 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     assert (status.code, status.err) == (0, "")
     assert "trainer.fault=hang" in status.out
     assert "1 of 2 done: 1 measured" in status.out
+    other_words = ask("status", *NOOP, f"executor={executor}", cwd=tmp_path)
+    assert "1 of 2 done: 1 measured" in other_words.out, "the plan is that of the command that runs"
     assert status.out.rstrip().endswith(f"run by process {driver.pid}")
 
     asked = ask("cancel", *words, cwd=tmp_path)
