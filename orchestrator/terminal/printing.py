@@ -14,9 +14,9 @@ from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.table import Table, cut
 from orchestrator.analysis.tables.costs import prices_table
-from orchestrator.analysis.tables.outcomes import skipped_table, stale_table
+from orchestrator.analysis.tables.outcomes import stale_table
 from orchestrator.analysis.tables.plan import plan_table
-from orchestrator.analysis.tables.plan_groups import plan_groups_table
+from orchestrator.analysis.tables.plan_groups import plan_groups_table, skipped_groups_table
 from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.printable import printable
@@ -68,7 +68,7 @@ def print_plan(
         if list_all
         else [
             plan_groups_table(plan),
-            skipped_table(plan.skipped),
+            skipped_groups_table(plan.skipped),
             stale_table(plan.cached, names_in(plan)),
         ]
     )

@@ -1,12 +1,13 @@
 """What is to run of a plan, and what failed before: seeds and repeats of one setting in one row. Pure."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from orchestrator.analysis.formatting import count
 from orchestrator.analysis.measurements.short_names import ShortNames, short_names
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.analysis.tables.plan import where_or_why_not
-from orchestrator.core.placement import Failed, Placement, Plan
+from orchestrator.core.placement import Failed, Placement, Plan, Skipped
 
 _STATES = {"measured": "measure", "rehearsed": "rehearse"}
 
@@ -27,6 +28,20 @@ def plan_groups_table(plan: Plan) -> Table:
             Column(header="where, or why not", rank=Rank.OTHER),
         ),
         rows=tuple((state, name, count(number), note) for (state, name, note), number in groups.items()),
+    )
+
+
+def skipped_groups_table(skipped: Iterable[Skipped]) -> Table:
+    """Make a row per reason, the commonest first."""
+    reasons = Counter(point.reason for point in skipped)
+    return Table(
+        title="Skipped",
+        note="Points that cannot run here; --all lists them.",
+        columns=(
+            Column(header="points", is_number=True, rank=Rank.REPEATS),
+            Column(header="reason", rank=Rank.SETTING),
+        ),
+        rows=tuple((count(number), reason) for reason, number in reasons.most_common()),
     )
 
 
