@@ -1,15 +1,38 @@
 """A table as data: title, note, columns, rows."""
 
 from dataclasses import dataclass, replace
+from enum import IntEnum
+
+
+class Rank(IntEnum):
+    """Importance of a column for a reader; where room is short, columns of the last rank leave first."""
+
+    SETTING = 0
+    RATE = 1
+    COST = 2
+    QUALITY = 3
+    REPEATS = 4
+    OTHER = 5
+    DETAIL = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A header with its unit; numbers are aligned to the right, and details go first where room is short."""
+    """A header with its unit; numbers are aligned to the right.
+
+    Attributes:
+        is_detail: the page shows it on demand, and it leaves a narrow terminal with the last rank.
+    """
 
     header: str
     is_number: bool = False
     is_detail: bool = False
+    rank: Rank = Rank.OTHER
+
+    @property
+    def importance(self) -> Rank:
+        """Rank that a layout goes by."""
+        return Rank.DETAIL if self.is_detail else self.rank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from orchestrator.config.workload_overrides import extract_workload_overrides
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.placement import Plan
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.core.trial_spec import TrialSpec
 from orchestrator.execute.executor import TrialCallback
@@ -27,7 +28,7 @@ from orchestrator.pipeline.components import ledger_of, require_places
 from orchestrator.pipeline.planning import answers_so_far, plan_sweep, prospect_of, with_predictions
 from orchestrator.pipeline.preflight import PreflightState, inspect, unused_accelerators
 from orchestrator.pipeline.report import SweepReport, report_sweep, report_tracked
-from orchestrator.pipeline.run import Status, run_sweep, status_of
+from orchestrator.pipeline.run import Status, run_sweep, running_status_of, status_of
 from orchestrator.pipeline.search import outlook_lines, search_of
 from orchestrator.plan.pricing import prices_in
 from orchestrator.terminal.live_view import watching
@@ -84,10 +85,13 @@ def settings_of(overrides: Sequence[str]) -> Settings:
     return load(overrides, working_directory=Path.cwd())
 
 
-def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> SweepReport:
+def run(
+    settings: Settings, *, console: Console, ask: Ask | None = None, is_plain: bool = False
+) -> SweepReport:
     """Run the missing trials of the sweep, and report.
 
     Args:
+        is_plain: a line for every trial, in a terminal too.
         ask: asks a person whether to spend the likely cost; None where no person can answer.
     """
     _check_places(settings)
@@ -97,7 +101,7 @@ def run(settings: Settings, *, console: Console, ask: Ask | None = None) -> Swee
     for line in (*_unanswered(settings, preflight), *_unused(settings)):
         print_line(console, line)
 
-    watch = partial(_watch, console, ledger=display_path(ledger_of(settings).path))
+    watch = partial(_watch, console, ledger=ledger_of(settings).path, is_plain=is_plain)
     tell = partial(print_line, console)
     return run_sweep(settings, preflight, watch=watch, say=tell, ask=ask)
 
@@ -128,7 +132,7 @@ def plan(settings: Settings, *, console: Console) -> PlanPreview:
 
 def status(settings: Settings, *, console: Console) -> Status:
     """Return the progress of the sweep, whichever process runs it."""
-    return status_of(settings, _preflight(settings, console, download=False))
+    return running_status_of(settings) or status_of(settings, _preflight(settings, console, download=False))
 
 
 def report(settings: Settings, *, console: Console) -> SweepReport:
@@ -175,7 +179,16 @@ def _preflight(
 
 
 @contextmanager
-def _watch(console: Console, plan: Plan, *, ledger: str) -> Iterator[TrialCallback]:
+def _watch(
+    console: Console, plan: Plan, earlier: Sequence[TrialRecord], *, ledger: Path, is_plain: bool
+) -> Iterator[TrialCallback]:
     print_line(console, totals_of(plan))
-    with watching(console, plan.placements, ledger=ledger, is_open=plan.search.is_adaptive) as watcher:
+    with watching(
+        console,
+        plan,
+        folder=ledger.parent,
+        ledger=display_path(ledger),
+        history=earlier,
+        is_plain=is_plain,
+    ) as watcher:
         yield watcher

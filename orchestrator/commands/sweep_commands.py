@@ -1,6 +1,8 @@
 """Commands on a sweep, as the command line prints them: run, plan, report, status, pause, cancel, sync."""
 
+import shlex
 import sys
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -19,11 +21,13 @@ from orchestrator.core import codec
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
+from orchestrator.pipeline.components import tracked_address_of
 from orchestrator.pipeline.report import SweepReport, sync_sweep
 from orchestrator.pipeline.run import halt_sweep
 from orchestrator.record.tracking.mlflow_client import without_secrets
 from orchestrator.search.sentences import step_sentences
-from orchestrator.terminal.printing import display_path, print_plan
+from orchestrator.terminal.ending import ending_of
+from orchestrator.terminal.printing import display_path, print_ending, print_plan
 from orchestrator.terminal.screen import Screen
 from orchestrator.terminal.status import print_status
 
@@ -31,6 +35,9 @@ _MAX_ROWS = 100  # of one table; files have the others
 _YES = Flag(name="--yes", summary="agree to the likely cost without a question, for scripts")
 _RERUN_FAILED = Flag(name="--rerun-failed", summary="run failed trials again, even if they would fail again")
 _RERUN = Flag(name="--rerun", value="TRIAL_ID", summary="run one trial again; plan --all lists the ids")
+_PLAIN = Flag(name="--plain", summary="print a line for each trial, also in a terminal")
+_QUIET = Flag(name="--quiet", summary="print the end of the run alone")
+_FULL = Flag(name="--full", summary="print every table at the end, not the answers alone")
 _ALL = Flag(name="--all", summary="list every point of a long plan")
 _JSON = Flag(name="--json", summary="print JSON for programs")
 _NEXT = {
@@ -53,7 +60,9 @@ def _run(line: CommandLine, screen: Screen) -> int:
         settings = replace(settings, budget=replace(settings.budget, confirm_usd=None))
     is_watched = screen.console.is_terminal and sys.stdin.isatty()
     ask = partial(confirm, screen) if is_watched else None
-    return _print_report(sweep.run(settings, console=screen.console, ask=ask), screen)
+    console = Console(quiet=True) if _QUIET.name in line.flags else screen.console
+    report = sweep.run(settings, console=console, ask=ask, is_plain=_PLAIN.name in line.flags)
+    return _print_report(report, screen, line, settings)
 
 
 def confirm(screen: Screen, text: str) -> bool:
@@ -93,12 +102,22 @@ def _print_budget(status: BudgetStatus, screen: Screen) -> None:
 
 
 def _report(line: CommandLine, screen: Screen) -> int:
-    return _print_report(sweep.report(settings_of(line), console=screen.console), screen)
+    settings = settings_of(line)
+    return _print_report(sweep.report(settings, console=screen.console), screen, line, settings)
 
 
 def _status(line: CommandLine, screen: Screen) -> int:
     status = sweep.status(settings_of(line), console=screen.console)
-    print_status(screen.console, status.plan, status.records, status.steps, holder=status.holder)
+    print_status(
+        screen.console,
+        status.plan,
+        status.records,
+        status.steps,
+        folder=status.folder,
+        holder=status.holder,
+        running=status.running,
+        now=time.time(),
+    )
     for sentence in step_sentences(status.search) if status.search else ():
         screen.line(sentence)
     return DONE
@@ -118,14 +137,20 @@ def _sync(line: CommandLine, screen: Screen) -> int:
     return DONE
 
 
-def _print_report(report: SweepReport, screen: Screen) -> int:
-    """Print the tables, the headline, the remarks, the path of the page, and the files not written."""
-    for table in tables_of(report.findings):
-        screen.table(cut(table, most_rows=_MAX_ROWS))
-    for sentence in (*headline_of(report.findings), *report.remarks):
-        screen.line(sentence)
+def _print_report(report: SweepReport, screen: Screen, line: CommandLine, settings: Settings) -> int:
+    """Print the answers or all tables, the remarks, where the results are, and the files not written."""
+    if _FULL.name in line.flags:
+        for table in tables_of(report.findings):
+            screen.table(cut(table, most_rows=_MAX_ROWS))
+        for sentence in (*headline_of(report.findings), *report.remarks):
+            screen.line(sentence)
+    else:
+        command = f"python -m orchestrator {shlex.join(line.overrides)}"
+        print_ending(screen.console, ending_of(report.findings, command=command), remarks=report.remarks)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")
+    if report.records and (address := tracked_address_of(settings)):
+        screen.line(f"mlflow: {address}")
     for text in report.unwritten:
         screen.error(text)
     return DONE if report.is_complete and not report.unwritten else NO_RESULT
@@ -136,7 +161,7 @@ COMMANDS = (
         name="run",
         arguments="+sweep=NAME",
         summary="Run the trials of the sweep that have no result yet, and write the report.",
-        flags=(_YES, _RERUN_FAILED, _RERUN),
+        flags=(_YES, _RERUN_FAILED, _RERUN, _FULL, _PLAIN, _QUIET),
         run=_run,
     ),
     Command(
@@ -149,7 +174,8 @@ COMMANDS = (
     Command(
         name="report",
         arguments="+sweep=NAME",
-        summary="Write the report of the recorded trials: tables here, and a page for a browser.",
+        summary="Write the report of the recorded trials: the answers here, and a page for a browser.",
+        flags=(_FULL,),
         run=_report,
     ),
     Command(

@@ -1,8 +1,24 @@
-"""What a training has shown before its end, and why it was ended: a pruned trial."""
+"""What a training does and has shown before its end, and why it was ended: a pruned trial."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.core.target import Evaluation
+
+StageName = Literal["setting up", "first step", "warming up", "timing", "training", "evaluating"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialStage:
+    """What a training does now, for a person to see. It decides nothing, and no record has it.
+
+    Attributes:
+        done, most: timed blocks, or steps of the training, so far and at most; 0 where nothing is counted.
+    """
+
+    name: StageName
+    done: int = 0
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Run of a sweep: plan, execute, record, report."""
 
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +39,7 @@ from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
 from orchestrator.record.ledger import read_ledgers
 from orchestrator.record.lock import wait_for_host_lock
+from orchestrator.record.running_plan import RunningPlan, publish, published, running_plan_in
 from orchestrator.train.registry import trainer_info
 from workloads.data.sources import default_cache
 from workloads.registry import kept
@@ -46,11 +47,22 @@ from workloads.spec import NativeSpec, ScriptSpec
 
 
 class JournalingCallback:
-    """Callback that writes each trial event to the journal, then forwards it to the wrapped callback."""
+    """Callback that writes each trial event to the journal, then forwards it to the wrapped callback.
 
-    def __init__(self, watcher: TrialCallback, journal: Journal) -> None:
+    Args:
+        completed: adds to a record what the ledger has of it too, as its price.
+    """
+
+    def __init__(
+        self,
+        watcher: TrialCallback,
+        journal: Journal,
+        *,
+        completed: Callable[[TrialRecord], TrialRecord],
+    ) -> None:
         self._watcher = watcher
         self._journal = journal
+        self._completed = completed
 
     def started(self, attempt: Attempt) -> None:
         """Journal the start, then forward it; the attempt counts from here on."""
@@ -66,7 +78,7 @@ class JournalingCallback:
         """Journal the end, then forward it."""
         stage: TrialState = "pruned" if record.is_pruned else "failed" if record.failure else "finished"
         self._journal.note(stage, [(record.trial_id, record.attempt)])
-        self._watcher.ended(record)
+        self._watcher.ended(self._completed(record))
 
     def withdrawn(self, attempt: Attempt) -> None:
         """Journal the withdrawal, then forward it."""
@@ -81,8 +93,8 @@ def _key_of(attempt: Attempt) -> tuple[str, int]:
 Say = Callable[[str], None]
 """Prints one line for a person."""
 
-Watch = Callable[[Plan], AbstractContextManager[TrialCallback]]
-"""Opens the live view of a plan that runs."""
+Watch = Callable[[Plan, Sequence[TrialRecord]], AbstractContextManager[TrialCallback]]
+"""Opens the live view of a plan that runs; the records of earlier commands tell how long trials take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,16 +102,20 @@ class Status:
     """Progress of a sweep.
 
     Attributes:
-        plan: trials to run, and trials done.
+        plan: plan of the process that runs the sweep; where it left none, the trials to run and those done.
+        folder: folder of the sweep.
         holder: the process that runs the sweep; None where no process of this host does.
         search: last decision of its adaptive search; None: it has none.
+        running: plan that the holder left; None: it left none.
     """
 
     plan: Plan
+    folder: Path
     records: tuple[TrialRecord, ...]
     steps: tuple[TrialEvent, ...]
     holder: str | None
     search: SearchProgress | None = None
+    running: RunningPlan | None = None
 
 
 def run_sweep(
@@ -120,6 +136,7 @@ def run_sweep(
     stop_signals = StopSignals(ledger.path.parent, say=say)
     with (
         ledger.lock(),
+        published(ledger.path.parent, first) as running,
         stop_signals.accepting_requests(),
         _turn(settings, first, stop_signals, say=say) as has_turn,
     ):
@@ -128,6 +145,8 @@ def run_sweep(
         # Another driver may have added records between preflight and the lock.
         preflight = replace(preflight, ledgers=read_ledgers(settings.outputs, sweep=settings.sweep.name))
         todo = plan_sweep(settings, preflight)
+        if todo != first:
+            publish(ledger.path.parent, replace(running, plan=todo))
         for record in reuse_results((*todo.cached, *todo.failed), preflight.ledgers, sweep=ledger.sweep):
             ledger.append(record)
         if stores.checkpoints:
@@ -136,7 +155,8 @@ def run_sweep(
         tracker.begin(settings.sweep.name)
         try:
             stores.catch_up()
-            with watch(todo) as watcher, stop_signals.handling_signals():
+            earlier = [record for records in preflight.ledgers.values() for record in records]
+            with watch(todo, earlier) as watcher, stop_signals.handling_signals():
                 if todo.placements and has_turn:
                     _execute(
                         todo,
@@ -165,10 +185,28 @@ def status_of(settings: Settings, preflight: PreflightState) -> Status:
     settings, ledger = as_last_searched(settings), ledger_of(settings)
     return Status(
         plan=plan_sweep(settings, preflight),
+        folder=ledger.path.parent,
         records=preflight.ledgers.get(ledger.sweep, ()),
         steps=journal_of(settings).steps(),
         holder=ledger.holder(),
         search=progress_in(ledger.path.parent) if settings.search.is_adaptive else None,
+    )
+
+
+def running_status_of(settings: Settings) -> Status | None:
+    """Return the progress of a sweep as the process that runs it planned it; None: none runs it here."""
+    ledger = ledger_of(settings)
+    holder, running = ledger.holder(), running_plan_in(ledger.path.parent)
+    if holder is None or running is None:
+        return None
+    return Status(
+        plan=running.plan,
+        folder=ledger.path.parent,
+        records=ledger.records(),
+        steps=journal_of(settings).steps(),
+        holder=holder,
+        search=progress_in(ledger.path.parent) if running.plan.search.is_adaptive else None,
+        running=running,
     )
 
 
@@ -212,8 +250,11 @@ def _execute(
     budget_tracker: BudgetTracker,
     say: Say,
 ) -> None:
+    def completed(record: TrialRecord) -> TrialRecord:
+        return with_answers(priced(record, preflight.price_book), preflight)
+
     def keep(record: TrialRecord) -> None:
-        stores.keep(with_answers(priced(record, preflight.price_book), preflight))
+        stores.keep(completed(record))
 
     journal = stores.journal
     context = _context_of(settings, preflight, todo, journal.steps(), folder=stores.ledger.path.parent)
@@ -230,7 +271,7 @@ def _execute(
         requested=stop_signals.requested,
         chooser=_chooser_of(settings, preflight, todo, folder=stores.ledger.path.parent, say=say),
     )
-    callback = JournalingCallback(watcher, journal)
+    callback = JournalingCallback(watcher, journal, completed=completed)
     executor_of(settings, preflight.inventory).run(queue, context, callback, keep=keep)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
 from orchestrator.analysis.metrics.cost import marks_of
 from orchestrator.analysis.predictions.forecasts import origin_of
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
@@ -29,6 +29,12 @@ _HEADERS = (
     ("$/M samples [90%]", True),
     ("from, or why not", False),
 )
+_RANKS = {
+    _ROOFLINE: Rank.DETAIL,
+    "predicted ms [90%]": Rank.RATE,
+    "$/M samples [90%]": Rank.COST,
+    "from, or why not": Rank.OTHER,
+}
 _NOTE = (
     "Predicted or compiled, not measured. Compiled: the device's own compiler estimated the step "
     "(docs/compiled.md). Roofline: the longest of compute, memory and exchange at the devices' peaks, by "
@@ -60,7 +66,7 @@ def prediction_table(predictions: Iterable[Prediction]) -> Table:
         title="Predicted",
         note=_NOTE,
         columns=tuple(
-            Column(header=header, is_number=is_number, is_detail=header == _ROOFLINE)
+            Column(header=header, is_number=is_number, rank=_RANKS.get(header, Rank.SETTING))
             for header, is_number in _HEADERS
         ),
         rows=tuple(map(_row, predictions)),

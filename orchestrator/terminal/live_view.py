@@ -1,46 +1,55 @@
 """Live view of a running sweep: a table in a terminal, plain lines elsewhere."""
 
+import os
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
-from rich.console import Console, Group
+from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
-from orchestrator.analysis.measurements.setting import namer
+from orchestrator.analysis.formatting import data_name, number
+from orchestrator.analysis.measurements.noise import noise_of
+from orchestrator.analysis.measurements.setting import names_in
+from orchestrator.analysis.measurements.short_names import short_names
+from orchestrator.analysis.metrics.cost import bill_of, marks_of
 from orchestrator.analysis.metrics.definitions import metrics_of
-from orchestrator.core.placement import Attempt, Placement
+from orchestrator.core.placement import Attempt, Plan, task_name
+from orchestrator.core.price import Price
 from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_state import TrialState
 from orchestrator.execute.executor import TrialCallback
+from orchestrator.execute.trial.stages import stage_of
+from orchestrator.terminal.best_so_far import Rate, best_so_far
+from orchestrator.terminal.eta import history_of
+from orchestrator.terminal.live_screen import LiveState, Row, drawn
 from orchestrator.terminal.printing import print_line
-from orchestrator.terminal.progress import Progress, state_of
+from orchestrator.terminal.progress import Progress, RunningAttempt, state_of
+from orchestrator.terminal.trial_outcome import long_outcome, short_outcome, stage_words
 
-_ENDED_ROWS = 12  # ended attempts that the live table keeps in sight
-_RUNNING_ROWS = 8
-_OTHER_LINES = 2  # the line of progress, and the one that the cursor is in
+_MOST_ENDED = 60  # ended attempts that the live view keeps for tall terminals
+_DRAWN_PER_SECOND = 1.0
+_MOST_BEST = 3  # jobs whose best setting is shown
 
 
 class PlainProgress:
     """One line when an attempt ends: what a log file wants."""
 
-    def __init__(
-        self, console: Console, placements: Sequence[Placement], *, ledger: str, is_open: bool = False
-    ) -> None:
+    def __init__(self, console: Console, plan: Plan, progress: Progress, *, ledger: str) -> None:
         self._console = console
         self._ledger = ledger
-        self._progress = Progress(placements, is_open=is_open)
-        self._name_of = namer(placement.trial for placement in placements)
+        self._progress = progress
+        self._name_of = names_in(plan)
 
     def started(self, attempt: Attempt) -> None:
         """Show nothing yet."""
-        self._progress.start(attempt)
+        self._progress.start(attempt, now=time.time())
 
     def placed(self, attempt: Attempt) -> None:
         """Show nothing yet."""
+        self._progress.place(attempt, now=time.time())
 
     def withdrawn(self, attempt: Attempt) -> None:
         """Show that the attempt waits again."""
@@ -49,106 +58,177 @@ class PlainProgress:
     def ended(self, record: TrialRecord) -> None:
         """Say how it ended, and how much is left."""
         self._progress.end(record)
-        text = cut(printable(_describe_end(record)), rest=f"all of it: {self._ledger}")
+        text = cut(printable(long_outcome(record)), rest=f"all of it: {self._ledger}")
         print_line(
             self._console,
-            f"{state_of(record):<9}  {self._name_of(record.spec)}  {text}  [{self._progress.line()}]",
+            f"{state_of(record):<9}  {self._name_of(record.spec)}  {text}  "
+            f"[{self._progress.line(now=time.time())}]",
         )
 
 
 class LiveProgress:
-    """Table of the last ended and the running trials, redrawn at every event; a row is one line at most."""
+    """State of the live view, which a thread of rich draws every second.
 
-    def __init__(self, live: Live, placements: Sequence[Placement], *, is_open: bool = False) -> None:
-        self._live = live
-        self._progress = Progress(placements, is_open=is_open)
-        self._name_of = namer(placement.trial for placement in placements)
-        self._ended: list[TrialRecord] = []
-        self._stages: dict[str, tuple[TrialState, str]] = {}
-        self._draw()
+    Args:
+        folder: folder of the sweep, where running trials say their stage.
+    """
+
+    def __init__(
+        self, plan: Plan, progress: Progress, *, folder: Path, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._plan = plan
+        self._progress = progress
+        self._folder = folder
+        self._clock = clock
+        self._began = clock()
+        self._names = short_names(trial.trial for trial in plan.placements)
+        self._ended: list[Row] = []
+        self._rates: list[Rate] = []
+        self._usd = 0.0
+        self._price_marks: dict[str, None] = {}
+        self._is_priced = False
+        self._lock = threading.Lock()
 
     def started(self, attempt: Attempt) -> None:
         """Add a row."""
-        self._progress.start(attempt)
-        self._tell("starting", attempt)
+        with self._lock:
+            self._progress.start(attempt, now=self._clock())
 
     def placed(self, attempt: Attempt) -> None:
         """Tell in its row that it runs."""
-        self._tell("running", attempt)
+        with self._lock:
+            self._progress.place(attempt, now=self._clock())
 
     def withdrawn(self, attempt: Attempt) -> None:
         """Take its row away."""
-        self._progress.withdraw(attempt)
-        self._draw()
+        with self._lock:
+            self._progress.withdraw(attempt)
 
     def ended(self, record: TrialRecord) -> None:
         """Move its row to the ended ones."""
-        self._progress.end(record)
-        self._ended = [*self._ended, record][-_ENDED_ROWS:]
-        self._draw()
+        with self._lock:
+            self._progress.end(record)
+            noise = noise_of(record) if state_of(record) == "measured" else ""
+            row = Row(
+                state="noisy" if noise else state_of(record),
+                name=self._names.trial(record.spec),
+                text=short_outcome(record, self._plan),
+                seconds=record.seconds,
+            )
+            self._ended = [*self._ended, row][-_MOST_ENDED:]
+            if record.provenance == "measured":
+                self._count_cost(record)
+            if record.result and record.provenance == "measured" and record.placement.trains and not noise:
+                self._count_rate(record)
 
-    def _tell(self, stage: TrialState, attempt: Attempt) -> None:
-        self._stages[attempt.placement.trial_id] = stage, time.strftime("%H:%M:%S")
-        self._draw()
+    def _count_cost(self, record: TrialRecord) -> None:
+        bill = bill_of(record)
+        if bill is not None and isinstance(record.price, Price):
+            self._is_priced = True
+            self._usd += bill.usd
+            self._price_marks.update(dict.fromkeys(marks_of(record.price)))
 
-    def _draw(self) -> None:
-        running = list(self._progress.running.values())[:_RUNNING_ROWS]
-        room = max(1, self._live.console.height - len(running) - _OTHER_LINES)
-        table = Table.grid(padding=(0, 2, 0, 0))
-        for is_whole in (
-            True,
-            True,
-            True,
-            False,
-        ):  # state, trial, time, and of the rest what there is room for
-            table.add_column(no_wrap=is_whole)
-        for record in self._ended[-room:]:
-            took = f"{record.ended_at - record.started_at:.1f} s"
-            _add_row(table, state_of(record), self._name_of(record.spec), took, _describe_end(record))
-        for attempt in running:
-            stage, since = self._stages[attempt.placement.trial_id]
-            again = f"attempt {attempt.number}" if attempt.number > 1 else ""
-            _add_row(table, stage, self._name_of(attempt.placement.trial), f"since {since}", again)
-        self._live.update(Group(table, Text(self._progress.line())), refresh=True)
+    def _count_rate(self, record: TrialRecord) -> None:
+        rate = metrics_of(record).get("steady_samples_per_second")
+        if rate is not None:
+            spec = record.spec
+            job = f"{task_name(spec.workload, spec.workload_options)}, {data_name(spec.data)}"
+            setting = self._names.setting(spec)
+            self._rates.append(Rate(job=job, setting=setting, samples_per_second=rate))
+
+    def state(self) -> LiveState:
+        """Return what is to be drawn now."""
+        with self._lock:
+            now = self._clock()
+            progress = self._progress
+            running = sorted(progress.running.values(), key=lambda one: not one.is_placed)
+            spent = f"${number(self._usd, digits=2)} {' '.join(self._price_marks)}".rstrip()
+            return LiveState(
+                sweep=self._plan.sweep,
+                num_done=progress.num_done,
+                num_failed=progress.num_failed,
+                total=None if progress.is_open else progress.total,
+                elapsed_seconds=now - self._began,
+                left=progress.seconds_left(now=now),
+                spent=spent if self._is_priced else "",
+                shared=self._names.shared,
+                best=best_so_far(self._rates)[:_MOST_BEST],
+                ended=tuple(self._ended),
+                running=tuple(self._running_row(one, now=now) for one in running),
+            )
+
+    def _running_row(self, one: RunningAttempt, *, now: float) -> Row:
+        placement = one.attempt.placement
+        again = f", attempt {one.attempt.number}" if one.attempt.number > 1 else ""
+        stage = stage_words(stage_of(self._folder, placement.trial_id)) if one.is_placed else "starting"
+        return Row(
+            state="running" if one.is_placed else "starting",
+            name=self._names.trial(placement.trial),
+            text=f"{stage}{again}",
+            seconds=now - one.since,
+        )
 
 
-def _add_row(table: Table, *cells: str) -> None:
-    table.add_row(*(Text(printable(cell), no_wrap=True, overflow="ellipsis") for cell in cells))
+class _LiveCallback:
+    """Callback that updates the state and draws it at once."""
+
+    def __init__(self, live: Live, progress: LiveProgress) -> None:
+        self._live = live
+        self._progress = progress
+
+    def started(self, attempt: Attempt) -> None:
+        self._progress.started(attempt)
+        self._live.refresh()
+
+    def placed(self, attempt: Attempt) -> None:
+        self._progress.placed(attempt)
+        self._live.refresh()
+
+    def withdrawn(self, attempt: Attempt) -> None:
+        self._progress.withdrawn(attempt)
+        self._live.refresh()
+
+    def ended(self, record: TrialRecord) -> None:
+        self._progress.ended(record)
+        self._live.refresh()
 
 
 @contextmanager
 def watching(
-    console: Console, placements: Sequence[Placement], *, ledger: str, is_open: bool = False
+    console: Console,
+    plan: Plan,
+    *,
+    folder: Path,
+    ledger: str,
+    history: Sequence[TrialRecord] = (),
+    is_plain: bool = False,
 ) -> Iterator[TrialCallback]:
-    """Show the live table on a terminal, and plain lines elsewhere.
+    """Show the live view on a terminal, and plain lines elsewhere.
 
     Args:
+        folder: folder of the sweep.
         ledger: the file with all that a line has no room for.
-        is_open: a search chooses among the placements.
+        history: records of earlier commands, which tell how long trials take.
+        is_plain: plain lines on a terminal too.
     """
-    if not console.is_terminal or not placements:
-        yield PlainProgress(console, placements, ledger=ledger, is_open=is_open)
+    progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=history_of(history))
+    if is_plain or not _can_redraw(console) or not plan.placements:
+        yield PlainProgress(console, plan, progress, ledger=ledger)
         return
-    with Live(console=console, auto_refresh=False) as live:
-        yield LiveProgress(live, placements, is_open=is_open)
+    live_progress = LiveProgress(plan, progress, folder=folder)
+
+    def render() -> RenderableType:
+        return drawn(
+            live_progress.state(),
+            width=console.width,
+            height=console.height,
+            is_ascii=not console.encoding.startswith("utf"),
+        )
+
+    with Live(console=console, get_renderable=render, refresh_per_second=_DRAWN_PER_SECOND) as live:
+        yield _LiveCallback(live, live_progress)
 
 
-def _describe_end(record: TrialRecord) -> str:
-    """Describe an attempt's outcome: its rate, its cause of failure, or its substitutes."""
-    if record.failure is not None:
-        return f"{record.failure.kind}: {record.failure.message}"
-    if record.provenance == "rehearsed":
-        return ", ".join(record.placement.substitutions)
-    metrics = metrics_of(record)
-    if "run_seconds" in metrics:
-        return f"a run of {metrics['run_seconds']:,.3g} s, no step reported"
-    accuracy = f", accuracy {metrics['accuracy']:.3f}" if "accuracy" in metrics else ""
-    return f"{metrics['steady_samples_per_second']:,.0f} samples/s{accuracy}{_describe_checkpoints(record)}"
-
-
-def _describe_checkpoints(record: TrialRecord) -> str:
-    """Describe the checkpoint that an attempt resumed from, and unusable ones."""
-    result = record.result
-    assert result is not None, "it was measured"
-    resumed = [f"resumed from step {result.resumed_from_step:,}"] if result.resumed_from_step else []
-    return "".join(f", {note}" for note in (*resumed, *result.checkpoint_notes))
+def _can_redraw(console: Console) -> bool:
+    """Return whether a person sees the terminal: logs of a CI service look like one, and keep every line."""
+    return console.is_terminal and not console.is_dumb_terminal and not os.environ.get("CI")

@@ -1,7 +1,7 @@
 """Lines, plans and findings in a terminal."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,18 +10,21 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.predictions.forecasts import predicted_of, predicted_table
 from orchestrator.analysis.table import Table, cut
 from orchestrator.analysis.tables.costs import prices_table
-from orchestrator.analysis.tables.outcomes import skipped_table
+from orchestrator.analysis.tables.outcomes import stale_table
 from orchestrator.analysis.tables.plan import plan_table
-from orchestrator.core.placement import Plan
+from orchestrator.analysis.tables.plan_groups import plan_groups_table, skipped_groups_table
+from orchestrator.core.placement import Cached, Plan
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.printable import printable
 from orchestrator.core.trial_spec import TrialSpec
+from orchestrator.terminal.ending import Ending
 from orchestrator.terminal.table_layout import fitted, widths_of
 
-_MOST_ROWS = 200  # a longer plan is counted, not listed, unless --all is given
+_MOST_ROWS = 100  # of one table, unless --all is given
 
 
 def print_line(console: Console, line: str) -> None:
@@ -36,11 +39,10 @@ def display_path(path: Path) -> str:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """A table with its title above, and below it the sentence on how to read it."""
+    """A table with its title above, if it has one, and below it the sentence on how to read it."""
     slim = fitted(table, width=console.width)
-    drawn = RichTable(
-        title=Text(printable(slim.title), style="bold"), title_justify="left", box=None, pad_edge=False
-    )
+    title = Text(printable(slim.title), style="bold") if slim.title else None
+    drawn = RichTable(title=title, title_justify="left", box=None, pad_edge=False)
     for column, width in zip(slim.columns, widths_of(slim, width=console.width), strict=True):
         justify: JustifyMethod = "right" if column.is_number else "left"
         drawn.add_column(Text(printable(column.header)), justify=justify, overflow="fold", width=width)
@@ -55,39 +57,58 @@ def print_table(console: Console, table: Table) -> None:
 def print_plan(
     console: Console, plan: Plan, *, prices: Iterable[tuple[TrialSpec, Price | Unpriced]], list_all: bool
 ) -> None:
-    """Every point, what their hardware costs, and the totals; of a long plan the reasons in place of points.
+    """What is to run, what is not and why, what the hardware costs, and the totals.
 
     Args:
         prices: prices of the trials that would run.
+        list_all: every point in a row of its own, in place of settings and reasons with their counts.
     """
-    num_rows = len(plan.asked) + len(plan.skipped)
-    if num_rows <= _MOST_ROWS or list_all:
-        print_table(console, plan_table(plan))
-    else:
-        print_table(console, skipped_table(plan.skipped))
-        console.print(Text(f"{num_rows:,} rows are counted here; --all lists them, --json is for programs"))
-    priced = prices_table(prices)
-    if priced.rows:
-        print_table(console, priced)
-    predicted = predicted_table(predicted_of(plan.forecasts))
-    if predicted.rows:
-        print_table(
-            console,
-            predicted if list_all else cut(predicted, most_rows=_MOST_ROWS, others="--all lists every one"),
-        )
+    of_points = (
+        [plan_table(plan)]
+        if list_all
+        else [
+            plan_groups_table(plan),
+            skipped_groups_table(plan.skipped),
+            stale_table(plan.cached, names_in(plan)),
+        ]
+    )
+    for table in (*of_points, prices_table(prices), predicted_table(predicted_of(plan.forecasts))):
+        if table.rows:
+            shown = cut(table, most_rows=_MOST_ROWS, others="--all lists every one")
+            print_table(console, table if list_all else shown)
     console.print(totals_of(plan), highlight=False)
+
+
+def print_ending(console: Console, ending: Ending, *, remarks: Iterable[str]) -> None:
+    """Print the answers, the best settings, the facts and the next commands; each command is one line."""
+    for answer in ending.answers:
+        console.print(Text(printable(answer), style="bold"))
+    if ending.table.rows:
+        print_table(console, ending.table)
+    for line in (*ending.facts, *remarks):
+        print_line(console, line)
+    for step in ending.steps:
+        console.print(Text(printable(f"next: {step}")), soft_wrap=True)  # a command is copied whole
 
 
 def totals_of(plan: Plan) -> str:
     """Summarise the trials that would run and the decisions on the other points."""
     kinds = Counter(placement.provenance for placement in plan.placements)
-    num_stale = sum(cached.stale is not None for cached in plan.cached)
-    stale = f" ({num_stale:,} stale)" if num_stale else ""
     failed = f", {len(plan.failed):,} failed before (--rerun-failed runs them)" if plan.failed else ""
     return (
         f"to run: {kinds['measured']:,} to measure, {kinds['rehearsed']:,} to rehearse; "
-        f"{len(plan.cached):,} cached{stale}{failed}, {len(plan.skipped):,} skipped"
+        f"{len(plan.cached):,} cached{_kinds_of(plan.cached)}{failed}, {len(plan.skipped):,} skipped"
     )
+
+
+def _kinds_of(cached: Sequence[Cached]) -> str:
+    """` (18 measured, 14 rehearsed, 3 stale)`; nothing where all of them were measured here."""
+    kinds = Counter(trial.provenance for trial in cached)
+    stale = sum(trial.stale is not None for trial in cached)
+    if len(cached) == kinds["measured"] and not stale:
+        return ""
+    counts = (("measured", kinds["measured"]), ("rehearsed", kinds["rehearsed"]), ("stale", stale))
+    return f" ({', '.join(f'{number:,} {kind}' for kind, number in counts if number)})"
 
 
 @contextmanager

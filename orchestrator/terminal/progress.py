@@ -1,11 +1,30 @@
-"""Progress of a sweep and its remaining time. Pure."""
+"""Progress of a sweep: what waits, runs and has ended, and the remaining time. Pure."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from statistics import fmean
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from orchestrator.core.interval import Spread
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import TrialRecord
+from orchestrator.terminal.eta import Estimator, TaskTime, task_of, time_of
+
+_MINUTE, _HOUR = 60.0, 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningAttempt:
+    """An attempt that was started.
+
+    Attributes:
+        is_placed: it has its hardware; otherwise it may wait for it.
+        since: seconds since the epoch at which it came to this state.
+    """
+
+    attempt: Attempt
+    is_placed: bool
+    since: float
 
 
 class Progress:
@@ -13,21 +32,29 @@ class Progress:
 
     Args:
         is_open: a search chooses among the placements, so their number says nothing of what is left.
+        history: trials of earlier commands.
     """
 
-    def __init__(self, placements: Sequence[Placement], *, is_open: bool = False) -> None:
-        self._is_open = is_open
-        self._left = {placement.trial_id: placement for placement in placements}
-        self._total = len(placements)
+    def __init__(
+        self, placements: Sequence[Placement], *, is_open: bool = False, history: Sequence[TaskTime] = ()
+    ) -> None:
+        self.is_open = is_open
+        self.total = len(placements)
+        self.running: dict[str, RunningAttempt] = {}
+        self._left = {placement.trial_id: task_of(placement) for placement in placements}
         self._ended: dict[str, str] = {}
-        self._took: list[tuple[Placement, float]] = []
-        self.running: dict[str, Attempt] = {}
+        self._estimator = Estimator(history)
 
-    def start(self, attempt: Attempt) -> None:
+    def start(self, attempt: Attempt, *, now: float) -> None:
         """Count an attempt that runs; its trial may have failed before."""
-        self.running[attempt.placement.trial_id] = attempt
-        self._left.setdefault(attempt.placement.trial_id, attempt.placement)
-        self._ended.pop(attempt.placement.trial_id, None)
+        trial_id = attempt.placement.trial_id
+        self.running[trial_id] = RunningAttempt(attempt=attempt, is_placed=False, since=now)
+        self._left.setdefault(trial_id, task_of(attempt.placement))
+        self._ended.pop(trial_id, None)
+
+    def place(self, attempt: Attempt, *, now: float) -> None:
+        """Note that an attempt has its hardware."""
+        self.running[attempt.placement.trial_id] = RunningAttempt(attempt=attempt, is_placed=True, since=now)
 
     def withdraw(self, attempt: Attempt) -> None:
         """Count an attempt that was never begun."""
@@ -38,48 +65,65 @@ class Progress:
         self.running.pop(record.trial_id)
         self._left.pop(record.trial_id)
         self._ended[record.trial_id] = state_of(record)
-        self._took.append((record.placement, record.ended_at - record.started_at))
+        self._estimator.end(time_of(record))
 
-    def line(self) -> str:
-        """`7 of 20 done: 6 measured, 1 failed; about 40 s left`."""
+    @property
+    def num_done(self) -> int:
+        """Trials that have ended, and are not started again."""
+        return len(self._ended)
+
+    @property
+    def num_failed(self) -> int:
+        """Trials whose last attempt failed."""
+        return Counter(self._ended.values())["failed"]
+
+    def line(self, *, now: float) -> str:
+        """`7 of 20 done: 6 measured, 1 failed; 30 to 50 s left`."""
         counts = Counter(self._ended.values())
         parts = ", ".join(
             f"{counts[state]} {state}"
             for state in ("measured", "rehearsed", "pruned", "failed")
             if counts[state]
         )
-        if self._is_open:
-            return f"{len(self._ended)} done{': ' if parts else ''}{parts}"
-        left = describe_remaining(self._left.values(), self._took)
-        return f"{len(self._ended)} of {self._total} done{': ' if parts else ''}{parts}{left}"
+        of_all = "" if self.is_open else f" of {self.total}"
+        left = left_words(self.seconds_left(now=now))
+        return f"{self.num_done}{of_all} done{': ' if parts else ''}{parts}{'; ' if left else ''}{left}"
 
-    def seconds_left(self) -> float | None:
-        """Remaining seconds, from the function of that name."""
-        return seconds_left(self._left.values(), self._took)
-
-
-def describe_remaining(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> str:
-    """`; about 40 s left`, or nothing where that is not known."""
-    seconds = seconds_left(left, took)
-    return f"; about {_duration(seconds)} left" if seconds and seconds >= 1 else ""
-
-
-def seconds_left(left: Iterable[Placement], took: Iterable[tuple[Placement, float]]) -> float | None:
-    """Estimate the remaining seconds at the mean duration of finished trials; None before the first.
-
-    A trial takes as long as those of its trainer, and where none has ended as long as any.
-    """
-    by_kind: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for placement, seconds in took:
-        by_kind[_kind_of(placement)].append(seconds)
-    every = [trial for some in by_kind.values() for trial in some]
-    if not every:
-        return None
-    return sum(fmean(by_kind.get(_kind_of(placement)) or every) for placement in left)
+    def seconds_left(self, *, now: float) -> Spread | None:
+        """Estimate the remaining seconds; None where a search decides, and where it is not known yet."""
+        if self.is_open:
+            return None
+        placed = [one for one in self.running.values() if one.is_placed]
+        running = {one.attempt.placement.trial_id: one.since for one in placed}
+        waiting = Counter(task for trial_id, task in self._left.items() if trial_id not in running)
+        return self._estimator.seconds_left(
+            waiting, [(self._left[trial_id], since) for trial_id, since in running.items()], now=now
+        )
 
 
-def _kind_of(placement: Placement) -> tuple[str, str]:
-    return placement.provenance, placement.trial.trainer
+def left_words(seconds: Spread | None) -> str:
+    """`30 to 50 s left`; nothing where that is not known, or not worth a word."""
+    if seconds is None or seconds.median < 1:
+        return ""
+    unit, size = next(
+        ((unit, size) for unit, size in (("h", _HOUR), ("min", _MINUTE)) if seconds.median >= 2 * size),
+        ("s", 1.0),
+    )
+    low, high = _rounded(seconds.low / size), _rounded(seconds.high / size)
+    return f"about {high} {unit} left" if low == high else f"{low} to {high} {unit} left"
+
+
+def _rounded(value: float) -> str:
+    """Write at most two digits: more would promise too much."""
+    digits = max(0, math.floor(math.log10(value)) - 1) if value >= 1 else 0
+    return f"{round(value, -digits):,.0f}"
+
+
+def clock_words(seconds: float) -> str:
+    """`0:07`, `1:02:03`."""
+    minutes, rest = divmod(max(0, math.floor(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def state_of(record: TrialRecord) -> str:
@@ -87,7 +131,3 @@ def state_of(record: TrialRecord) -> str:
     if record.is_pruned:
         return "pruned"
     return "failed" if record.failure else record.provenance
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

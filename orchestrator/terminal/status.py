@@ -2,16 +2,21 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 
-from orchestrator.analysis.measurements.setting import names_in
+from orchestrator.analysis.measurements.short_names import short_names
 from orchestrator.analysis.table import Column, Table
-from orchestrator.core.placement import Placement, Plan
+from orchestrator.core.placement import Attempt, Placement, Plan
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_state import UNDER_WAY, TrialEvent, latest_steps
+from orchestrator.execute.trial.stages import stage_of
+from orchestrator.record.running_plan import RunningPlan
+from orchestrator.terminal.eta import history_of
 from orchestrator.terminal.printing import print_line, print_table, totals_of
-from orchestrator.terminal.progress import describe_remaining
+from orchestrator.terminal.progress import Progress, clock_words
+from orchestrator.terminal.trial_outcome import stage_words
 
 
 def print_status(
@@ -20,26 +25,32 @@ def print_status(
     records: Sequence[TrialRecord],
     steps: Iterable[TrialEvent],
     *,
+    folder: Path,
     holder: str | None,
+    running: RunningPlan | None,
+    now: float,
 ) -> None:
     """Print the driver, the running trials and the remaining ones.
 
     Args:
-        plan: plan made from the current records.
+        plan: plan of the command that runs the sweep, else one made from the current records.
         records: records of the sweep.
         steps: journal of the sweep.
+        folder: folder of the sweep.
         holder: the process that runs the sweep, or None.
+        running: plan that this process left; None: it left none.
+        now: seconds since the epoch.
     """
-    under_way = list(_under_way(plan, steps))
+    own = [step for step in steps if step.at >= running.since] if running else list(steps)
+    under_way = list(_under_way(plan, own))
     if under_way:
-        print_table(console, _table(plan, under_way, is_run=holder is not None))
-    took = [
-        (record.placement, record.ended_at - record.started_at)
-        for record in records
-        if record.reused_from is None
-    ]
-    left = describe_remaining(plan.placements, took) if holder else ""
-    print_line(console, f"{totals_of(plan)}{left}")
+        print_table(console, _table(plan, under_way, folder=folder, is_run=holder is not None))
+    if running:
+        progress = _progress_of(running, records, under_way)
+        began = min((step.at for step in own), default=running.since)  # it may have waited for another sweep
+        print_line(console, f"{progress.line(now=now)}; {clock_words(now - began)} elapsed")
+    else:
+        print_line(console, totals_of(plan))
     print_line(console, f"run by {holder}" if holder else "not being run here")
 
 
@@ -52,20 +63,49 @@ def _under_way(plan: Plan, steps: Iterable[TrialEvent]) -> Iterator[tuple[Placem
             yield placement, step
 
 
-def _table(plan: Plan, under_way: Iterable[tuple[Placement, TrialEvent]], *, is_run: bool) -> Table:
-    name_of = names_in(plan)
+def _progress_of(
+    running: RunningPlan, records: Sequence[TrialRecord], under_way: Iterable[tuple[Placement, TrialEvent]]
+) -> Progress:
+    """Repeat what the command that runs has heard."""
+    plan = running.plan
+    own = [record for record in records if record.started_at >= running.since]
+    earlier = history_of(record for record in records if record.started_at < running.since)
+    progress = Progress(plan.placements, is_open=plan.search.is_adaptive, history=earlier)
+    for record in own:
+        attempt = Attempt(placement=record.placement, number=record.attempt)
+        progress.start(attempt, now=record.started_at)
+        progress.end(record)
+    for placement, step in under_way:
+        attempt = Attempt(placement=placement, number=step.attempt)
+        progress.start(attempt, now=step.at)
+        if step.stage == "running":
+            progress.place(attempt, now=step.at)
+    return progress
+
+
+def _table(
+    plan: Plan, under_way: Iterable[tuple[Placement, TrialEvent]], *, folder: Path, is_run: bool
+) -> Table:
+    names = short_names(trial.trial for trial in plan.asked)
     rows = sorted(
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(step.at)),
-            step.stage,
-            name_of(trial_id.trial),
+            _stage(step, folder=folder) if is_run else step.stage,
+            names.trial(placement.trial),
             step.attempt,
         )
-        for trial_id, step in under_way
+        for placement, step in under_way
     )
     return Table(
-        title=f"Under way of {plan.sweep}" if is_run else f"Under way of {plan.sweep} when its driver ended",
-        note="" if is_run else "The same command starts them again, from their checkpoints where they exist.",
+        title=f"Running trials of {plan.sweep}{'' if is_run else ' when its driver ended'}",
+        note=f"All of them: {names.shared}." if is_run else _LOST,
         columns=tuple(Column(header=header) for header in ("since", "stage", "trial", "attempt")),
         rows=tuple((since, stage, name, str(attempt)) for since, stage, name, attempt in rows),
     )
+
+
+_LOST = "The same command starts them again, from their checkpoints where they exist."
+
+
+def _stage(step: TrialEvent, *, folder: Path) -> str:
+    return stage_words(stage_of(folder, step.trial_id)) if step.stage == "running" else step.stage

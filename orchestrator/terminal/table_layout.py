@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from orchestrator.analysis.table import Table
+from orchestrator.analysis.formatting import UNKNOWN
+from orchestrator.analysis.table import Rank, Table
 
 GAP = 2  # blanks between two columns
 _LONGEST_WORD = 24  # a longer word of prose is broken, and where there is no room for that one of
@@ -11,10 +12,11 @@ _LEAST_PROSE = 12
 
 
 def fitted(table: Table, *, width: int) -> Table:
-    """The table in `width` characters; its note names the columns of numbers that had no room.
+    """The table in `width` characters; its note names the columns that had no room.
 
     Where it is too wide, intervals go below what they belong to, and words on them below those; where that is
-    not enough, columns of numbers go: details before others, and of equals the last one first.
+    not enough, columns leave: those that are equal in all rows before others, then by their rank, and of
+    equals the last one first. The first column stays unless all rows share it.
     """
     if _least_width(table) <= width:
         return table
@@ -24,7 +26,7 @@ def fitted(table: Table, *, width: int) -> Table:
         if _least_width(_only(slim, kept)) <= width:
             break
         kept.remove(index)
-    left_out = [column.header for index, column in enumerate(table.columns) if index not in kept]
+    left_out = [_left_out(table, index) for index in range(len(table.columns)) if index not in kept]
     note = (
         (f"{table.note} Columns left out because the terminal is too narrow: {', '.join(left_out)}.")
         if left_out
@@ -34,8 +36,23 @@ def fitted(table: Table, *, width: int) -> Table:
 
 
 def _in_order_of_leaving(table: Table) -> list[int]:
-    numbers = [index for index, column in enumerate(table.columns) if column.is_number]
-    return sorted(numbers, key=lambda index: (not table.columns[index].is_detail, -index))
+    def key(index: int) -> tuple[bool, Rank, int]:
+        return _shared_cell(table, index) is not None, table.columns[index].importance, index
+
+    first = 0 if _shared_cell(table, 0) is not None else 1
+    return sorted(range(first, len(table.columns)), key=key, reverse=True)
+
+
+def _shared_cell(table: Table, index: int) -> str | None:
+    """Return the cell that all of several rows have in a column; None: they differ, or there is one row."""
+    cells = {row[index] for row in table.rows}
+    return cells.pop() if len(cells) == 1 and len(table.rows) > 1 else None
+
+
+def _left_out(table: Table, index: int) -> str:
+    """Name a column that had no room, with the cell that all rows share."""
+    header, cell = table.columns[index].header, _shared_cell(table, index)
+    return header if cell in (None, "", UNKNOWN) else f"{header} ({cell} in all rows)"
 
 
 def widths_of(table: Table, *, width: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from orchestrator.core.errors import TrialError
 from orchestrator.core.result import DeviceFacts
 from orchestrator.core.target import Target
 from orchestrator.core.trainer import TrainerInfo
-from orchestrator.core.trial_progress import TrialProgress
+from orchestrator.core.trial_progress import TrialProgress, TrialStage
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.accelerator_versions import accelerator_versions
 from orchestrator.train.checkpoints.format import Checkpoint
@@ -216,11 +216,13 @@ def _train(worker: _ReadyWorker) -> loop.LoopTimes:
             keeper=keeper,
             resumed=worker.resumed,
             tell=partial(_tell, worker) if worker.job.tells_progress else None,
+            show=partial(_show, worker),
         )
 
 
 def _measure_trained(worker: _ReadyWorker, times: loop.LoopTimes) -> _TrainedWorker:
     trainer, job, data = worker.trainer, worker.job, worker.data
+    _show(worker, TrialStage(name="evaluating"))
     quality, evaluation_seconds = _evaluate(trainer, limit=_REHEARSED_SAMPLES if job.rehearsal else None)
     state = trainer.state()
     _require_finite(state)
@@ -314,6 +316,12 @@ def _tell(worker: _ReadyWorker, progress: TrialProgress) -> None:
     if worker.job.rank == 0:
         worker.channel.send({"event": "progress", "progress": codec.to_plain(progress)})
     worker.meet(True)
+
+
+def _show(worker: _ReadyWorker, stage: TrialStage) -> None:
+    """Send the stage of the first rank. Nothing waits for it, so it costs one write to a socket."""
+    if worker.job.rank == 0:
+        worker.channel.send({"event": "stage", "stage": codec.to_plain(stage)})
 
 
 def _meet(channel: Channel, vote: bool) -> bool:

@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_left_out_and_a_larger_budget_runs_it(capsys):
     assert main([*two, small]) == 1
     first = told(capsys)
     assert "to run: 2 to measure" in first
-    assert "0 failed, 0 points skipped, 1 not run yet." in first
+    assert "1 trial measured, 1 not run yet" in first
     assert "(hypothetical) and" in first
     assert left_out in first
     assert main([*two, "budget.hours=2"]) == 0

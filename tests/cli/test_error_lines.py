@@ -17,7 +17,7 @@ from session_cache import cache  # noqa: F401  a fixture
 from orchestrator.analysis.table import Column, Table
 from orchestrator.cli import main
 from orchestrator.commands.command_line import DONE, WRONG_REQUEST
-from orchestrator.core.placement import Attempt
+from orchestrator.core.placement import Attempt, Plan
 from orchestrator.core.result import Failure
 from orchestrator.terminal.live_view import watching
 from orchestrator.terminal.printing import print_table
@@ -98,7 +98,9 @@ def line_of_failure(message: str) -> str:
     """Return the line about a trial that fails with that message, without a live view."""
     console = Console(file=io.StringIO(), width=160)
     place = placement(trial_spec())
-    with watching(console, [place], ledger="outputs/smoke/records.jsonl") as watcher:
+    plan = Plan(sweep="smoke", placements=(place,), cached=(), skipped=())
+    ledger = "outputs/smoke/records.jsonl"
+    with watching(console, plan, folder=Path("outputs/smoke"), ledger=ledger) as watcher:
         watcher.started(Attempt(placement=place, number=1))
         watcher.ended(record(placement=place, failure=Failure(kind="error", message=message)))
     (line,) = console.file.getvalue().splitlines()

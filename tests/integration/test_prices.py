@@ -13,22 +13,22 @@ def said(*words: str, cwd: Path) -> str:
 
 
 def test_a_price_is_kept_with_the_record_and_a_report_prices_anew_only_when_asked(tmp_path: Path) -> None:
-    first = said(*NOOP, cwd=tmp_path)
+    first = said(*NOOP, "--full", cwd=tmp_path)
     [kept] = records_in(tmp_path)
     assert kept["price"]["instance"] == "n2-standard-8"
     assert (kept["price"]["node_usd_per_hour"], kept["price"]["as_of"]) == (0.38847, "2026-08-20")
     assert kept["price"]["is_hypothetical"]
     assert "Priced as n2-standard-8 on demand in us-central1, $0.38847/h of 2026-08-20, hypo" in first
 
-    spot = said("report", *NOOP, "prices.provisioning=spot", cwd=tmp_path)
+    spot = said("report", "--full", *NOOP, "prices.provisioning=spot", cwd=tmp_path)
     assert "Priced as n2-standard-8 spot in us-central1, $0.12701/h of 2026-08-20, hypothetical" in spot
     assert "Re-priced: not the price stored with the records" in spot
 
-    none = said("report", *NOOP, "prices=none", cwd=tmp_path)
+    none = said("report", "--full", *NOOP, "prices=none", cwd=tmp_path)
     assert "prices=none has no prices" in none
     assert "$/M samples" not in none
 
-    frozen = said("report", *NOOP, cwd=tmp_path)
+    frozen = said("report", "--full", *NOOP, cwd=tmp_path)
     assert "$0.38847/h" in frozen
     assert "re-priced" not in frozen
     assert list(records_in(tmp_path)) == [kept]
@@ -75,6 +75,6 @@ def test_failed_attempts_are_billed_and_a_plan_tells_prices(tmp_path: Path) -> N
     words = (*NOOP, "trainer.fault=raise")
     assert "n2-standard-8 on demand" in said("plan", *words, cwd=tmp_path)
     assert ask(*words, cwd=tmp_path).code == 1
-    twice = ask("--rerun-failed", *words, cwd=tmp_path)
+    twice = ask("--rerun-failed", "--full", *words, cwd=tmp_path)
     assert "1 trial cost $" in twice.out
     assert "(with 2 failed attempts, hypothetical)" in twice.out

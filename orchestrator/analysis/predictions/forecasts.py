@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, spread
 from orchestrator.analysis.measurements.setting import label_of, setting_of, varying
 from orchestrator.analysis.metrics.cost import priced_as
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
@@ -150,10 +150,13 @@ def predicted_table(predicted: Sequence[Predicted]) -> Table:
             )
         ),
         columns=(
-            *(Column(header=name) for name in ("workload", "device", "precision", "trainers")),
+            *(Column(header=name, rank=Rank.SETTING) for name in ("workload", "device", "precision")),
+            Column(header="trainers", rank=Rank.DETAIL),
             Column(header="trials", is_number=True, is_detail=True),
-            Column(header="known by"),
-            *(Column(header=f"{text} [90%]", is_number=True) for text in ("step ms", "hours", "$")),
+            Column(header="known by", rank=Rank.REPEATS),
+            Column(header="step ms [90%]", is_number=True, rank=Rank.RATE),
+            Column(header="hours [90%]", is_number=True),
+            Column(header="$ [90%]", is_number=True, rank=Rank.COST),
             Column(header="from, or why not"),
         ),
         rows=tuple(rows),

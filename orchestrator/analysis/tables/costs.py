@@ -15,7 +15,7 @@ from orchestrator.analysis.metrics.cost import (
     regions_of,
     rented,
 )
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.price import Price, Unpriced
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
@@ -102,15 +102,15 @@ def cost_table(costs: Sequence[Cost], name_of: Namer) -> Table:
         rows.append((*_cost_cells("all of them", costs), ""))
     kept = slice(None) if len(prices) > 1 else slice(-1)
     columns = (
-        Column(header="of"),
-        Column(header="trials", is_number=True),
+        Column(header="of", rank=Rank.SETTING),
+        Column(header="trials", is_number=True, rank=Rank.REPEATS),
         *(
             Column(header=header, is_number=True, is_detail=name in _DETAILS)
             for name, header in _PARTS.items()
         ),
         Column(header="billed node s", is_number=True),
-        Column(header="$", is_number=True),
-        Column(header="priced as"),
+        Column(header="$", is_number=True, rank=Rank.COST),
+        Column(header="priced as", rank=Rank.DETAIL),
     )
     return Table(
         title="Cost",
@@ -150,13 +150,13 @@ def prices_table(priced: Iterable[tuple[TrialSpec, Price | Unpriced | None]]) ->
         title="Prices",
         note=" ".join(["Prices of all nodes of a trial, without disks and network.", *notes]),
         columns=(
-            Column(header="device"),
+            Column(header="device", rank=Rank.SETTING),
             Column(header="trials", is_number=True),
             Column(header="rented as"),
-            Column(header="in"),
-            Column(header="$/h", is_number=True),
-            Column(header="as of"),
-            Column(header="what to know"),
+            Column(header="in", rank=Rank.DETAIL),
+            Column(header="$/h", is_number=True, rank=Rank.COST),
+            Column(header="as of", rank=Rank.DETAIL),
+            Column(header="what to know", rank=Rank.REPEATS),
             Column(header="source", is_detail=True),
         ),
         rows=tuple((devices, count(trials), *cells) for (devices, *cells), trials in counts.items()),

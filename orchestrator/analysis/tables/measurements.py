@@ -19,7 +19,7 @@ from orchestrator.analysis.measurements.setting import DETAILS, IMPLIED, Setting
 from orchestrator.analysis.metrics.cost import COSTS
 from orchestrator.analysis.metrics.definitions import METRICS
 from orchestrator.analysis.metrics.quality import quality_words
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 
 SHOWN = (
     "steady_samples_per_second",
@@ -34,6 +34,7 @@ MEASURED = "Measured"
 """Title of that table."""
 
 _DETAILS = SHOWN[2:]
+_RANKS = {"steady_samples_per_second": Rank.RATE}
 _ALWAYS = {"device": "device", "trainer": "trainer", "precision": "precision"}
 _IF_VARYING = {"workload": "workload", **DETAILS}
 
@@ -45,8 +46,19 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
     named = {**_ALWAYS, **{name: _IF_VARYING[name] for name in others}}
     quality = tuple(dict.fromkeys(name for measurement in measured for name in measurement.quality))
     columns = [
-        *(Column(header=header, is_number=_is_count(settings, name)) for name, header in named.items()),
-        *(Column(header=METRICS[key].header, is_number=True, is_detail=key in _DETAILS) for key in SHOWN),
+        *(
+            Column(header=header, is_number=_is_count(settings, name), rank=Rank.SETTING)
+            for name, header in named.items()
+        ),
+        *(
+            Column(
+                header=METRICS[key].header,
+                is_number=True,
+                is_detail=key in _DETAILS,
+                rank=_RANKS.get(key, Rank.OTHER),
+            )
+            for key in SHOWN
+        ),
     ]
     qualities = tuple(
         name for name in WHERE_KNOWN if any(name in measurement.where_known for measurement in measured)
@@ -56,12 +68,18 @@ def measured_table(measured: Sequence[Measurement]) -> Table:
     columns += _cost_columns(prices)
     headers = [column.header for column in columns]
     columns += [
-        Column(header=_apart(name, headers), is_number=True, is_detail=name != quality[0]) for name in quality
+        Column(
+            header=_apart(name, headers),
+            is_number=True,
+            is_detail=name != quality[0],
+            rank=Rank.QUALITY,
+        )
+        for name in quality
     ]
     return Table(
         title=MEASURED,
         note=" ".join(_measured_notes(measured, same=_same_in_all(settings, apart_from=others))),
-        columns=(*columns, Column(header="over")),
+        columns=(*columns, Column(header="over", rank=Rank.REPEATS)),
         rows=tuple(
             _measured_row(measurement, named=named, qualities=qualities, prices=prices, quality=quality)
             for measurement in measured
@@ -100,8 +118,8 @@ def _measured_notes(measured: Sequence[Measurement], *, same: str) -> Iterator[s
 
 def _cost_columns(prices: Sequence[str]) -> tuple[Column, ...]:
     """One price is told once, in the note; of several, each row has its own."""
-    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True)
-    return (cost, Column(header="priced as"))[: min(len(prices), 2)]
+    cost = Column(header=COSTS["usd_per_million_samples"].header, is_number=True, rank=Rank.COST)
+    return (cost, Column(header="priced as", rank=Rank.DETAIL))[: min(len(prices), 2)]
 
 
 def _measured_row(

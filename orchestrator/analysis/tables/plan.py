@@ -7,7 +7,7 @@ import pandas as pd
 
 from orchestrator.analysis.formatting import counted, processes_of
 from orchestrator.analysis.measurements.setting import Namer, names_in
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.compiled_step import CompiledStep, NotCompiled
 from orchestrator.core.memory_fit import NoFit, Verdict
 from orchestrator.core.placement import Cached, Failed, Placement, Plan, Skipped
@@ -45,11 +45,15 @@ def plan_table(plan: Plan) -> Table:
         *(_failed_row(failed_trial, name_of) for failed_trial in plan.failed),
         *(_skipped_row(skipped_point) for skipped_point in plan.skipped),
     ]
-    headers = ("", "point", "where, or why not", "trial")
     return Table(
         title=f"Plan of {plan.sweep}",
         note="",
-        columns=tuple(Column(header=header) for header in headers),
+        columns=(
+            Column(header="", rank=Rank.SETTING),
+            Column(header="point", rank=Rank.SETTING),
+            Column(header="where, or why not", rank=Rank.DETAIL),
+            Column(header="trial", rank=Rank.REPEATS),
+        ),
         rows=tuple(rows),
     )
 
@@ -70,16 +74,27 @@ def time_lines(steps: Iterable[CompiledStep | NotCompiled]) -> tuple[str, ...]:
     )
 
 
-def _placed_row(
-    placement: Placement, name_of: Namer, memory: Mapping[str, Verdict | NoFit]
-) -> tuple[str, ...]:
+def where_or_why_not(trial: Placement | Failed, memory: Mapping[str, Verdict | NoFit]) -> str:
+    """Say where a trial runs, with what a reader must know of it, or why it is not run again."""
+    if isinstance(trial, Failed):
+        return f"{trial.kind}: {trial.message}; --rerun-failed runs it again"
+    return _where(trial, memory)
+
+
+def _where(placement: Placement, memory: Mapping[str, Verdict | NoFit]) -> str:
     nodes = f"{placement.num_hosts} x {placement.node}" if placement.num_hosts > 1 else placement.node
     if placement.unequal and placement.pool:
         nodes = " + ".join(str(part.pool) for part in placement.unequal)
     where = f"{nodes}, {processes_of(placement)} threads, {placement.start_method}"
     fit = memory.get(placement.trial_id)
     in_memory = [fit.words(placement.trial.device)] if isinstance(fit, Verdict) else []
-    notes = "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
+    return "; ".join([where, *placement.substitutions, *placement.warnings, *in_memory])
+
+
+def _placed_row(
+    placement: Placement, name_of: Namer, memory: Mapping[str, Verdict | NoFit]
+) -> tuple[str, ...]:
+    notes = where_or_why_not(placement, memory)
     state = {"measured": "measure", "rehearsed": "rehearse"}[placement.provenance]
     return state, name_of(placement.trial), notes, placement.trial_id
 
@@ -92,8 +107,7 @@ def _cached_row(cached: Cached, name_of: Namer) -> tuple[str, ...]:
 
 
 def _failed_row(failed: Failed, name_of: Namer) -> tuple[str, ...]:
-    note = f"{failed.kind}: {failed.message}; --rerun-failed runs it again"
-    return "failed", name_of(failed.trial), note, failed.trial_id
+    return "failed", name_of(failed.trial), where_or_why_not(failed, {}), failed.trial_id
 
 
 def _skipped_row(skipped: Skipped) -> tuple[str, ...]:

@@ -14,12 +14,13 @@ from orchestrator.core.peaks import peaks_of, peaks_together
 from orchestrator.core.placement import Attempt, Placement
 from orchestrator.core.result import Failure, TrainResult, TrialRecord
 from orchestrator.core.trainer import RankContext
-from orchestrator.core.trial_progress import TrialProgress
+from orchestrator.core.trial_progress import TrialProgress, TrialStage
 from orchestrator.execute.executor import SweepContext
 from orchestrator.execute.trial.host import Host, HostSession
 from orchestrator.execute.trial.host_usage import HostUsageSampler, gpus_of, host_use
 from orchestrator.execute.trial.monitor import TrialMonitor
 from orchestrator.execute.trial.records import outcome_of
+from orchestrator.execute.trial.stages import StageFile
 from orchestrator.execute.trial.worker_group import WorkerGroup
 from orchestrator.train.failures import kind_of, line_of
 from orchestrator.train.registry import trainer_info
@@ -128,6 +129,7 @@ def _run_workers(
     placement = attempt.placement
     until = time.monotonic() + context.deadlines.start_seconds
     with contextlib.ExitStack() as held:
+        stage_file = held.enter_context(StageFile(context.folder, placement.trial_id))
         host_session = [held.enter_context(host.opened()) for host in hosts]
         oom_kills = _num_oom_kills(hosts)
         jobs = _jobs_of(placement, context, host_session)
@@ -154,6 +156,7 @@ def _run_workers(
                 preemption_poller=_preemption_poller(hosts),
                 hosts=of_ranks,
                 hear=hear,
+                stage_file=stage_file,
             )
         if not monitor.is_complete:
             raise monitor.cause(killed_for_memory=_num_oom_kills(hosts) > oom_kills)
@@ -176,6 +179,7 @@ def _monitor_workers(
     preemption_poller: PreemptionPoller,
     hosts: Sequence[Host],
     hear: Hear,
+    stage_file: StageFile,
 ) -> None:
     """Process worker messages until the outcome is known. Workers of a complete trial may exit by themselves.
 
@@ -197,6 +201,7 @@ def _monitor_workers(
             until=min(monitor.until, preemption_poller.due),
             hosts=hosts,
             hear=hear_and_hurry,
+            stage_file=stage_file,
         )
     usage_sampler.sample(now=time.monotonic())
     if monitor.is_complete:
@@ -211,6 +216,7 @@ def _take_turn(
     until: float,
     hosts: Sequence[Host],
     hear: Hear,
+    stage_file: StageFile,
 ) -> None:
     """Process one message and answer it, or sample the host's use, or apply the time limit.
 
@@ -229,6 +235,9 @@ def _take_turn(
         return
     if message.get("event") == "progress":
         hear(codec.from_plain(TrialProgress, message["progress"]))
+        return
+    if message.get("event") == "stage":
+        stage_file.show(codec.from_plain(TrialStage, message["stage"]), now=time.monotonic())
         return
     answer = monitor.on_message(rank, message, now=time.monotonic())
     if answer is not None:

@@ -11,7 +11,7 @@ from itertools import accumulate, count, islice
 from orchestrator.core.errors import TrialError
 from orchestrator.core.interval import median_interval
 from orchestrator.core.target import TargetRun
-from orchestrator.core.trial_progress import TrialProgress
+from orchestrator.core.trial_progress import TrialProgress, TrialStage
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.train.checkpoints.format import Checkpoint, TrainingProgress
 from orchestrator.train.checkpoints.schedule import CheckpointScheduler
@@ -24,6 +24,9 @@ Clock = Callable[[], float]
 LossCurve = tuple[tuple[int, float], ...]
 Tell = Callable[[TrialProgress], None]
 """Tell what the training has shown so far; returns when every rank may go on."""
+
+Show = Callable[[TrialStage], None]
+"""Say what the training does now; returns at once."""
 
 Barrier = Callable[[bool], bool]
 """Wait for all ranks, and learn whether every one of them said True."""
@@ -78,6 +81,7 @@ def run(
     resumed: Checkpoint | None = None,
     cpu_clock: Clock = time.process_time,
     tell: Tell | None = None,
+    show: Show | None = None,
 ) -> LoopTimes:
     """Take `steps` optimizer steps: earlier phases untimed, then of the last phase the first, the warm-up,
     the timed blocks, and the rest.
@@ -91,6 +95,7 @@ def run(
         resumed: the checkpoint that an earlier attempt left.
         cpu_clock: CPU seconds of the process that trains; of a script it is another one.
         tell: called between timed parts after every block and every evaluation; None: nobody listens.
+        show: called between timed parts when the stage changes; None: nobody looks.
 
     Raises:
         TrialError: `diverged`, when a loss that was read is not a finite number; `preempted`, when a rank was
@@ -104,14 +109,17 @@ def run(
         resumed=resumed,
         cpu_clock=cpu_clock,
         tell=tell,
+        show=show,
     )
     *early, (timed_phase, _) = _phases_left(phases, steps, taken=loop.taken)
     for phase, last in early:
         loop.begin(phase)
         _take_until(loop, timing, last)
     loop.begin(timed_phase)
+    loop.show_stage(TrialStage(name="first step"))
     first_step_seconds = loop.seconds_for(1)
     loop.read_losses()
+    loop.show_stage(TrialStage(name="warming up"))
     warmup_steps, warmup_seconds = _warm_up(loop, timing)
     lengthening = _lengthen_blocks(loop, timing, steps=steps, warmup_seconds=warmup_seconds)
     lengthened = replace(timing, steps_per_block=lengthening.steps_per_block)
@@ -187,6 +195,7 @@ class _Loop:
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     reading_seconds: list[tuple[float, float]] = field(default_factory=list)
     tell: Tell | None = None
+    show: Show | None = None
     step_seconds: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -275,6 +284,11 @@ class _Loop:
                     curve=self.target_evaluator.curve if self.target_evaluator else (),
                 )
             )
+
+    def show_stage(self, stage: TrialStage) -> None:
+        """Say what is done now, if somebody looks. Never call it inside a timed part."""
+        if self.show:
+            self.show(stage)
 
     def pursue(self, target_evaluator: TargetEvaluator | None) -> None:
         """Look at the quality at once, and from here on when it is due."""
@@ -394,6 +408,7 @@ def _time_blocks(loop: _Loop, timing: TimingSpec, *, steps: int) -> tuple[tuple[
         loop.read_losses_twice()
         loop.look_when_due(steps)
         loop.tell_progress()
+        loop.show_stage(TrialStage(name="timing", done=len(blocks), most=timing.max_blocks))
         loop.keep_when_due()
         if loop.meet(_is_tight(blocks, timing)):
             return tuple(blocks), "interval"
@@ -414,5 +429,6 @@ def _take_until(loop: _Loop, timing: TimingSpec, last: int) -> None:
     while loop.taken < last and not loop.is_over():
         loop.take_to(min(loop.taken + stride, loop.next_stop(last)), at_most=timing.steps_per_block)
         loop.read_losses()
+        loop.show_stage(TrialStage(name="training", done=loop.taken, most=last))
         if loop.look_when_due(last):
             loop.tell_progress()

@@ -25,6 +25,7 @@ from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.record.tracking.background import BackgroundTracker
+from orchestrator.record.tracking.mlflow_read import address_of
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
@@ -431,3 +432,18 @@ def test_a_first_start_prints_nothing(tmp_path):
 def test_nothing_of_mlflow_is_imported_before_a_store_is_made():
     code = "import sys, orchestrator.record.tracking.mlflow_store; assert 'mlflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_runs_of_a_sweep_have_an_address_for_a_browser(uri, folder):
+    finish_sweep(MlflowStore(uri), "addressed", records=[record()])
+    experiment = MlflowClient(uri).get_experiment_by_name("addressed").experiment_id
+    address = address_of(uri, sweep="addressed")
+    page = f"#/experiments/{experiment}/runs"
+    assert address == (
+        f"{uri.rstrip('/')}/{page}"
+        if uri.startswith("http")
+        else f"http://127.0.0.1:5000/{page} after: mlflow ui --backend-store-uri {uri}"
+    )
+    assert address_of(uri, sweep="never run") == ""
+    assert address_of(f"sqlite:///{folder}/absent.db", sweep="addressed") == ""
+    assert not (folder / "absent.db").exists()

@@ -40,7 +40,10 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     wait_for_stage(tmp_path, "running", trials=2)
     status = ask("status", *words, cwd=tmp_path)
     assert (status.code, status.err) == (0, "")
-    assert "trainer.fault=hang" in next(line for line in status.out.splitlines() if " running " in line)
+    assert "trainer.fault=hang" in status.out
+    assert "1 of 2 done: 1 measured" in status.out
+    other_words = ask("status", *NOOP, f"executor={executor}", cwd=tmp_path)
+    assert "1 of 2 done: 1 measured" in other_words.out, "the plan is that of the command that runs"
     assert status.out.rstrip().endswith(f"run by process {driver.pid}")
 
     asked = ask("cancel", *words, cwd=tmp_path)
@@ -51,7 +54,7 @@ def test_a_cancelled_sweep_ends_with_a_report_of_what_it_has(
     code, out = ended(driver)
     assert code == 1
     assert "stopping: what runs leaves" in out
-    assert "Failed: 1 preempted." in out
+    assert "failed: preempted: " in out
     assert [record["failure"] and record["failure"]["kind"] for record in records_in(tmp_path)] == [
         None,
         "preempted",

@@ -3,22 +3,22 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.analysis.table import Column, Table
+from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.terminal.table_layout import GAP, fitted, widths_of
 
 MEASURED = Table(
     title="Measured",
     note="Medians.",
     columns=(
-        Column(header="trainer"),
-        Column(header="samples/s", is_number=True),
+        Column(header="trainer", rank=Rank.SETTING),
+        Column(header="samples/s", is_number=True, rank=Rank.RATE),
         Column(header="set-up s", is_number=True, is_detail=True),
-        Column(header="accuracy", is_number=True),
-        Column(header="over"),
+        Column(header="accuracy", is_number=True, rank=Rank.QUALITY),
+        Column(header="over", rank=Rank.REPEATS),
     ),
     rows=(
         ("torch_ddp", "14,744 [14,260, 17,217]", "0.06657", "0.9670", "15 blocks"),
-        ("torch_xla", "4,607 [4,440, 4,754]", "0.06547", "0.9670", "15 blocks"),
+        ("torch_xla", "4,607 [4,440, 4,754]", "0.06547", "0.9710", "15 blocks"),
     ),
 )
 FAILED = Table(
@@ -56,16 +56,37 @@ def test_what_is_said_of_an_interval_goes_below_it():
     assert fitted(priced, width=24).rows[0] == ("t4", "0.93\n[0.55, 1.57]\nhypothetical")
 
 
-def test_details_are_left_out_first_and_then_the_last_numbers():
-    assert headers(fitted(MEASURED, width=52)) == ["trainer", "samples/s", "accuracy", "over"]
+def test_what_all_rows_share_is_left_out_first_and_its_value_is_named():
+    slim = fitted(MEASURED, width=52)
+    assert headers(slim) == ["trainer", "samples/s", "set-up\ns", "accuracy"]
+    assert slim.note == (
+        "Medians. Columns left out because the terminal is too narrow: over (15 blocks in all rows)."
+    )
+
+
+def test_of_columns_that_differ_the_last_rank_leaves_first():
     slim = fitted(MEASURED, width=40)
-    assert headers(slim) == ["trainer", "samples/s", "over"]
-    assert slim.note == "Medians. Columns left out because the terminal is too narrow: set-up s, accuracy."
+    assert headers(slim) == ["trainer", "samples/s", "accuracy"]
+    assert slim.note == (
+        "Medians. Columns left out because the terminal is too narrow: "
+        "set-up s, over (15 blocks in all rows)."
+    )
+    assert headers(fitted(MEASURED, width=30)) == ["trainer", "samples/s"]
 
 
-def test_prose_is_never_left_out():
-    assert headers(fitted(MEASURED, width=5)) == ["trainer", "over"]
-    assert headers(fitted(FAILED, width=5)) == ["trial", "cause", "log"]
+def test_setting_rate_cost_quality_and_repeats_stay_longest_in_that_order():
+    ranks = (Rank.OTHER, Rank.REPEATS, Rank.QUALITY, Rank.COST, Rank.RATE, Rank.SETTING)
+    columns = (Column(header="key"), *(Column(header=rank.name, is_number=True, rank=rank) for rank in ranks))
+    rows = tuple((name, *(f"{name}{rank:08}" for rank in ranks)) for name in ("a", "b"))
+    table = Table(title="", note="", columns=columns, rows=rows)
+    kept = [headers(fitted(table, width=width))[1:] for width in range(70, 3, -11)]
+    names = [rank.name for rank in ranks]
+    assert kept == [names[left:] for left in range(7)]
+
+
+def test_the_first_column_stays_in_any_terminal():
+    assert headers(fitted(MEASURED, width=5)) == ["trainer"]
+    assert headers(fitted(FAILED, width=5)) == ["trial"]
 
 
 def test_a_path_is_not_broken_where_there_is_another_way():

@@ -2,7 +2,6 @@
 
 import io
 
-import pytest
 from builders import placement, trial_spec
 from price_builders import price
 from rich.console import Console
@@ -39,7 +38,7 @@ REHEARSAL = placement(
 def test_every_point_is_listed_with_where_it_runs_or_why_it_does_not():
     skipped = Skipped(point="mnist_cnn cpu torch_xla fp16", reason="a CPU has no fp16; choose bf16")
     told = plan(placements=(placement(), REHEARSAL), cached=(cached(),), skipped=(skipped,))
-    lines = shown(print_plan, told, prices=(), list_all=False)
+    lines = shown(print_plan, told, prices=(), list_all=True)
     rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
     assert rows == [
         ["Plan of example"],
@@ -60,20 +59,58 @@ def test_every_point_is_listed_with_where_it_runs_or_why_it_does_not():
 
 def test_a_stale_result_says_what_has_changed():
     stale = cached(stale="torch 2.9 before, 2.13 here")
-    lines = shown(print_plan, plan(cached=(stale,)), prices=(), list_all=False)
+    lines = shown(print_plan, plan(cached=(stale,)), prices=(), list_all=True)
     assert "measured before, stale: torch 2.9 before, 2.13 here" in lines[2]
-    assert lines[-1] == "to run: 0 to measure, 0 to rehearse; 1 cached (1 stale), 0 skipped"
+    assert lines[-1] == "to run: 0 to measure, 0 to rehearse; 1 cached (1 measured, 1 stale), 0 skipped"
+    grouped = shown(print_plan, plan(cached=(stale,)), prices=(), list_all=False)
+    assert any("torch 2.9 before, 2.13 here" in line for line in grouped)
 
 
-@pytest.mark.parametrize(("num_rows", "num_listed"), [(200, 200), (201, 0)])
-def test_above_200_rows_only_the_reasons_and_the_totals_are_told(num_rows, num_listed):
-    reason = "t4 has no bf16"
-    skipped = tuple(Skipped(point=f"point{index}", reason=reason) for index in range(num_rows))
-    lines = shown(print_plan, plan(skipped=skipped), prices=(), list_all=False)
-    assert sum(line.startswith("skip ") for line in lines) == num_listed
-    told = "201 rows are counted here; --all lists them, --json is for programs"
-    assert (told in lines) == (not num_listed)
-    assert lines[-1] == f"to run: 0 to measure, 0 to rehearse; 0 cached, {num_rows} skipped"
+def test_repeats_of_a_setting_are_one_row_and_skips_one_for_each_reason():
+    repeats = [placement(trial_spec(repeat=repeat)) for repeat in range(3)]
+    skipped = [Skipped(point=f"t4 {name}", reason="t4 has no bf16") for name in ("a", "b")]
+    other = Skipped(point="cpu", reason="a CPU has no fp16")
+    told = plan(placements=(*repeats, REHEARSAL), skipped=(*skipped, other))
+    lines = shown(print_plan, told, prices=(), list_all=False)
+    rows = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines]
+    assert rows == [
+        ["Plan of example"],
+        ["setting", "trials", "where, or why not"],
+        ["measure", "cpu fp32", "3", "localhost, 1 x 2 threads, fork"],
+        [
+            "rehearse",
+            "t4 fp16",
+            "1",
+            "localhost, 1 x 2 threads, fork; cpu for t4; gloo for nccl; it is slow",
+        ],
+        [
+            "All of them: mnist_cnn, torch_ddp, batch 64, Some CPU x2. Seeds and repeats of a setting are "
+            "one row; --all lists every trial with its id."
+        ],
+        [],
+        ["Skipped"],
+        ["points", "reason"],
+        ["2", "t4 has no bf16"],
+        ["1", "a CPU has no fp16"],
+        ["Points that cannot run here; --all lists them."],
+        [],
+        ["to run: 3 to measure, 1 to rehearse; 0 cached, 3 skipped"],
+    ]
+
+
+def test_cached_results_are_counted_by_their_provenance():
+    rehearsed = Cached(trial=REHEARSAL.trial, trial_id="1", provenance="rehearsed")
+    told = plan(cached=(*[cached()] * 18, *[rehearsed] * 14))
+    assert shown(print_plan, told, prices=(), list_all=False) == [
+        "to run: 0 to measure, 0 to rehearse; 32 cached (18 measured, 14 rehearsed), 0 skipped"
+    ]
+
+
+def test_of_a_long_plan_the_first_settings_are_told():
+    places = tuple(placement(trial_spec(global_batch_size=64 + index)) for index in range(101))
+    lines = shown(print_plan, plan(placements=places), prices=(), list_all=False)
+    assert sum(line.startswith("measure ") for line in lines) == 100
+    assert "the first 100 of 101 rows; --all lists every one" in " ".join(lines)
 
 
 def test_all_lists_a_long_plan_too():
@@ -107,7 +144,7 @@ def test_what_failed_before_is_told_with_the_way_to_run_it_again():
         trial=trial_spec(), trial_id="f00", provenance="measured", kind="oom", message="out of memory"
     )
     told = plan(failed=(failed,))
-    row = next(line for line in shown(print_plan, told, prices=(), list_all=False) if "f00" in line)
+    row = next(line for line in shown(print_plan, told, prices=(), list_all=True) if "f00" in line)
     assert "oom: out of memory; --rerun-failed runs it again" in row
     assert totals_of(told) == (
         "to run: 0 to measure, 0 to rehearse; 0 cached, 1 failed before (--rerun-failed runs them), 0 skipped"

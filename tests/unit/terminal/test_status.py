@@ -6,7 +6,10 @@ from builders import placement, record, trial_spec
 from rich.console import Console
 
 from orchestrator.core.placement import Plan
+from orchestrator.core.trial_progress import TrialStage
 from orchestrator.core.trial_state import TrialEvent
+from orchestrator.execute.trial.stages import StageFile
+from orchestrator.record.running_plan import RunningPlan
 from orchestrator.terminal.status import print_status
 
 DONE, RUNS, WAITS = (placement(trial_spec(seed=seed)) for seed in range(3))
@@ -16,32 +19,56 @@ STEPS = [
         for value in (DONE, RUNS, WAITS)
     ),
     TrialEvent(trial_id=DONE.trial_id, attempt=1, stage="running", at=1.0),
+    TrialEvent(trial_id=DONE.trial_id, attempt=1, stage="finished", at=30.0),
     TrialEvent(trial_id=RUNS.trial_id, attempt=2, stage="running", at=86_400.0 * 365),
 ]
-PLAN = Plan(sweep="example", placements=(RUNS, WAITS), cached=(), skipped=())
+PLAN = Plan(sweep="example", placements=(DONE, RUNS, WAITS), cached=(), skipped=())
 TOOK_30_SECONDS = record(placement=DONE, started_at=0.0, ended_at=30.0)
 
 
-def shown(*, holder):
+NOW = 86_400.0 * 365 + 10.0
+
+
+def shown(folder, *, holder, running=None):
     console = Console(file=io.StringIO(), width=160)
-    print_status(console, PLAN, [TOOK_30_SECONDS], STEPS, holder=holder)
+    print_status(
+        console,
+        PLAN,
+        [TOOK_30_SECONDS],
+        STEPS,
+        folder=folder,
+        holder=holder,
+        running=running,
+        now=NOW,
+    )
     return [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
 
 
-def test_a_running_sweep_tells_what_is_under_way_and_how_much_is_left():
-    title, _, row, totals, last = shown(holder="process 4711")
-    assert title == "Under way of example"
-    assert row.startswith("197")
-    assert "running  mnist_cnn" in row
-    assert row.endswith("seed 1  2")
-    assert totals == "to run: 2 to measure, 0 to rehearse; 0 cached, 0 skipped; about 60 s left"
+def test_a_running_sweep_tells_what_is_under_way_by_the_plan_of_its_command(tmp_path):
+    running = RunningPlan(plan=PLAN, since=0.0)
+    with StageFile(tmp_path, RUNS.trial_id) as stage_file:
+        stage_file.show(TrialStage(name="timing", done=3, most=15), now=1.0)
+        title, _, row, note, done, last = shown(tmp_path, holder="process 4711", running=running)
+    assert title == "Running trials of example"
+    assert "timing block 3 of 15  cpu torch_ddp fp32 seed 1" in row
+    assert row.endswith("  2")
+    assert note == "All of them: mnist_cnn, batch 64, Some CPU x2."
+    assert done.startswith("1 of 3 done: 1 measured; ")
+    assert "s left; " in done
+    assert done.endswith(" elapsed")
     assert last == "run by process 4711"
 
 
-def test_of_a_driver_that_was_killed_it_tells_what_was_lost_and_estimates_nothing():
-    title, _, row, note, totals, last = shown(holder=None)
-    assert title == "Under way of example when its driver ended"
-    assert "running  mnist_cnn" in row
+def test_records_from_before_the_command_count_as_history(tmp_path):
+    running = RunningPlan(plan=PLAN, since=31.0)
+    *_, done, _ = shown(tmp_path, holder="process 4711", running=running)
+    assert done.startswith("0 of 3 done; ")
+
+
+def test_of_a_driver_that_was_killed_it_tells_what_was_lost_and_estimates_nothing(tmp_path):
+    title, _, row, note, totals, last = shown(tmp_path, holder=None)
+    assert title == "Running trials of example when its driver ended"
+    assert "running  cpu torch_ddp" in row
     assert note == "The same command starts them again, from their checkpoints where they exist."
     assert "left" not in totals
     assert last == "not being run here"

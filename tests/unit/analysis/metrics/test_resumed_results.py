@@ -17,7 +17,7 @@ from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
 from orchestrator.analysis.metrics.cost import costs_of
 from orchestrator.analysis.metrics.definitions import metrics_of
-from orchestrator.core.placement import Attempt
+from orchestrator.core.placement import Attempt, Plan
 from orchestrator.core.trial_spec import TimingSpec
 from orchestrator.terminal.live_view import watching
 from orchestrator.train.validation import gates
@@ -89,11 +89,12 @@ def test_steps_that_were_timed_are_among_those_that_the_attempt_took():
     assert failure.message == "64 steps were timed; 63 were taken"
 
 
-def test_the_screen_tells_where_a_trial_went_on_from_and_what_was_refused():
+def test_the_screen_tells_where_a_trial_went_on_from_and_what_was_refused(tmp_path):
     console = Console(file=io.StringIO(), width=200)
     notes = ("the checkpoint of step 60 is damaged: its hash is another",)
     told = record(result=train_result(checkpoint_notes=notes, **RESUMED))
-    with watching(console, [told.placement], ledger="records.jsonl") as watcher:
+    plan = Plan(sweep="example", placements=(told.placement,), cached=(), skipped=())
+    with watching(console, plan, folder=tmp_path, ledger="records.jsonl") as watcher:
         watcher.started(Attempt(placement=told.placement, number=2))
         watcher.ended(told)
     assert f"accuracy 0.970, resumed from step 50, {notes[0]}  [" in console.file.getvalue()

@@ -14,7 +14,7 @@ from workloads.spec import phase_steps
 
 
 def timed(
-    trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=ONE_PHASE, **timing
+    trainer: QueueTrainer, *, steps: int, meet=lambda vote: vote, phases=ONE_PHASE, show=None, **timing
 ) -> LoopTimes:
     """Run the loop with blocks of two steps, a warm-up of one and four blocks, all counted in steps, unless
     told otherwise.
@@ -30,7 +30,14 @@ def timed(
     }
     spec = TimingSpec(**{**defaults, **timing})
     return run(
-        trainer, phases, spec, steps=steps, meet=meet, clock=lambda: trainer.now, meter=lambda: trainer.joules
+        trainer,
+        phases,
+        spec,
+        steps=steps,
+        meet=meet,
+        clock=lambda: trainer.now,
+        meter=lambda: trainer.joules,
+        show=show,
     )
 
 
@@ -60,6 +67,25 @@ def test_work_is_shared_out_anew_before_a_timed_part_and_never_in_one():
     times = timed(trainer, steps=14)
     assert trainer.rebalanced_after == [0, 1, 2, 4, 6, 8, 10, 12]
     assert sum(times.block_seconds) == 8
+
+
+def test_stages_are_shown_in_their_order_and_in_no_timed_part():
+    trainer, stages = QueueTrainer(), []
+
+    def show(stage):
+        trainer.now += 100.0
+        stages.append((stage.name, stage.done, stage.most))
+
+    times = timed(trainer, steps=14, show=show)
+    assert stages == [
+        ("first step", 0, 0),
+        ("warming up", 0, 0),
+        *(("timing", block, 4) for block in (1, 2, 3, 4)),
+        ("training", 12, 14),
+        ("training", 14, 14),
+    ]
+    assert (times.first_step_seconds, times.warmup_seconds) == (1.0, 1.0)
+    assert times.block_seconds == (2.0,) * 4
 
 
 def test_the_loss_is_read_after_the_first_step_and_after_each_block():

@@ -1,0 +1,256 @@
+"""End of `run` and `report` in about fifteen lines: answers, best settings, and what to do next. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from orchestrator.analysis.comparison.compare import distinguishing_fields
+from orchestrator.analysis.findings import Findings
+from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number
+from orchestrator.analysis.measurements.measured import Measurement
+from orchestrator.analysis.measurements.setting import label_of
+from orchestrator.analysis.metrics.cost import marks_in
+from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
+from orchestrator.analysis.recommendation.answer.summary import (
+    answer_of,
+    chance,
+    describe_next_step,
+    noise_banner,
+)
+from orchestrator.analysis.table import Column, Rank, Table
+from orchestrator.analysis.tables.costs import total_of
+from orchestrator.core.result import TrialRecord
+
+_MOST_MEASURED, _MOST_PREDICTED = 6, 3  # rows of the only job
+_MOST_JOBS = 4
+_LEAST_CHANCE = 0.05  # of a setting that may be better
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What a command prints at its end.
+
+    Attributes:
+        facts: counts, cost and failures.
+        table: best settings of every job; without rows: none is known.
+        steps: what to do next, each with its command; empty: nothing.
+    """
+
+    answers: tuple[str, ...]
+    table: Table
+    facts: tuple[str, ...]
+    steps: tuple[str, ...]
+
+
+def ending_of(findings: Findings, *, command: str) -> Ending:
+    """Choose what a reader needs first; a sweep of several jobs has fewer rows of each.
+
+    Args:
+        command: command line that runs the sweep.
+    """
+    answers = [one for one in findings.recommendations if findings.records or one.standings]
+    shown = answers[:_MOST_JOBS]
+    more = len(answers) - len(shown)
+    others = [f"{counted(more, 'more job')}: --full lists all of them"] if more else []
+    return Ending(
+        answers=(*map(_answer, shown), *others),
+        table=_table(shown) if any(map(_measured, shown)) else _unjudged_table(findings, shown),
+        facts=tuple(_facts(findings)),
+        steps=tuple(_steps(findings, shown, command=command)),
+    )
+
+
+def _answer(answer: Recommendation) -> str:
+    """`Tie: cpu, bf16, for mnist_cnn (fastest): 2 settings share the lead`."""
+    head = f"{answer_of(answer)}, for {answer.job} ({answer.asked})"
+    if answer.state == "tie":
+        chosen_by = f", chosen by {answer.chosen_by}" if answer.chosen_by else ""
+        return f"{head}: {len(answer.tied)} settings share the lead{chosen_by}"
+    if answer.state == "settled" and answer.winner and not answer.is_only_one:
+        return f"{head}: chance {chance(answer.winner.chance)}"
+    if answer.state == "not settled":
+        best = answer.best_measured
+        return f"{head}: {f'best measured is {best.setting}' if best else 'no measured setting to recommend'}"
+    return head
+
+
+def _table(answers: Sequence[Recommendation]) -> Table:
+    """Rows of the best measured settings, then of those that may be better; marked by how they are known."""
+    rows_of_job = max(1, _MOST_MEASURED // max(1, len(answers)))
+    predicted_of_job = max(1, _MOST_PREDICTED // max(1, len(answers)))
+    listed = [
+        (answer, standing)
+        for answer in answers
+        for standing in (
+            *_measured(answer)[:rows_of_job],
+            *_maybe_better(answer)[:predicted_of_job],
+        )
+    ]
+    has_jobs = len(answers) > 1
+    metrics = dict.fromkeys(answer.aim.metric for answer, one in listed if answer.aim and one.quality)
+    marks = dict.fromkeys(standing.price_marks for _, standing in listed if standing.price_marks)
+    return Table(
+        title="",
+        note=" ".join(_notes(listed, marks=tuple(marks))),
+        columns=(
+            *([Column(header="job", rank=Rank.SETTING)] if has_jobs else []),
+            Column(header="setting", rank=Rank.SETTING),
+            Column(header="samples/s", is_number=True, rank=Rank.RATE),
+            Column(header="$/M", is_number=True, rank=Rank.COST),
+            Column(header=", ".join(metrics) or "quality", is_number=True, rank=Rank.QUALITY),
+            Column(header="n", is_number=True, rank=Rank.REPEATS),
+            Column(header="verdict", rank=Rank.RATE),
+        ),
+        rows=tuple((*([answer.job] if has_jobs else []), *_row(one, answer)) for answer, one in listed),
+    )
+
+
+def _unjudged_table(findings: Findings, answers: Sequence[Recommendation]) -> Table:
+    """List measurements that are not judged, as of a busy host, above what may be better."""
+    table = _table(answers)
+    measured = [one for one in findings.measured if one.trains]
+    if len(answers) != 1 or not measured:
+        return table
+    fields = [name for name in distinguishing_fields(measured) if name != "workload"]
+    fields = fields or ["device", "trainer", "precision"]
+    ranked = sorted(measured, key=lambda one: -one.samples_per_second.median)[:_MOST_MEASURED]
+    rows = [_unjudged_row(one, answers[0], fields) for one in ranked]
+    return replace(table, rows=(*rows, *table.rows))
+
+
+def _unjudged_row(one: Measurement, answer: Recommendation, fields: Sequence[str]) -> tuple[str, ...]:
+    quality = one.quality.get(answer.aim.metric) if answer.aim else None
+    usd = one.usd_per_million_samples.median
+    return (
+        label_of(one.setting, fields),
+        number(one.samples_per_second.median),
+        number(usd, digits=_DIGITS),
+        number(quality.estimate, digits=_DIGITS) if quality else UNKNOWN,
+        count(one.num_repeats),
+        f"not judged{f', {one.num_noisy} noisy' if one.num_noisy else ''}",
+    )
+
+
+def _measured(answer: Recommendation) -> list[RankedSetting]:
+    """List measured settings: the one to take, those tied with it, then by chance and time."""
+    measured = [one for one in answer.standings if one.provenance == "measured"]
+
+    def order(one: RankedSetting) -> tuple[bool, bool, float, float]:
+        return (
+            one.setting != answer.chosen,
+            one.setting not in answer.tied,
+            -one.chance,
+            one.seconds.median,
+        )
+
+    return sorted(measured, key=order)
+
+
+def _maybe_better(answer: Recommendation) -> list[RankedSetting]:
+    """List settings without a measurement that may be better, the likeliest first."""
+    unmeasured = [
+        one for one in answer.standings if one.provenance != "measured" and one.chance >= _LEAST_CHANCE
+    ]
+    return sorted(unmeasured, key=lambda one: -one.chance)
+
+
+def _row(one: RankedSetting, answer: Recommendation) -> tuple[str, ...]:
+    usd = one.usd_per_million_samples
+    return (
+        one.setting,
+        _rate(one),
+        number(usd.median, digits=_DIGITS) if usd else UNKNOWN,
+        number(one.quality.estimate, digits=_DIGITS) if one.quality else UNKNOWN,
+        count(one.num_runs) if one.num_runs else UNKNOWN,
+        _verdict(one, answer),
+    )
+
+
+def _rate(one: RankedSetting) -> str:
+    rate = one.samples_per_second
+    if one.provenance != "measured":
+        middle, low, high = (_thousands(value) for value in (rate.median, rate.low, rate.high))
+        return Number(f"{middle} [{low}, {high}]", rate.median)
+    width = (rate.high - rate.low) / 2 / rate.median
+    interval = f" ±{width:.1%}" if len(one.rates) > 1 else ""
+    return Number(f"{number(rate.median)}{interval}", rate.median)
+
+
+def _thousands(value: float) -> str:
+    """`32k`: a prediction is not known to more digits."""
+    return f"{number(value / 1000, digits=2)}k" if value >= 1000 else str(number(value, digits=2))
+
+
+def _verdict(one: RankedSetting, answer: Recommendation) -> str:
+    if one.provenance != "measured":
+        return f"{one.provenance}, {chance(one.chance)}"
+    noisy = f", {one.num_noisy} noisy" if one.num_noisy else ""
+    if one.setting in answer.tied:
+        return f"tie{', recommended' if _is_taken(one, answer) else ''}{noisy}"
+    if one.setting == answer.chosen:
+        return f"{'recommended' if _is_taken(one, answer) else 'best measured'}{noisy}"
+    return f"behind{noisy}"
+
+
+def _is_taken(one: RankedSetting, answer: Recommendation) -> bool:
+    return one.setting == answer.chosen and answer.state in ("settled", "tie")
+
+
+def _notes(listed: Sequence[tuple[Recommendation, RankedSetting]], *, marks: Sequence[str]) -> Iterator[str]:
+    if any(len(one.rates) > 1 for _, one in listed):
+        yield "±: half the range over n runs."
+    if any(one.provenance != "measured" for _, one in listed):
+        yield "Predicted and compiled: not measured, may be better with that chance; brackets hold 90 of 100."
+    if any(one.usd_per_second for _, one in listed):
+        yield f"$/M: dollars for a million samples{''.join(f', {mark} prices' for mark in marks)}."
+
+
+def _facts(findings: Findings) -> Iterator[str]:
+    """Yield what was run and what it cost, then what a reader must not overlook."""
+    counts = {
+        "rehearsed": sum(record.failure is None for record in findings.rehearsed),
+        "pruned": len(findings.pruned),
+        "failed": len(findings.failed),
+        "not run yet": findings.num_missing,
+        "skipped": len(findings.plan.skipped),
+    }
+    told = [f"{counts[name]:,} {name}" for name in counts if counts[name]]
+    cost = ""
+    if findings.costs:
+        marks = "".join(f" {mark}" for mark in marks_in(findings.attempts))
+        cost = f"; ${number(total_of(findings.costs).usd, digits=2)}{marks}"
+    yield ", ".join([f"{counted(findings.num_measured, 'trial')} measured", *told]) + cost
+    if banner := noise_banner(findings.recommendations):
+        yield banner
+    causes = [_cause(record) for record in findings.failed]
+    if causes:
+        yield f"failed: {causes[0]}{_and_more(len(causes) - 1, 'failure')}"
+    reasons = Counter(skipped.reason for skipped in findings.plan.skipped)
+    for reason, number_of_points in reasons.most_common(1):
+        others = _and_more(len(reasons) - 1, "reason")
+        yield f"skipped: {counted(number_of_points, 'point')}: {reason}{others}"
+
+
+def _cause(record: TrialRecord) -> str:
+    assert record.failure is not None, "it failed"
+    log = f" ({record.log_path})" if record.log_path else ""
+    return f"{record.failure.kind}: {record.failure.message}{log}"
+
+
+def _and_more(number_left: int, noun: str) -> str:
+    return f"; {counted(number_left, f'more {noun}')} with --full" if number_left else ""
+
+
+def _steps(findings: Findings, answers: Iterable[Recommendation], *, command: str) -> Iterator[str]:
+    """Yield the next commands: the trials that are not run yet first, then what would settle the answers."""
+    if not findings.records:
+        yield f"nothing is recorded yet; run the sweep: {command}"
+        return
+    if findings.num_missing and not findings.plan.search.is_adaptive:
+        yield f"run what is left, {counted(findings.num_missing, 'trial')}: {command}"
+    for answer in answers:
+        if answer.next_step:
+            sentence = describe_next_step(answer.next_step).removesuffix(".")
+            shown = f": {answer.next_step.command}" if answer.next_step.command else ""
+            yield f"{sentence}{shown}"

@@ -1,0 +1,118 @@
+"""End of a command: short, with the answer first."""
+
+import pytest
+from builders import placement
+from report_builders import PRICE, forecast, measured, plan_of, rehearsed, repeats, tpu_vs_gpu
+
+from orchestrator.analysis.findings import findings_of
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import Failure
+from orchestrator.terminal.ending import ending_of
+
+COMMAND = "python -m orchestrator +sweep=example"
+
+
+def ending(records, **plan):
+    return ending_of(findings_of(records, plan_of(records, **plan)), command=COMMAND)
+
+
+def cells(end, header):
+    index = [column.header for column in end.table.columns].index(header)
+    return [row[index] for row in end.table.rows]
+
+
+def test_a_settled_answer_names_the_setting_and_its_chance():
+    records = [
+        *repeats("torch_ddp", rates=[1000, 1010, 1020, 1030, 1040], price=PRICE),
+        *repeats("tensorflow", rates=[500, 505, 510, 515, 520], price=PRICE),
+    ]
+    end = ending(records)
+    assert end.answers == ("Settled: cpu, torch_ddp, fp32, for mnist_cnn (fastest): chance >99%",)
+    assert cells(end, "verdict") == ["recommended", "behind"]
+    assert cells(end, "samples/s") == ["1,020 ±2.0%", "510.0 ±2.0%"]
+    assert cells(end, "n") == ["5", "5"]
+    assert end.table.note == (
+        "±: half the range over n runs. $/M: dollars for a million samples, hypothetical prices."
+    )
+    assert end.facts[0].startswith("10 trials measured; $")
+    assert end.facts[0].endswith(" hypothetical")
+
+
+def test_tied_settings_say_that_they_share_the_lead():
+    rates = [1000, 1010, 1020, 1030, 1040]
+    end = ending([*repeats("torch_ddp", rates=rates), *repeats("tensorflow", rates=rates)])
+    assert end.answers[0].startswith("Tie: ")
+    assert "2 settings share the lead" in end.answers[0]
+    assert [verdict.split(",")[0] for verdict in cells(end, "verdict")] == ["tie", "tie"]
+
+
+def test_a_prediction_is_marked_and_has_its_interval():
+    records, plan = tpu_vs_gpu()
+    end = ending_of(findings_of(records, plan), command=COMMAND)
+    assert end.answers == ("Not settled, for mnist_cnn (fastest): best measured is cpu, torch_ddp, bf16",)
+    assert cells(end, "verdict")[0] == "best measured"
+    assert cells(end, "verdict")[-1] == "predicted, >99%"
+    assert cells(end, "samples/s")[-1] == "32k [16k, 64k]"
+    assert cells(end, "n")[-1] == "\N{EN DASH}"
+    assert len(end.table.rows) == 7
+    assert "brackets hold 90 of 100." in end.table.note
+    assert end.steps[0].startswith("measure t4, fp32 where its device is, about $0.0030")
+    assert "python -m orchestrator" in end.steps[0]
+
+
+def test_at_most_three_predictions_are_shown():
+    records = repeats("torch_ddp", rates=[1000, 1010])
+    forecasts = [forecast(device=device) for device in ("t4", "v100", "a100", "h100")]
+    verdicts = cells(ending(records, forecasts=forecasts), "verdict")
+    assert len([verdict for verdict in verdicts if verdict.startswith("predicted")]) == 3
+
+
+def test_several_jobs_have_fewer_rows_each_and_a_column():
+    records = [
+        one
+        for workload in ("a", "b", "c", "d", "e")
+        for trainer in ("torch_ddp", "tensorflow", "torch_xla")
+        for one in repeats(trainer, rates=[1000, 1010], workload=workload)
+    ]
+    end = ending(records)
+    assert len(end.answers) == 5
+    assert end.answers[-1] == "1 more job: --full lists all of them"
+    assert end.table.columns[0].header == "job"
+    assert len(end.table.rows) == 4
+
+
+def test_of_a_busy_host_the_measurements_are_shown_and_not_judged():
+    busy = {"load_average": (9.0, 9.0)}
+    records = [
+        measured(name, repeat=repeat, recorded=busy)
+        for name in ("torch_ddp", "tensorflow")
+        for repeat in (0, 1)
+    ]
+    end = ending(records)
+    assert end.answers == ("Not settled, for mnist_cnn (fastest): no measured setting to recommend",)
+    assert cells(end, "setting") == ["torch_ddp", "tensorflow"]
+    assert cells(end, "verdict") == ["not judged, 2 noisy"] * 2
+
+
+def test_an_empty_sweep_says_the_next_command():
+    plan = Plan(sweep="example", placements=(placement(),), cached=(), skipped=())
+    end = ending_of(findings_of([], plan), command=COMMAND)
+    assert end.answers == ()
+    assert end.table.rows == ()
+    assert end.facts == ("0 trials measured, 1 not run yet",)
+    assert end.steps == (f"nothing is recorded yet; run the sweep: {COMMAND}",)
+
+
+def test_a_sweep_that_was_stopped_says_how_to_go_on():
+    records = [measured()]
+    plan = plan_of(records)
+    plan = Plan(sweep="example", placements=(placement(),), cached=plan.cached, skipped=())
+    end = ending_of(findings_of(records, plan), command=COMMAND)
+    assert end.steps[0] == f"run what is left, 1 trial: {COMMAND}"
+
+
+@pytest.mark.parametrize(("number", "more"), [(1, ""), (3, "; 2 more failures with --full")])
+def test_a_failure_is_told_with_its_cause(number, more):
+    failure = Failure(kind="oom", message="out of memory")
+    records = [measured(), *(rehearsed(device=f"d{index}", failure=failure) for index in range(number))]
+    assert ending(records).facts[-1] == f"failed: oom: out of memory (logs/0123456789abcdef/attempt_1){more}"
