@@ -112,9 +112,11 @@ def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
 
 def _sync(line: CommandLine, screen: Screen) -> int:
     settings = settings_of(line)
-    sent = sync_sweep(settings)
+    synced = sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "no server: tracking=none")
-    screen.line(f"{counted(sent, 'record')} sent to {server}")
+    screen.line(f"{counted(synced.sent, 'record')} sent to {server}")
+    if synced.tracked:
+        screen.line(synced.tracked)
     return DONE
 
 
@@ -126,6 +128,8 @@ def _print_report(report: SweepReport, screen: Screen) -> int:
         screen.line(sentence)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")
+    if report.tracked:
+        screen.line(report.tracked)
     for text in report.unwritten:
         screen.error(text)
     return DONE if report.is_complete and not report.unwritten else NO_RESULT

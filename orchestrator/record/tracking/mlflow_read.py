@@ -53,6 +53,15 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
     return tuple(from_json(TrialRecord, text) for text in texts), plan
 
 
+def experiment_id_of(uri: str, *, sweep: str) -> str | None:
+    """Return the id of a sweep's experiment; None: MLflow does not know it. Raises RecordError."""
+    load()
+    where = absolute(uri)
+    with _one_line_errors(where):
+        experiment = client_of(where).get_experiment_by_name(sweep)
+    return str(experiment.experiment_id) if experiment else None
+
+
 def _runs_of(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["Run"], "Run"]:
     experiment = client.get_experiment_by_name(sweep)
     runs = list(_search(client, experiment.experiment_id)) if experiment else []
