@@ -21,7 +21,6 @@ from orchestrator.core import codec
 from orchestrator.core.budget import BudgetStatus
 from orchestrator.core.settings import Rerun, Settings
 from orchestrator.execute.scheduling.stop import StopRequest
-from orchestrator.pipeline.components import tracked_address_of
 from orchestrator.pipeline.report import SweepReport, sync_sweep
 from orchestrator.pipeline.run import halt_sweep
 from orchestrator.record.tracking.mlflow_client import without_secrets
@@ -62,7 +61,7 @@ def _run(line: CommandLine, screen: Screen) -> int:
     ask = partial(confirm, screen) if is_watched else None
     console = Console(quiet=True) if _QUIET.name in line.flags else screen.console
     report = sweep.run(settings, console=console, ask=ask, is_plain=_PLAIN.name in line.flags)
-    return _print_report(report, screen, line, settings)
+    return _print_report(report, screen, line)
 
 
 def confirm(screen: Screen, text: str) -> bool:
@@ -103,7 +102,7 @@ def _print_budget(status: BudgetStatus, screen: Screen) -> None:
 
 def _report(line: CommandLine, screen: Screen) -> int:
     settings = settings_of(line)
-    return _print_report(sweep.report(settings, console=screen.console), screen, line, settings)
+    return _print_report(sweep.report(settings, console=screen.console), screen, line)
 
 
 def _status(line: CommandLine, screen: Screen) -> int:
@@ -131,13 +130,15 @@ def _halt(line: CommandLine, screen: Screen, *, halt: StopRequest) -> int:
 
 def _sync(line: CommandLine, screen: Screen) -> int:
     settings = settings_of(line)
-    sent = sync_sweep(settings)
+    synced = sync_sweep(settings)
     server = without_secrets(settings.tracking_uri or "no server: tracking=none")
-    screen.line(f"{counted(sent, 'record')} sent to {server}")
+    screen.line(f"{counted(synced.sent, 'record')} sent to {server}")
+    if synced.tracked:
+        screen.line(synced.tracked)
     return DONE
 
 
-def _print_report(report: SweepReport, screen: Screen, line: CommandLine, settings: Settings) -> int:
+def _print_report(report: SweepReport, screen: Screen, line: CommandLine) -> int:
     """Print the answers or all tables, the remarks, where the results are, and the files not written."""
     if _FULL.name in line.flags:
         for table in tables_of(report.findings):
@@ -149,8 +150,8 @@ def _print_report(report: SweepReport, screen: Screen, line: CommandLine, settin
         print_ending(screen.console, ending_of(report.findings, command=command), remarks=report.remarks)
     if report.has_page:
         screen.line(f"report: {display_path(report.report)}")
-    if report.records and (address := tracked_address_of(settings)):
-        screen.line(f"mlflow: {address}")
+    if report.tracked:
+        screen.line(report.tracked)
     for text in report.unwritten:
         screen.error(text)
     return DONE if report.is_complete and not report.unwritten else NO_RESULT

@@ -81,15 +81,6 @@ def tracker_of(settings: Settings) -> Tracker:
     return MlflowStore(settings.tracking_uri)
 
 
-def tracked_address_of(settings: Settings) -> str:
-    """Say where a browser shows the runs of the sweep; empty: nothing tracks it, or it is not known."""
-    if settings.tracking_uri is None or silence_of(settings.tracking_uri) is not None:
-        return ""
-    with optional_package("tracking", instead="tracking=none"):
-        from orchestrator.record.tracking.mlflow_read import address_of
-    return address_of(settings.tracking_uri, sweep=settings.sweep.name)
-
-
 def background_tracker_of(settings: Settings) -> Tracker:
     """Build the tracker for a run: a thread sends to a server; a database file is written between trials."""
     tracker = tracker_of(settings)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from orchestrator.analysis.findings import Findings, findings_of
 from orchestrator.analysis.formatting import counted
-from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.analysis.report.export import comparisons_frame, csv_of, storable
 from orchestrator.analysis.report.figures import figures_of
 from orchestrator.analysis.report.markdown import markdown_of
@@ -25,6 +24,7 @@ from orchestrator.pipeline.planning import at_requested_prices, plan_sweep, with
 from orchestrator.pipeline.preflight import PreflightState
 from orchestrator.pipeline.report_images import draw_images, forget_images, images_in
 from orchestrator.pipeline.search import as_last_searched
+from orchestrator.pipeline.tracking import last_plan_in, logged, outline_of, tracked_line
 from orchestrator.plan.pricing import forecasts_repriced, repriced
 from orchestrator.record.driver_environment import own_version
 from orchestrator.record.tracking.tracker import MARKDOWN_NAME, PAGE_NAME, PLAN_NAME
@@ -47,6 +47,7 @@ class SweepReport:
         files: the page, and all others; without those that could not be written.
         unwritten: one line per file that could not be written.
         remarks: further sentences about the command.
+        tracked: where MLflow shows the sweep, in one line; None: nowhere.
     """
 
     records: tuple[TrialRecord, ...]
@@ -55,6 +56,7 @@ class SweepReport:
     files: tuple[Path, ...]
     unwritten: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    tracked: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -155,9 +157,12 @@ def report_sweep(settings: Settings, preflight: PreflightState) -> SweepReport:
     asked, settings = settings, as_last_searched(settings)
     kept = preflight.ledgers.get(settings.sweep.name, ())
     records = at_requested_prices(settings, kept, preflight.price_book)
-    outcome = write_all(settings, plan_sweep(settings, preflight), records, preflight)
+    plan = plan_sweep(settings, preflight)
+    outcome = write_all(settings, plan, records, preflight)
     if outcome.records:
-        tracker_of(settings).attach(outcome.files, sweep=settings.sweep.name)
+        tracker = tracker_of(settings)
+        tracker.attach(outcome.files, outline=outline_of(settings, kept, plan), kept=logged(kept))
+        outcome = replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
     return outcome if settings is asked else replace(outcome, remarks=(*outcome.remarks, _AS_LAST_SEARCHED))
 
 
@@ -170,13 +175,13 @@ def report_tracked(settings: Settings) -> SweepReport:
     if settings.tracking_uri is None:
         raise ConfigError("report.source=mlflow needs a tracking server; tracking=none sets none")
     with optional_package("report.source=mlflow", instead="report.source=ledger"):
-        from orchestrator.record.tracking.mlflow_read import read_sweep
+        from orchestrator.record.tracking.mlflow_read import experiment_id_of, read_sweep
     records, stored_plan = read_sweep(settings.tracking_uri, sweep=settings.sweep.name)
     if settings.reprices:
         price_book = price_book_of(settings)
         records, stored_plan = repriced(records, price_book), forecasts_repriced(stored_plan, price_book)
     folder = settings.outputs / settings.sweep.name
-    return write_report(
+    outcome = write_report(
         folder,
         records,
         stored_plan,
@@ -184,22 +189,33 @@ def report_tracked(settings: Settings) -> SweepReport:
         images=settings.images,
         command=command_of(settings),
     )
+    experiment_id = experiment_id_of(settings.tracking_uri, sweep=settings.sweep.name)
+    return replace(outcome, tracked=tracked_line(settings, experiment_id))
 
 
-def sync_sweep(settings: Settings) -> int:
-    """Send the tracking server the records that it lacks, and return their number.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    """Result of `sync`: the number of records sent, and where MLflow shows the sweep."""
+
+    sent: int
+    tracked: str | None
+
+
+def sync_sweep(settings: Settings) -> Synced:
+    """Send the tracking server the records that it lacks.
 
     Raises:
         RecordError: the server did not take all of them.
     """
     ledger, tracker = ledger_of(settings), tracker_of(settings)
-    tracker.begin(settings.sweep.name)
-    tracker.sync((record, metrics_of(record)) for record in ledger.records())
-    tracker.finish(files_in(ledger.path.parent))
+    folder, records = ledger.path.parent, ledger.records()
+    tracker.begin(outline_of(settings, records, last_plan_in(folder)))
+    tracker.sync(logged(records))
+    tracker.finish(files_in(folder))
     if tracker.missed:
         missing = counted(tracker.missed, "record")
         raise RecordError(f"{missing} could not be sent; sync again when the server answers")
-    return tracker.sent
+    return Synced(sent=tracker.sent, tracked=tracked_line(settings, tracker.experiment_id))
 
 
 def write_all(

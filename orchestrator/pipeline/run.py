@@ -34,6 +34,7 @@ from orchestrator.pipeline.search import (
     search_of,
 )
 from orchestrator.pipeline.stores import SweepStores, stores_of
+from orchestrator.pipeline.tracking import outline_of, tracked_line
 from orchestrator.plan.cache import reuse_results
 from orchestrator.plan.pricing import priced
 from orchestrator.record.journal import Journal
@@ -152,7 +153,7 @@ def run_sweep(
         if stores.checkpoints:
             stores.checkpoints.settle_all(ledger.records())
         budget_tracker = budget_tracker_of(settings, preflight.ledgers, preflight.price_book)
-        tracker.begin(settings.sweep.name)
+        tracker.begin(outline_of(settings, ledger.records(), todo))
         try:
             stores.catch_up()
             earlier = [record for records in preflight.ledgers.values() for record in records]
@@ -177,7 +178,7 @@ def run_sweep(
             tracker.finish(())
             raise
         tracker.finish(outcome.files)
-    return outcome
+    return replace(outcome, tracked=tracked_line(settings, tracker.experiment_id))
 
 
 def status_of(settings: Settings, preflight: PreflightState) -> Status:

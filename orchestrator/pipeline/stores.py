@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.settings import Settings
 from orchestrator.execute.trial.checkpoints import CheckpointStore
 from orchestrator.pipeline.components import background_tracker_of, checkpoints_of, journal_of, ledger_of
+from orchestrator.pipeline.tracking import logged, tracked_metrics_of
 from orchestrator.record.journal import Journal
 from orchestrator.record.ledger import Ledger
 from orchestrator.record.tracking.tracker import Tracker
@@ -30,11 +30,11 @@ class SweepStores:
         self.ledger.append(record)
         if self.checkpoints:
             self.checkpoints.discard_if_final(record)
-        self.tracker.keep(record, metrics_of(record))
+        self.tracker.keep(record, tracked_metrics_of(record))
 
     def catch_up(self) -> None:
         """Send the tracker the records that it lacks."""
-        self.tracker.sync((record, metrics_of(record)) for record in self.ledger.records())
+        self.tracker.sync(logged(self.ledger.records()))
 
 
 def stores_of(settings: Settings) -> SweepStores:

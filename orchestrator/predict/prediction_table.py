@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, number, spread
-from orchestrator.analysis.metrics.cost import marks_of
 from orchestrator.analysis.predictions.forecasts import origin_of
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import marks_of
 from orchestrator.core.sweep import Point
 from orchestrator.predict.jobs import describe_job
 from orchestrator.predict.profile_transfer.transfer import Transfer

@@ -14,10 +14,11 @@ from orchestrator.analysis.formatting import data_name, number
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import names_in
 from orchestrator.analysis.measurements.short_names import short_names
-from orchestrator.analysis.metrics.cost import bill_of, marks_of
+from orchestrator.analysis.metrics.cost import bill_of
 from orchestrator.analysis.metrics.definitions import metrics_of
 from orchestrator.core.placement import Attempt, Plan, task_name
 from orchestrator.core.price import Price
+from orchestrator.core.price_label import marks_of
 from orchestrator.core.printable import cut, printable
 from orchestrator.core.result import TrialRecord
 from orchestrator.execute.executor import TrialCallback

@@ -7,9 +7,10 @@ import pandas as pd
 
 from orchestrator.analysis.measurements.noise import noise_of
 from orchestrator.analysis.measurements.setting import Setting, plain_setting, setting_of
-from orchestrator.analysis.metrics.cost import COSTS, attempts_of, bill_of_all, marks_of, price_label
+from orchestrator.analysis.metrics.cost import COSTS, attempts_of, bill_of_all, price_label
 from orchestrator.analysis.metrics.definitions import METRICS, metrics_of
 from orchestrator.core.price import Price
+from orchestrator.core.price_label import marks_of
 from orchestrator.core.result import TrainResult, TrialRecord, latest, variables_of, versions_of
 from orchestrator.core.trial_spec import setting_id, trial_id
 

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from orchestrator.analysis.metrics.metric import Metric
 from orchestrator.core.price import Price
+from orchestrator.core.price_label import marks_of, priced_as
 from orchestrator.core.result import TrainResult, TrialRecord, latest
 
 _MILLION = 1e6
@@ -98,40 +99,6 @@ def costs_of(record: TrialRecord, *, samples_per_second: float | None = None) ->
 def price_label(record: TrialRecord) -> str:
     """Return the price of a measurement in one line; empty without a price."""
     return priced_as(record.price) if isinstance(record.price, Price) else ""
-
-
-def priced_as(price: Price) -> str:
-    """`n1-standard-8+1xT4 on demand in us-central1, $0.73/h of 2026-08-20`, and its marks."""
-    parts = (
-        f"{rented(price)} in {regions_of(price)}",
-        f"${price.usd_per_hour:g}/h of {oldest_of(price)}",
-        *marks_of(price),
-    )
-    return ", ".join(parts)
-
-
-def rented(price: Price) -> str:
-    """`n1-standard-8+1xT4 on demand`, `3 x v3-8 spot`, and so on for each kind of node."""
-    return " + ".join(
-        f"{f'{row.nodes} x ' if row.nodes > 1 else ''}{row.instance} {row.provisioning.replace('_', ' ')}"
-        for row in price.rented
-    )
-
-
-def regions_of(price: Price) -> str:
-    """Return the regions of a price's nodes, each once."""
-    return ", ".join(dict.fromkeys(row.region for row in price.rented))
-
-
-def oldest_of(price: Price) -> str:
-    """The day of the oldest of its figures."""
-    return min(row.as_of for row in price.rented)
-
-
-def marks_of(price: Price) -> tuple[str, ...]:
-    """Return the marks that separate a cost from others: `hypothetical`, `old`, `re-priced`."""
-    marks = {"hypothetical": price.is_hypothetical, "old": price.is_old, "re-priced": price.is_repriced}
-    return tuple(mark for mark, holds in marks.items() if holds)
 
 
 def marks_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:

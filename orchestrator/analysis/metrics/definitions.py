@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from orchestrator.analysis.metrics.cost import COSTS, costs_of
 from orchestrator.analysis.metrics.metric import Metric, step_seconds_of
+from orchestrator.analysis.metrics.units import TRACKED_NAMES
 from orchestrator.analysis.metrics.utilisation import (
     calibrated_flops_per_second,
     communication_share,
@@ -18,6 +19,7 @@ from orchestrator.analysis.metrics.utilisation import (
 from orchestrator.core.interval import Interval
 from orchestrator.core.result import TrainResult, TrialRecord
 from orchestrator.core.target import Evaluation
+from orchestrator.core.trial_spec import AXES
 
 _IN_A_REHEARSAL = ("final_loss",)
 _OF_A_RUN = ("run_seconds", "launch_seconds", "peak_host_bytes")
@@ -57,8 +59,8 @@ def _phases_of(result: TrainResult) -> dict[str, float]:
 
 
 def _quality_of(result: TrainResult) -> dict[str, float]:
-    """Whatever a workload calls its quality; a name that is taken stays told apart."""
-    taken = {*METRICS, *COSTS, *_CURVES}
+    """Whatever a workload calls its quality; a name that a number or a parameter has gets a prefix."""
+    taken = {*METRICS, *COSTS, *TRACKED_NAMES.values(), *_CURVES, *AXES}
     return {f"quality.{name}" if name in taken else name: value for name, value in result.quality.items()}
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, Number, count, counted, spread
 from orchestrator.analysis.measurements.setting import label_of, setting_of, varying
-from orchestrator.analysis.metrics.cost import priced_as
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.estimate import Estimate, Forecast, Refusal
 from orchestrator.core.interval import Spread
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import priced_as
 from orchestrator.core.trial_spec import TrialSpec
 
 PREDICTED = "Predicted"

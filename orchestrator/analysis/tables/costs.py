@@ -6,17 +6,10 @@ from dataclasses import dataclass
 
 from orchestrator.analysis.formatting import UNKNOWN, count, number
 from orchestrator.analysis.measurements.setting import Namer
-from orchestrator.analysis.metrics.cost import (
-    Bill,
-    bill_of_all,
-    marks_of,
-    oldest_of,
-    price_label,
-    regions_of,
-    rented,
-)
+from orchestrator.analysis.metrics.cost import Bill, bill_of_all, price_label
 from orchestrator.analysis.table import Column, Rank, Table
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import marks_of, oldest_of, regions_of, rented
 from orchestrator.core.result import TrialRecord
 from orchestrator.core.trial_spec import TrialSpec, representative, setting_id
 

@@ -7,7 +7,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.tracker import LoggedRecord, Tracker
+from orchestrator.record.tracking.tracker import LoggedRecord, SweepOutline, Tracker
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +40,14 @@ class BackgroundTracker:
         """Records that the server was given."""
         return self._tracker.sent
 
-    def begin(self, sweep: str) -> None:
+    @property
+    def experiment_id(self) -> str | None:
+        """Id of the sweep's experiment; None where the server has not answered so far."""
+        return self._tracker.experiment_id
+
+    def begin(self, outline: SweepOutline) -> None:
         """Open the sweep, soon."""
-        self._thread = Thread(target=self._work, args=(sweep,), daemon=True)
+        self._thread = Thread(target=self._work, args=(outline,), daemon=True)
         self._thread.start()
 
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
@@ -68,12 +73,12 @@ class BackgroundTracker:
                 "the tracking server lacks records; `sync`, or the next run of the sweep, sends them"
             )
 
-    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """Put a report in the place of the sweep's former one, now."""
-        self._tracker.attach(files, sweep=sweep)
+        self._tracker.attach(files, outline=outline, kept=kept)
 
-    def _work(self, sweep: str) -> None:
-        self._tracker.begin(sweep)
+    def _work(self, outline: SweepOutline) -> None:
+        self._tracker.begin(outline)
         while (waiting := self._waiting.get()) is not None:
             for record, metrics in waiting:
                 if self._is_interrupted:

@@ -1,5 +1,6 @@
 """An MLflow client that is quiet, gives up soon, and tells no secret."""
 
+import getpass
 import logging
 import os
 import re
@@ -77,6 +78,15 @@ def _require_database(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA schema_version").fetchone()
+
+
+def source_tags() -> dict[str, str]:
+    """Return the tags that MLflow shows as source and creator of a run; a user without a name has none."""
+    source = {"mlflow.source.name": "orchestrator", "mlflow.source.type": "LOCAL"}
+    try:
+        return {**source, "mlflow.user": getpass.getuser()}
+    except (KeyError, OSError):  # a container's user that no file names
+        return source
 
 
 def cause_of(error: Exception) -> str:

@@ -1,6 +1,5 @@
 """A sweep out of MLflow: its records and its plan, for who has neither its ledger nor its machine."""
 
-import shlex
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -54,24 +53,13 @@ def read_sweep(uri: str, *, sweep: str) -> tuple[tuple[TrialRecord, ...], Plan]:
     return tuple(from_json(TrialRecord, text) for text in texts), plan
 
 
-def address_of(uri: str, *, sweep: str) -> str:
-    """Return the address of a sweep's runs, with the command that serves a database; empty: no runs."""
+def experiment_id_of(uri: str, *, sweep: str) -> str | None:
+    """Return the id of a sweep's experiment; None: MLflow does not know it. Raises RecordError."""
     load()
     where = absolute(uri)
-    database = database_of(where)
-    if database and not database.exists():
-        return ""
-    try:
-        with _one_line_errors(where):
-            experiment = client_of(where).get_experiment_by_name(sweep)
-    except RecordError:
-        return ""
-    if experiment is None:
-        return ""
-    page = f"#/experiments/{experiment.experiment_id}/runs"
-    if database is None:
-        return f"{without_secrets(where).rstrip('/')}/{page}"
-    return f"http://127.0.0.1:5000/{page} after: mlflow ui --backend-store-uri {shlex.quote(uri)}"
+    with _one_line_errors(where):
+        experiment = client_of(where).get_experiment_by_name(sweep)
+    return str(experiment.experiment_id) if experiment else None
 
 
 def _runs_of(client: "MlflowClient", sweep: str, *, where: str) -> tuple[list["Run"], "Run"]:

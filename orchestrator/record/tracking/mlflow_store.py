@@ -1,6 +1,7 @@
 """Mirrors a sweep in MLflow: one parent run per sweep, one child run per attempt of a trial."""
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,28 +13,52 @@ from typing import TYPE_CHECKING
 from orchestrator.core.codec import to_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import TrialRecord
-from orchestrator.record.tracking.mlflow_client import absolute, cause_of, client_of, load, without_secrets
+from orchestrator.record.tracking.attempt_log import log_files_of, log_text_of
+from orchestrator.record.tracking.axes import (
+    format_value,
+    name_of,
+    params_of,
+    sweep_params,
+    values_in,
+    varying_in,
+)
+from orchestrator.record.tracking.data_sets import data_of
+from orchestrator.record.tracking.mlflow_client import (
+    absolute,
+    cause_of,
+    client_of,
+    load,
+    source_tags,
+    without_secrets,
+)
 from orchestrator.record.tracking.mlflow_run import (
-    NOTE_TAG,
+    LONGEST_TAG,
     RECORD_NAME,
     RunKey,
     key_of,
     milliseconds_of,
-    name_of,
-    note_of,
-    params_of,
     points_of,
     tags_of,
 )
-from orchestrator.record.tracking.tracker import MARKDOWN_NAME, LoggedRecord
+from orchestrator.record.tracking.notes import (
+    EXPERIMENT_NOTE,
+    NOTE_TAG,
+    SWEEP_NOTE,
+    attempt_note,
+    note_of,
+)
+from orchestrator.record.tracking.summary import outcome_of, prices_in, summary_of
+from orchestrator.record.tracking.tracker import MARKDOWN_NAME, LoggedRecord, SweepOutline
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Run
+    from mlflow.entities import DatasetInput, Run
 
 logger = logging.getLogger(__name__)
 
 _METRICS_PER_CALL = 900  # MLflow refuses more than 1000 metrics, params and tags in one call
+_PARAMS_PER_CALL = 100  # its own limit
+_SUMMARY_SECONDS = 5.0  # between two updates of a sweep's numbers
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,12 +93,16 @@ class MlflowStore:
     def __init__(self, uri: str) -> None:
         self._uri = absolute(uri)
         load()
-        self._name = ""
+        self._outline: SweepOutline | None = None
+        self._values: Mapping[str, tuple[str, ...]] = {}
+        self._logged: dict[RunKey, LoggedRecord] = {}
+        self._summarised_at = 0.0
         self._sweep: _SweepRun | None = None
         self._is_down = False
         self._is_told = False
         self._missed: list[LoggedRecord] = []
         self.sent = 0
+        self.experiment_id: str | None = None
 
     @property
     def missed(self) -> int:
@@ -84,11 +113,11 @@ class MlflowStore:
     def _client(self) -> "MlflowClient":
         return client_of(self._uri)
 
-    def begin(self, sweep: str) -> None:
+    def begin(self, outline: SweepOutline) -> None:
         """Open the sweep's experiment and its parent run, which is RUNNING from here to `finish`."""
-        self._name = sweep
+        self._outline, self._values = outline, values_in(outline.specs)
         with self._survivable():
-            self._opened()
+            self._summarise(self._opened().parent_id)
 
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
         """Write the runs that the server lacks."""
@@ -97,6 +126,7 @@ class MlflowStore:
 
     def keep(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         """Write one attempt as a run of its own, unless the server has it."""
+        self._logged[key_of(record)] = record, metrics
         if not self._is_down:
             with self._survivable():
                 self._write_once(record, metrics)
@@ -118,15 +148,18 @@ class MlflowStore:
                 without_secrets(self._uri),
             )
 
-    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """Attach a report to the sweep's parent run; create the run if it does not exist."""
+        self._outline, self._values = outline, values_in(outline.specs)
+        self._logged = {key_of(record): (record, metrics) for record, metrics in kept}
         with self._survivable():
-            experiment_id = self._experiment_of(sweep)
+            experiment_id = self._experiment_of(outline.name)
             run_id = self._parent_in(experiment_id)
             if run_id is None:
-                run_id = self._new_parent(experiment_id, sweep)
+                run_id = self._new_parent(experiment_id, outline.name)
                 self._client.set_terminated(run_id)
             self._log(run_id, files)
+            self._summarise(run_id)
 
     def _write_once(self, record: TrialRecord, metrics: Mapping[str, float]) -> None:
         sweep, key = self._opened(), key_of(record)
@@ -142,13 +175,20 @@ class MlflowStore:
             raise
         sweep.whole.add(key)
         self.sent += 1
+        if time.monotonic() - self._summarised_at > _SUMMARY_SECONDS:
+            self._summarise(sweep.parent_id)
 
     def _create(self, record: TrialRecord, sweep: _SweepRun) -> str:
         run = self._client.create_run(
             sweep.experiment_id,
             start_time=milliseconds_of(record.started_at),
-            tags={"mlflow.parentRunId": sweep.parent_id, **tags_of(record)},
-            run_name=name_of(record),
+            tags={
+                "mlflow.parentRunId": sweep.parent_id,
+                NOTE_TAG: attempt_note(record, log=log_text_of(self._log_files_of(record))),
+                **source_tags(),
+                **tags_of(record),
+            },
+            run_name=name_of(record, varying=varying_in(self._values)),
         )
         return str(run.info.run_id)
 
@@ -156,11 +196,14 @@ class MlflowStore:
         from mlflow.entities import Metric, Param
 
         points = [Metric(*point) for point in points_of(record, metrics)]
-        params = [Param(name, value) for name, value in params_of(record).items()]
+        params = [Param(name, value) for name, value in params_of(record.spec).items()]
         self._client.log_batch(run_id, metrics=points[:_METRICS_PER_CALL], params=params)
         for start in range(_METRICS_PER_CALL, len(points), _METRICS_PER_CALL):
             self._client.log_batch(run_id, metrics=points[start : start + _METRICS_PER_CALL])
+        self._client.log_inputs(run_id, datasets=[_data_input_of(record)])
         self._client.log_text(run_id, to_json(record), RECORD_NAME)
+        for file in self._log_files_of(record):
+            self._client.log_artifact(run_id, str(file), "log")
         status = "KILLED" if record.is_pruned else "FAILED" if record.failure else "FINISHED"
         self._client.set_terminated(run_id, status=status, end_time=milliseconds_of(record.ended_at))
 
@@ -168,9 +211,14 @@ class MlflowStore:
         self._client.set_terminated(run_id, status="KILLED")  # a deleted run keeps its status
         self._client.delete_run(run_id)
 
+    def _log_files_of(self, record: TrialRecord) -> tuple[Path, ...]:
+        has_failed = outcome_of(record) == "failed"
+        return log_files_of(record, self._begun().folder) if has_failed else ()
+
     def _close(self, files: Sequence[Path]) -> None:
         parent_id = self._opened().parent_id
         self._log(parent_id, files)
+        self._summarise(parent_id)
         self._client.set_terminated(parent_id, status="FINISHED" if files else "KILLED")
 
     def _log(self, run_id: str, files: Sequence[Path]) -> None:
@@ -179,10 +227,32 @@ class MlflowStore:
             if file.name == MARKDOWN_NAME:
                 self._client.set_tag(run_id, NOTE_TAG, note_of(file.read_text(encoding="utf-8")))
 
+    def _summarise(self, parent_id: str) -> None:
+        """Give the parent run the parameters that it lacks, and the numbers of the sweep so far.
+
+        More parameters than one call takes are sent with the next update.
+        """
+        from mlflow.entities import Metric, Param, RunTag
+
+        outline, self._summarised_at = self._begun(), time.monotonic()
+        known = self._client.get_run(parent_id).data.params
+        wanted = sweep_params(known, name=outline.name, goal=outline.goal, values=self._values)
+        params = [Param(name, value) for name, value in wanted.items()]
+        now = round(time.time() * 1000)
+        found = summary_of(self._logged.values(), planned=outline.planned) if self._logged else {}
+        metrics = [Metric(name, value, now, len(self._logged)) for name, value in found.items()]
+        prices = "; ".join(prices_in(record for record, _ in self._logged.values()))[:LONGEST_TAG]
+        tags = [RunTag("price", prices)] if prices else []
+        self._client.log_batch(parent_id, metrics=metrics, params=params[:_PARAMS_PER_CALL], tags=tags)
+
+    def _begun(self) -> SweepOutline:
+        assert self._outline is not None, "it was begun"
+        return self._outline
+
     def _opened(self) -> _SweepRun:
         """The sweep on the server, found or made at the first call."""
         if self._sweep is None:
-            experiment_id = self._experiment_of(self._name)
+            experiment_id = self._experiment_of(self._begun().name)
             parent_id = self._running_parent_in(experiment_id)
             sweep = _SweepRun(experiment_id=experiment_id, parent_id=parent_id)
             for run in self._search(experiment_id, f"tags.mlflow.parentRunId = '{parent_id}'"):
@@ -196,16 +266,21 @@ class MlflowStore:
     def _experiment_of(self, name: str) -> str:
         experiment = self._client.get_experiment_by_name(name)
         if experiment is None:
-            return str(self._client.create_experiment(name))
-        if experiment.lifecycle_stage == "deleted":  # its name cannot be given to another one
-            self._client.restore_experiment(experiment.experiment_id)
-        return str(experiment.experiment_id)
+            experiment_id, is_described = str(self._client.create_experiment(name)), False
+        else:
+            experiment_id, is_described = str(experiment.experiment_id), NOTE_TAG in experiment.tags
+            if experiment.lifecycle_stage == "deleted":  # its name cannot be given to another one
+                self._client.restore_experiment(experiment_id)
+        if not is_described:
+            self._client.set_experiment_tag(experiment_id, NOTE_TAG, EXPERIMENT_NOTE)
+        self.experiment_id = experiment_id
+        return experiment_id
 
     def _running_parent_in(self, experiment_id: str) -> str:
         """The sweep's run, RUNNING."""
         run_id = self._parent_in(experiment_id)
         if run_id is None:
-            return self._new_parent(experiment_id, self._name)
+            return self._new_parent(experiment_id, self._begun().name)
         self._client.update_run(run_id, status="RUNNING")
         return run_id
 
@@ -217,7 +292,8 @@ class MlflowStore:
         return run_ids[0] if run_ids else None
 
     def _new_parent(self, experiment_id: str, sweep: str) -> str:
-        self._client.create_run(experiment_id, tags={"role": "sweep"}, run_name=sweep)
+        tags = {"role": "sweep", NOTE_TAG: SWEEP_NOTE, **source_tags()}
+        self._client.create_run(experiment_id, tags=tags, run_name=sweep)
         run_id = self._parent_in(experiment_id)
         if run_id is None:
             raise RecordError("a run that was made is not there")
@@ -244,6 +320,25 @@ class MlflowStore:
             if not self._is_told:
                 logger.warning("MLflow at %s failed: %s", without_secrets(self._uri), cause_of(error))
             self._is_told = True
+
+
+def _data_input_of(record: TrialRecord) -> "DatasetInput":
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    data = data_of(record)
+    return DatasetInput(
+        dataset=Dataset(
+            name=data.name,
+            digest=data.digest,
+            source_type=data.kind,
+            source=data.source,
+            profile=data.profile,
+        ),
+        tags=[
+            InputTag("mlflow.data.context", "training"),
+            InputTag("is_standin", format_value(data.is_standin)),
+        ],
+    )
 
 
 def _key_of_run(run: "Run") -> RunKey:

@@ -1,10 +1,12 @@
 """Contract of a tracking server: a copy of the ledger for people to look at."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.result import TrialRecord
+from orchestrator.core.trial_spec import TrialSpec
 
 PAGE_NAME = "report.html"
 """The page of a report, for a browser."""
@@ -19,6 +21,24 @@ LoggedRecord = tuple[TrialRecord, Mapping[str, float]]
 """A record that is in the ledger, and the metrics that analysis makes of it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOutline:
+    """A sweep, as far as its tracked run describes it.
+
+    Attributes:
+        goal: goal of its recommendation.
+        folder: folder of the sweep, in which its logs lie.
+        specs: trials that are planned or recorded; their values are those of its axes.
+        planned: trial_ids of its plan; None: no plan is known here.
+    """
+
+    name: str
+    goal: str
+    folder: Path
+    specs: tuple[TrialSpec, ...]
+    planned: frozenset[str] | None = None
+
+
 class Tracker(Protocol):
     """Mirrors a sweep, and never raises: the ledger is the truth, and what was missed is sent later."""
 
@@ -30,7 +50,11 @@ class Tracker(Protocol):
     def sent(self) -> int:
         """Records that it was given."""
 
-    def begin(self, sweep: str) -> None:
+    @property
+    def experiment_id(self) -> str | None:
+        """Id of the sweep's experiment; None where no server has answered."""
+
+    def begin(self, outline: SweepOutline) -> None:
         """Open the sweep, the one of an earlier command if there is one."""
 
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
@@ -42,16 +66,19 @@ class Tracker(Protocol):
     def finish(self, files: Sequence[Path]) -> None:
         """Send again what was missed, and close the sweep with its report; none when it was interrupted."""
 
-    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
-        """Put a report in the place of the sweep's former one; whether the sweep runs stays as it is."""
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
+        """Put a report in the place of the sweep's former one, with the numbers of the records kept; whether
+        the sweep runs stays as it is.
+        """
 
 
 class NoTracker:
     """`tracking=none`: the ledger is enough."""
 
     missed = sent = 0
+    experiment_id = None
 
-    def begin(self, sweep: str) -> None:
+    def begin(self, outline: SweepOutline) -> None:
         """Open nothing."""
 
     def sync(self, kept: Iterable[LoggedRecord]) -> None:
@@ -63,5 +90,5 @@ class NoTracker:
     def finish(self, files: Sequence[Path]) -> None:
         """Close nothing."""
 
-    def attach(self, files: Sequence[Path], *, sweep: str) -> None:
+    def attach(self, files: Sequence[Path], *, outline: SweepOutline, kept: Iterable[LoggedRecord]) -> None:
         """The report lies in the sweep's folder."""

@@ -19,10 +19,11 @@ from orchestrator.core.result import Failure
 from orchestrator.core.trial_spec import trial_id
 from orchestrator.pipeline.components import price_book_of
 from orchestrator.pipeline.predictions import advised
+from orchestrator.pipeline.tracking import logged, outline_of
 from orchestrator.plan.pricing import priced
 from orchestrator.record.ledger import Ledger
-from orchestrator.record.tracking.mlflow_run import NOTE_TAG
 from orchestrator.record.tracking.mlflow_store import MlflowStore
+from orchestrator.record.tracking.notes import NOTE_TAG
 
 pytestmark = pytest.mark.filterwarnings(  # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
@@ -163,8 +164,8 @@ def test_it_is_one_answer(name, working_directory):
     assert {one.setting: one.chance for one in said.standings} == pytest.approx(chances, abs=0.02)
 
     store = MlflowStore(settings.tracking_uri)
-    store.begin(settings.sweep.name)
-    store.sync((one, {}) for one in outcome.records)
+    store.begin(outline_of(settings, outcome.records, None))
+    store.sync(logged(outcome.records))
     store.finish(outcome.files)
     note = note_in(settings)
     page = outcome.report.read_text(encoding="utf-8")
@@ -198,6 +199,5 @@ def test_the_command_that_it_gives_runs_trials_of_these_settings(name, working_d
 def note_in(settings):
     client = MlflowClient(settings.tracking_uri)
     experiments = [one.experiment_id for one in client.search_experiments()]
-    notes = [run.data.tags[NOTE_TAG] for run in client.search_runs(experiments) if NOTE_TAG in run.data.tags]
-    (note,) = notes
-    return note
+    (parent,) = client.search_runs(experiments, "tags.role = 'sweep'")
+    return parent.data.tags[NOTE_TAG]

@@ -1,27 +1,37 @@
 """A report made from MLflow alone is the one made from the ledger."""
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 from builders import record
 from cli_process import NOOP, ask
-from report_builders import plan_of, tpu_vs_gpu
+from report_builders import measured, plan_of, rehearsed, tpu_vs_gpu
+from sweep_outlines import outline
 
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
 from mlflow import MlflowClient
 
+from orchestrator.core.codec import from_plain
 from orchestrator.core.errors import RecordError
 from orchestrator.core.objective import FASTEST
+from orchestrator.core.placement import Plan
+from orchestrator.core.result import TrialRecord
 from orchestrator.pipeline.report import write_report
-from orchestrator.record.tracking.mlflow_read import read_sweep
+from orchestrator.pipeline.tracking import logged
+from orchestrator.record.tracking.mlflow_read import experiment_id_of, read_sweep
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 
 # mlflow 3.17 uses what SQLAlchemy 2.1 deprecates
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The ``noload`` loader strategy is deprecated:DeprecationWarning"
 )
+
+
+STORED = Path(__file__).parent / "stored" / "runs_before_units.json"
+"""The runs of a sweep, the parent first, as they were before metrics had the units of MLflow's pages."""
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +41,8 @@ def uri(tmp_path_factory):
 
 def track(uri, sweep, records, files=()):
     store = MlflowStore(uri)
-    store.begin(sweep)
-    store.sync((record, {}) for record in records)
+    store.begin(outline(sweep, *records))
+    store.sync(logged(records))
     store.finish(files)
     assert store.missed == 0
 
@@ -49,6 +59,58 @@ def test_a_report_from_mlflow_equals_the_one_from_the_ledger(uri, tmp_path):
     assert (sorted(found, key=str), told) == (sorted(records, key=str), plan)
     write_report(tmp_path / "mlflow", found, told, FASTEST)
     assert texts_in(tmp_path / "mlflow") == texts_in(tmp_path / "ledger")
+
+
+def test_a_quality_of_the_name_of_a_parameter_comes_back(uri, tmp_path):
+    records = [measured(recorded={"quality": {"precision": 0.94}}), rehearsed()]
+    kept = write_report(tmp_path, records, plan_of(records), FASTEST)
+    track(uri, "qualities", records, kept.files)
+    found, _ = read_sweep(uri, sweep="qualities")
+    assert sorted(found, key=str) == sorted(records, key=str)
+    client = MlflowClient(uri)
+    runs = client.search_runs([experiment_id_of(uri, sweep="qualities")], "tags.outcome = 'measured'")
+    assert [run.data.metrics["quality.precision"] for run in runs] == [0.94]
+    assert "precision" not in runs[0].data.metrics
+
+
+def test_runs_that_an_earlier_version_stored_are_read_and_go_on(uri, tmp_path):
+    stored = json.loads(STORED.read_text())
+    restore(MlflowClient(uri), "stored", stored, tmp_path)
+    found, told = read_sweep(uri, sweep="stored")
+    artifacts = [run["artifacts"] for run in stored]
+    expected = [
+        from_plain(TrialRecord, files["record.json"]) for files in artifacts if "record.json" in files
+    ]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+    assert told == from_plain(Plan, artifacts[0]["plan.json"])
+    store = MlflowStore(uri)
+    store.begin(outline("stored", *found))
+    store.sync(logged(found))
+    store.finish([])
+    assert (store.sent, store.missed) == (0, 0)
+    runs = MlflowClient(uri).search_runs([store.experiment_id], "tags.role = 'sweep'")
+    assert [run.data.metrics["trials_measured"] for run in runs] == [2]
+    assert [run.data.params["axis.device"] for run in runs] == ["cpu, t4"]
+
+
+def restore(client, sweep, stored, folder):
+    """Write runs into a store as they were exported from one that an earlier version had written."""
+    experiment_id, parent_id = client.create_experiment(sweep), None
+    for number, run in enumerate(stored):
+        parent = {"mlflow.parentRunId": parent_id} if parent_id else {}
+        tags = {**run["tags"], **parent}
+        made = client.create_run(experiment_id, run["start_time"], tags, run["name"]).info.run_id
+        parent_id = parent_id or made
+        for name, value in run["params"].items():
+            client.log_param(made, name, value)
+        for name, value in run["metrics"].items():
+            client.log_metric(made, name, value)
+        for name, content in run["artifacts"].items():
+            path = folder / str(number) / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(content))
+            client.log_artifact(made, str(path))
+        client.set_terminated(made, run["status"], run["end_time"])
 
 
 def test_a_command_reports_from_mlflow_what_it_reports_from_the_ledger(tmp_path: Path) -> None:

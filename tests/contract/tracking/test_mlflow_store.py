@@ -1,6 +1,7 @@
 """A sweep in MLflow, on a database file and on a server that a bare `mlflow ui` started."""
 
 import contextlib
+import getpass
 import logging
 import os
 import signal
@@ -14,7 +15,9 @@ from pathlib import Path
 
 import pytest
 from builders import host_use, placement, pursuit, record, train_result, trial_spec
+from price_builders import price
 from proxy import before
+from sweep_outlines import outline
 
 pytest.importorskip("mlflow", reason="MLflow is not installed")
 
@@ -25,7 +28,6 @@ from orchestrator.core.codec import from_json
 from orchestrator.core.errors import RecordError
 from orchestrator.core.result import Failure, TrialRecord
 from orchestrator.record.tracking.background import BackgroundTracker
-from orchestrator.record.tracking.mlflow_read import address_of
 from orchestrator.record.tracking.mlflow_store import MlflowStore
 from orchestrator.record.tracking.tracker import NoTracker, Tracker
 
@@ -95,9 +97,10 @@ def wait_until_healthy(port, process):
     raise AssertionError("the server did not start")
 
 
-def finish_sweep(store, sweep, *, records=(), report=None):
+def finish_sweep(store, sweep, *, records=(), report=None, **changes):
     """Finish the sweep and return the number of runs that the store has written."""
-    store.begin(sweep)
+    records = [*records]
+    store.begin(outline(sweep, *records, **changes))
     store.sync((record, METRICS) for record in records)
     store.finish([report] if report else [])
     return store.sent
@@ -119,11 +122,11 @@ def only_child(uri, sweep):
 def test_every_tracker_keeps_the_contract(database):
     trackers: list[Tracker] = [NoTracker(), MlflowStore(database), BackgroundTracker(MlflowStore(database))]
     for tracker in trackers:
-        tracker.begin("contract")
+        tracker.begin(outline("contract"))
         tracker.sync([])
         tracker.keep(record(), METRICS)
         tracker.finish([])
-        tracker.attach([Path(__file__)], sweep="contract")
+        tracker.attach([Path(__file__)], outline=outline("contract"), kept=[(record(), METRICS)])
         assert tracker.missed == 0
 
 
@@ -186,7 +189,7 @@ def test_the_sweep_is_described_by_the_headline_of_its_last_report(uri, sweep, t
     report.write_text("## a\n\n- first\n\n### Measured\n\n| x |\n")
     finish_sweep(MlflowStore(uri), sweep, report=report)
     report.write_text("## a\n\n- second\n\n### Measured\n\n| x |\n")
-    MlflowStore(uri).attach([report], sweep=sweep)
+    MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
     (parent,), _ = runs_of(uri, sweep)
     assert parent.data.tags["mlflow.note.content"].startswith("## a\n\n- second\n\nThe page with all")
 
@@ -205,11 +208,91 @@ def test_a_rehearsal_says_so_in_its_name_and_its_tag(uri, sweep):
     rehearsed = placement(trial_spec(device="t4"), provenance="rehearsed", substitutions=("gloo for nccl",))
     finish_sweep(MlflowStore(uri), sweep, records=[record(placement=rehearsed)])
     child = only_child(uri, sweep)
-    assert (
-        child.info.run_name == f"rehearsed mnist_cnn torch_ddp t4 fp32 x1 repeat 0 {rehearsed.trial_id[:8]}"
-    )
-    assert child.data.tags["provenance"] == "rehearsed"
+    assert child.info.run_name == "t4 fp32 torch_ddp #0 · rehearsed"
+    assert (child.data.tags["provenance"], child.data.tags["outcome"]) == ("rehearsed", "rehearsed")
     assert child.data.tags["substitutions"] == "gloo for nccl"
+
+
+def test_the_log_of_a_failed_attempt_is_an_artifact_and_in_its_description(uri, sweep, tmp_path):
+    log = tmp_path / "logs" / "one-1" / "rank0.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("step 1\nKilled\n")
+    failed = record(failure=Failure(kind="oom", message="killed"), log_path="logs/one-1")
+    finish_sweep(MlflowStore(uri), sweep, records=[failed, record(attempt=2)], folder=tmp_path)
+    _, children = runs_of(uri, sweep)
+    by_status = {run.info.status: run for run in children}
+    run_id, client = by_status["FAILED"].info.run_id, MlflowClient(uri)
+    assert [artifact.path for artifact in client.list_artifacts(run_id, "log")] == ["log/rank0.log"]
+    note = by_status["FAILED"].data.tags["mlflow.note.content"]
+    assert note.startswith("oom: killed\n")
+    assert note.endswith("\n    step 1\n    Killed")
+    assert not client.list_artifacts(by_status["FINISHED"].info.run_id, "log")
+
+
+def test_a_log_that_is_not_here_is_left_out(uri, sweep):
+    failed = record(failure=Failure(kind="oom", message="killed"), log_path="logs/elsewhere")
+    assert finish_sweep(MlflowStore(uri), sweep, records=[failed]) == 1
+    assert "Log of" not in only_child(uri, sweep).data.tags["mlflow.note.content"]
+
+
+def test_a_run_has_its_data_set_its_source_and_its_user(uri, sweep):
+    standin = record(spec=trial_spec(data="standin:mnist-v1:0123"), environment={"git_commit": "abc"})
+    finish_sweep(MlflowStore(uri), sweep, records=[standin])
+    (parent,), (child,) = runs_of(uri, sweep)
+    [found] = child.inputs.dataset_inputs
+    assert (found.dataset.name, found.dataset.digest) == ("mnist-v1 (stand-in)", "0123")
+    assert found.dataset.source_type == "stand-in"
+    assert {tag.key: tag.value for tag in found.tags} == {
+        "mlflow.data.context": "training",
+        "is_standin": "true",
+    }
+    for run in (parent, child):
+        assert run.data.tags["mlflow.source.name"] == "orchestrator"
+        assert run.data.tags["mlflow.user"] == getpass.getuser()
+    assert child.data.tags["mlflow.source.git.commit"] == "abc"
+
+
+def test_the_sweep_has_its_axes_and_its_numbers(uri, sweep):
+    records = [record(spec=trial_spec(seed=seed), price=price(is_hypothetical=True)) for seed in (0, 1)]
+    planned = frozenset({*(item.trial_id for item in records), "another"})
+    finish_sweep(MlflowStore(uri), sweep, records=records, planned=planned)
+    (parent,), _ = runs_of(uri, sweep)
+    told = {name: parent.data.params[name] for name in ("sweep", "goal", "axis.seed", "axis.device")}
+    assert told == {"sweep": sweep, "goal": "fastest", "axis.seed": "0, 1", "axis.device": "cpu"}
+    numbers = ("best_samples_per_second", "trials_measured", "trials_missing")
+    assert [parent.data.metrics[name] for name in numbers] == [6400.0, 2, 1]
+    assert parent.data.tags["price"].endswith(", hypothetical")
+
+
+def test_a_sweep_that_goes_on_has_further_values_and_new_numbers(uri, sweep):
+    first, second = (record(spec=trial_spec(seed=seed)) for seed in (0, 1))
+    finish_sweep(MlflowStore(uri), sweep, records=[first])
+    finish_sweep(MlflowStore(uri), sweep, records=[first, second])
+    (parent,), _ = runs_of(uri, sweep)
+    assert parent.data.params["axis.seed.2"] == "0, 1"
+    history = MlflowClient(uri).get_metric_history(parent.info.run_id, "trials_measured")
+    assert {point.step: point.value for point in history} == {1: 1, 2: 2}
+    assert parent.data.metrics["trials_measured"] == 2
+
+
+def test_a_report_brings_the_numbers_of_a_sweep_up_to_date(uri, sweep):
+    finish_sweep(MlflowStore(uri), sweep, records=[record()])
+    kept = [(record(), METRICS), (record(spec=trial_spec(seed=1)), METRICS)]
+    store = MlflowStore(uri)
+    store.attach([], outline=outline(sweep, planned=frozenset({"another"})), kept=kept)
+    (parent,), _ = runs_of(uri, sweep)
+    assert (parent.data.metrics["trials_measured"], parent.data.metrics["trials_missing"]) == (2, 1)
+    assert store.experiment_id == parent.info.experiment_id
+
+
+def test_an_experiment_is_described_and_the_user_s_own_description_stays(uri, sweep):
+    client = MlflowClient(uri)
+    finish_sweep(MlflowStore(uri), sweep)
+    experiment = client.get_experiment_by_name(sweep)
+    assert "tags.outcome = 'measured'" in experiment.tags["mlflow.note.content"]
+    client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "mine")
+    finish_sweep(MlflowStore(uri), sweep)
+    assert client.get_experiment_by_name(sweep).tags["mlflow.note.content"] == "mine"
 
 
 def test_the_same_record_twice_is_one_run(uri, sweep):
@@ -235,7 +318,7 @@ def test_a_run_that_a_killed_driver_left_half_written_is_written_again(uri, swee
 
 
 def test_the_sweep_runs_from_begin_to_finish_and_a_killed_driver_s_is_taken_up(uri, sweep, tmp_path):
-    MlflowStore(uri).begin(sweep)  # and its driver is killed
+    MlflowStore(uri).begin(outline(sweep))  # and its driver is killed
     (parent,), _ = runs_of(uri, sweep)
     assert parent.info.status == "RUNNING"
     report = tmp_path / "report.html"
@@ -252,9 +335,9 @@ def test_a_later_report_takes_the_place_of_the_first_and_the_sweep_s_state_stays
     report = tmp_path / "report.html"
     report.write_text("first")
     finish_sweep(MlflowStore(uri), sweep, report=report)
-    MlflowStore(uri).begin(sweep)  # another driver runs the sweep
+    MlflowStore(uri).begin(outline(sweep))  # another driver runs the sweep
     report.write_text("second")
-    MlflowStore(uri).attach([report], sweep=sweep)
+    MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
     (parent,), _ = runs_of(uri, sweep)
     assert parent.info.status == "RUNNING"
     shown = MlflowClient(uri).download_artifacts(parent.info.run_id, "report.html", str(tmp_path / "shown"))
@@ -266,7 +349,7 @@ def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left
 ):
     report = tmp_path / "report.html"
     report.write_text("a report")
-    MlflowStore(uri).attach([report], sweep=sweep)
+    MlflowStore(uri).attach([report], outline=outline(sweep), kept=[])
     (parent,), children = runs_of(uri, sweep)
     assert (parent.info.status, children) == ("FINISHED", [])
     assert [list_artifact.path for list_artifact in MlflowClient(uri).list_artifacts(parent.info.run_id)] == [
@@ -275,7 +358,9 @@ def test_a_report_of_a_sweep_that_was_never_tracked_is_shown_and_nothing_is_left
 
 
 def test_a_report_that_cannot_be_attached_is_told_and_no_error(sweep, tmp_path, caplog):
-    MlflowStore(f"http://127.0.0.1:{free_port()}").attach([tmp_path / "report.html"], sweep=sweep)
+    MlflowStore(f"http://127.0.0.1:{free_port()}").attach(
+        [tmp_path / "report.html"], outline=outline(sweep), kept=[]
+    )
     assert "MLflow at http://127.0.0.1:" in caplog.text
 
 
@@ -320,7 +405,7 @@ def test_a_bare_mlflow_ui_shows_the_default_database_with_its_artifacts(server, 
 def test_an_unreachable_server_loses_nothing_and_tells_it_in_two_lines(database, sweep, caplog):
     store = MlflowStore(f"http://someone:hunter2@127.0.0.1:{free_port()}")
     with caplog.at_level(logging.WARNING, logger="orchestrator"):
-        store.begin(sweep)
+        store.begin(outline(sweep))
         for attempt in (1, 2, 3):
             store.keep(record(attempt=attempt), METRICS)
         store.finish([])
@@ -339,7 +424,7 @@ def test_what_was_missed_is_sent_when_the_sweep_ends(tmp_path, database, sweep):
     path = tmp_path / "mlflow.db"
     path.write_text("no database" * 100)
     store = MlflowStore(f"sqlite:///{path}")
-    store.begin(sweep)
+    store.begin(outline(sweep))
     store.keep(record(), METRICS)
     assert store.missed == 1
     path.write_bytes(Path(database.removeprefix("sqlite:///")).read_bytes())  # it is mended meanwhile
@@ -420,8 +505,13 @@ def test_a_uri_of_another_kind_is_refused_with_what_is_possible(wrong):
 
 
 def test_a_first_start_prints_nothing(tmp_path):
-    code = "from orchestrator.record.tracking.mlflow_store import MlflowStore\n"
-    code += "store = MlflowStore('sqlite:///mlflow.db'); store.begin('quiet'); store.finish([])"
+    code = (
+        "from pathlib import Path\n"
+        "from orchestrator.record.tracking.mlflow_store import MlflowStore\n"
+        "from orchestrator.record.tracking.tracker import SweepOutline\n"
+        "outline = SweepOutline(name='quiet', goal='fastest', folder=Path(), specs=())\n"
+        "store = MlflowStore('sqlite:///mlflow.db'); store.begin(outline); store.finish([])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
@@ -432,18 +522,3 @@ def test_a_first_start_prints_nothing(tmp_path):
 def test_nothing_of_mlflow_is_imported_before_a_store_is_made():
     code = "import sys, orchestrator.record.tracking.mlflow_store; assert 'mlflow' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_runs_of_a_sweep_have_an_address_for_a_browser(uri, folder):
-    finish_sweep(MlflowStore(uri), "addressed", records=[record()])
-    experiment = MlflowClient(uri).get_experiment_by_name("addressed").experiment_id
-    address = address_of(uri, sweep="addressed")
-    page = f"#/experiments/{experiment}/runs"
-    assert address == (
-        f"{uri.rstrip('/')}/{page}"
-        if uri.startswith("http")
-        else f"http://127.0.0.1:5000/{page} after: mlflow ui --backend-store-uri {uri}"
-    )
-    assert address_of(uri, sweep="never run") == ""
-    assert address_of(f"sqlite:///{folder}/absent.db", sweep="addressed") == ""
-    assert not (folder / "absent.db").exists()

@@ -4,6 +4,10 @@ import pytest
 from cli_process import NOOP, ask, records_in
 
 AWAY = "tracking.uri=http://someone:hunter2@127.0.0.1:1"
+SHOWN = (
+    "MLflow: mlflow ui --backend-store-uri sqlite:///mlflow.db, "
+    "then http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
+)
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +21,7 @@ def test_a_sweep_whose_tracking_server_is_away_is_done_and_says_so(swept):
     folder, told = swept
     assert told.code == 0
     assert "WARNING: MLflow at http://127.0.0.1:1 failed" in told.err
+    assert "#/experiments/" not in told.out
     assert len(records_in(folder)) == 1
 
 
@@ -32,7 +37,7 @@ def test_sync_sends_each_record_once(swept):
     folder, _ = swept
     for sent in ("1 record", "0 records"):
         told = ask("sync", *NOOP, "tracking=mlflow", cwd=folder)
-        assert told.out == f"{sent} sent to sqlite:///mlflow.db\n"
+        assert told.out.splitlines() == [f"{sent} sent to sqlite:///mlflow.db", SHOWN]
         assert (told.code, told.err) == (0, "")
 
 
@@ -40,6 +45,7 @@ def test_a_report_is_shown_in_mlflow_too(swept):
     folder, _ = swept
     told = ask("report", *NOOP, "tracking=mlflow", cwd=folder)
     assert (told.code, told.err) == (0, "")
+    assert SHOWN in told.out.splitlines()
     page = (folder / "outputs" / "smoke" / "report.html").read_bytes()
     assert [path.read_bytes() for path in (folder / "mlruns").rglob("report.html")] == [page]
 

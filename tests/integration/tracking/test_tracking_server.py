@@ -66,7 +66,9 @@ def test_a_wrong_password_loses_nothing_and_sync_sends_it_later(server, tmp_path
     assert "a wrong one" not in told.out + told.err
     assert f"WARNING: MLflow at {server.uri} failed: " in told.err
     sent = ask("sync", *words, cwd=tmp_path, variables=server.variables())
-    assert (sent.out, sent.err) == (f"1 record sent to {server.uri}\n", "")
+    first, shown = sent.out.splitlines()
+    assert (first, sent.err) == (f"1 record sent to {server.uri}", "")
+    assert shown.startswith(f"MLflow: {server.uri}/#/experiments/")
 
 
 def test_no_password_is_in_anything_that_was_written(server, swept):

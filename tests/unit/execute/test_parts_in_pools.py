@@ -10,11 +10,12 @@ from mixed_device_builders import BOTH, CPU, FAST_POOL, POOLS, SLOW_POOL, placed
 from plan_builders import T4, held, here, point
 from price_builders import price_list, price_row
 
-from orchestrator.analysis.metrics.cost import bill_of, priced_as
+from orchestrator.analysis.metrics.cost import bill_of
 from orchestrator.core import codec
 from orchestrator.core.budget import CostRate, Spend
 from orchestrator.core.placement import Attempt
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import priced_as
 from orchestrator.execute.scheduling.capacity import fits_now
 from orchestrator.execute.scheduling.queue import Queue
 from orchestrator.plan.pricing import PriceBook, node_prices_of

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders import record
+from sweep_outlines import outline
 
 from orchestrator.record.tracking import background as mirror
 from orchestrator.record.tracking.background import BackgroundTracker
@@ -19,14 +20,15 @@ class Slow:
     def __init__(self):
         self.told = []
         self.missed = self.sent = 0
+        self.experiment_id = "7"
         self.ended = threading.Event()
         self._may_go_on = threading.Semaphore(0)
 
     def let(self, count=1):
         self._may_go_on.release(count)
 
-    def begin(self, sweep):
-        self.told.append(("begin", sweep))
+    def begin(self, outline):
+        self.told.append(("begin", outline.name))
 
     def sync(self, kept):
         raise AssertionError(f"records are handed over one by one, and not {kept}")
@@ -40,8 +42,8 @@ class Slow:
         self.told.append(("finish", len(files)))
         self.ended.set()
 
-    def attach(self, files, *, sweep):
-        self.told.append(("attach", sweep, len(files)))
+    def attach(self, files, *, outline, kept):
+        self.told.append(("attach", outline.name, len(files), len([*kept])))
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def hasty(monkeypatch):
 
 def begun(slow):
     tracker = BackgroundTracker(slow)
-    tracker.begin("example")
+    tracker.begin(outline("example"))
     return tracker
 
 
@@ -71,7 +73,7 @@ def test_all_is_handed_over_in_order_and_the_end_waits_for_it(slow):
     slow.let(3)
     tracker.finish(REPORT)
     assert slow.told == [("begin", "example"), ("keep", 1), ("keep", 2), ("keep", 3), ("finish", 1)]
-    assert (tracker.sent, tracker.missed) == (3, 0)
+    assert (tracker.sent, tracker.missed, tracker.experiment_id) == (3, 0, "7")
 
 
 @pytest.mark.usefixtures("hasty")
@@ -134,5 +136,5 @@ def test_more_than_can_wait_stays_in_the_ledger_and_is_told(slow, caplog, monkey
 
 
 def test_a_report_is_attached_at_once(slow):
-    BackgroundTracker(slow).attach(REPORT, sweep="example")
-    assert slow.told == [("attach", "example", 1)]
+    BackgroundTracker(slow).attach(REPORT, outline=outline("example"), kept=[(record(), {})])
+    assert slow.told == [("attach", "example", 1, 1)]

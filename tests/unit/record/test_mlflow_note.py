@@ -1,11 +1,14 @@
 """The description of a sweep in MLflow."""
 
-from report_builders import hostile, tpu_vs_gpu
+from builders import record
+from price_builders import price
+from report_builders import HOSTILE, hostile, rehearsed, tpu_vs_gpu
 
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.report.headline import headline_of
 from orchestrator.analysis.report.markdown import markdown_of
-from orchestrator.record.tracking.mlflow_run import note_of
+from orchestrator.core.result import Failure
+from orchestrator.record.tracking.notes import attempt_note, note_of
 
 
 def test_it_is_the_headline_with_the_recommendation_and_where_the_page_is_without_tables():
@@ -28,3 +31,42 @@ def test_one_that_is_too_long_for_a_tag_loses_its_last_sentences():
     assert len(note) < 5200
     assert note.startswith("## x\n\n- word")
     assert note.endswith("`report.html`.")
+
+
+def test_an_attempt_is_described_by_its_computation_its_data_and_its_price():
+    assert attempt_note(record(price=price(is_hypothetical=True))).split("\n\n") == [
+        "mnist\\_cnn with torch\\_ddp on 1 x cpu, fp32, batch 64, 120 steps, seed 0, repeat 0.",
+        "Data: mnist\\_cnn \\(synthetic\\).",
+        "Price: cpu-box on demand in here, $3.6/h of 2026-09-01, hypothetical.",
+    ]
+
+
+def test_a_rehearsal_says_first_that_it_was_not_measured():
+    first, *_ = attempt_note(rehearsed()).split("\n\n")
+    assert first == (
+        "Rehearsed, not measured: only the code path ran \\(cpu for t4; gloo for nccl\\). It has no times."
+    )
+
+
+def test_a_failure_is_described_by_its_cause_and_the_first_and_last_lines_of_its_log():
+    failed = record(failure=Failure(kind="oom", message="killed"))
+    cause, *_, told, block = attempt_note(
+        failed, log="".join(f"line {index}\n" for index in range(1000))
+    ).split("\n\n")
+    assert cause == "oom: killed"
+    assert told == "Log of the workers (all of it: tab *Artifacts*, `log`):"
+    lines = block.splitlines()
+    assert (lines[0], lines[15], lines[-1]) == ("    line 0", "    … 970 lines …", "    line 999")
+
+
+def test_nothing_of_a_log_or_a_cause_is_markup_in_it():
+    failed = record(failure=Failure(kind="error", message=HOSTILE))
+    note = attempt_note(failed, log=f"```\n{HOSTILE}\n")
+    *sentences, block = note.split("\n\n")
+    assert "<" not in "".join(sentences).replace("\\<", "")
+    assert all(line.startswith("    ") for line in block.splitlines())
+
+
+def test_a_description_fits_a_tag_however_long_the_cause_is():
+    failed = record(failure=Failure(kind="error", message="word " * 10_000))
+    assert len(attempt_note(failed, log="word " * 10_000)) <= 5000

@@ -1,50 +1,46 @@
 """Names of a record's parts in MLflow."""
 
+import pytest
 from builders import record, trial_spec
 from price_builders import price
+from report_builders import rehearsed
 
 from orchestrator.core import codec
 from orchestrator.core.compiled_step import CompiledStep
 from orchestrator.core.memory_fit import MemoryFit, NoFit
 from orchestrator.core.price import Unpriced
-from orchestrator.core.result import TrialRecord
-from orchestrator.core.trial_spec import TimingSpec
-from orchestrator.record.tracking.mlflow_run import metrics_of, params_of, tags_of
+from orchestrator.core.result import Failure, TrialRecord
+from orchestrator.record.tracking.mlflow_run import metrics_of, tags_of
 
 
-def test_the_price_of_an_attempt_is_in_its_tags():
+def test_the_price_of_an_attempt_is_one_tag():
     tags = tags_of(record(price=price(is_hypothetical=True)))
-    told = ("price.instance", "price.node_usd_per_hour", "price.as_of", "price.is_hypothetical")
-    assert [tags[name] for name in told] == ["cpu-box", "3.6", "2026-09-01", "true"]
-    assert "price.note" not in tags
+    assert tags["price"] == "cpu-box on demand in here, $3.6/h of 2026-09-01, hypothetical"
+    assert [name for name in tags if name.startswith("price")] == ["price"]
 
 
 def test_so_is_the_reason_for_having_none_and_nothing_where_none_was_looked_up():
-    assert tags_of(record(price=Unpriced(reason="no row")))["price.reason"] == "no row"
-    assert not [name for name in tags_of(record()) if name.startswith("price")]
+    assert tags_of(record(price=Unpriced(reason="no row")))["price"] == "none: no row"
+    assert "price" not in tags_of(record())
 
 
-def test_the_axes_of_a_grid_are_params_under_the_keys_of_a_command_line_and_nothing_else_is():
-    spec = trial_spec(
-        workload_options={"units": 32},
-        trainer_options={"compile": True},
-        timing=TimingSpec(max_blocks=30),
-    )
-    assert params_of(record(spec=spec)) == {
-        "workload": "mnist_cnn",
-        "device": "cpu",
-        "trainer": "torch_ddp",
-        "precision": "fp32",
-        "num_workers": "1",
-        "num_hosts": "1",
-        "global_batch_size": "64",
-        "steps": "120",
-        "seed": "0",
-        "repeat": "0",
-        "workload.units": "32",
-        "trainer.compile": "true",
-        "measure.max_blocks": "30",
-    }
+@pytest.mark.parametrize(
+    ("attempt", "outcome"),
+    [
+        (record(), "measured"),
+        (rehearsed(), "rehearsed"),
+        (rehearsed(failure=Failure(kind="error", message="no such op")), "failed"),
+        (record(failure=Failure(kind="oom", message="killed")), "failed"),
+        (record(failure=Failure(kind="pruned", message="slower")), "pruned"),
+    ],
+)
+def test_an_attempt_has_one_outcome_to_filter_by(attempt, outcome):
+    assert tags_of(attempt)["outcome"] == outcome
+
+
+def test_the_commit_of_the_user_s_folder_is_that_of_the_source():
+    assert tags_of(record(environment={"git_commit": "abc"}))["mlflow.source.git.commit"] == "abc"
+    assert "mlflow.source.git.commit" not in tags_of(record())
 
 
 def test_what_compilers_told_is_in_tags_and_never_in_metrics():

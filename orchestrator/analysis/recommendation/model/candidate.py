@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.analysis.metrics.cost import marks_of
 from orchestrator.core.errors import FailureKind
 from orchestrator.core.estimate import EstimateProvenance, Refusal, StepPrior
 from orchestrator.core.placement import Aim
 from orchestrator.core.price import Price, Unpriced
+from orchestrator.core.price_label import marks_of
 from orchestrator.core.target import Target
 
 _SECONDS_PER_HOUR = 3600

@@ -11,11 +11,11 @@ from orchestrator.analysis.figures.learning import curves_of, loss_figures, qual
 from orchestrator.analysis.figures.palette import PRECISIONS
 from orchestrator.analysis.figures.scaling import scaling_figures
 from orchestrator.analysis.figures.spending import spendings_of
-from orchestrator.analysis.figures.throughput import throughput_figures
-from orchestrator.analysis.figures.tradeoff import front_of, tradeoff_figures
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.measurements.frame import frame_of
 from orchestrator.analysis.measurements.measured import measured_of
+from orchestrator.analysis.recommendation.figures.throughput import throughput_figures
+from orchestrator.analysis.recommendation.figures.tradeoff import front_of, tradeoff_figures
 from orchestrator.analysis.report.figures import figures_of, row_ids_of
 from orchestrator.core.target import Evaluation, Target, TargetRun
 

@@ -182,7 +182,7 @@ def test_any_quality_is_taken_as_it_is_called_unless_the_name_is_taken():
     found = {name: metrics[name] for name in list(metrics)[-len(quality) :]}
     assert found == {
         "accuracy": 0.9,
-        "precision": 0.8,
+        "quality.precision": 0.8,
         "recall": 0.7,
         "kappa": 0.6,
         "quality.loss": 0.5,

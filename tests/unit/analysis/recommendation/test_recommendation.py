@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from price_builders import price
 from report_builders import forecast, measured, plan_of, repeats
 
-from orchestrator.analysis.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.findings import findings_of
 from orchestrator.analysis.predictions.forecasts import predicted_table
+from orchestrator.analysis.recommendation.figures.tradeoff import tradeoff_figures
 from orchestrator.analysis.recommendation.model.criteria import describe_objective
 from orchestrator.analysis.report.figures import row_ids_of
 from orchestrator.analysis.report.headline import headline_of

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.analysis.figures.palette import NEUTRAL, PAGE
-from orchestrator.analysis.figures.throughput import RowIds
 from orchestrator.analysis.figures.vega_lite import (
     Figure,
     Spec,
@@ -17,6 +16,7 @@ from orchestrator.analysis.figures.vega_lite import (
 from orchestrator.analysis.formatting import counted, number
 from orchestrator.analysis.recommendation.answer.answer import RankedSetting, Recommendation
 from orchestrator.analysis.recommendation.answer.summary import duration
+from orchestrator.analysis.recommendation.figures.throughput import RowIds
 
 _MOST_SETTINGS = 120
 _MOST_WHISKERS = 40

@@ -1,0 +1,85 @@
+"""Attempts of a sweep -> the metrics and prices of its parent run. Pure."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal
+
+from orchestrator.core.placement import task_name
+from orchestrator.core.price import Price
+from orchestrator.core.price_label import priced_as
+from orchestrator.core.result import TrialRecord, latest
+from orchestrator.record.tracking.keys import key_of_name
+from orchestrator.record.tracking.tracker import LoggedRecord
+
+Outcome = Literal["measured", "rehearsed", "failed", "pruned"]
+OUTCOMES: tuple[Outcome, ...] = ("measured", "rehearsed", "failed", "pruned")
+
+_BEST = {
+    "steady_samples_per_second": ("best_samples_per_second", max),
+    "usd_per_billion_samples": ("best_usd_per_billion_samples", min),
+}
+"""Metric of an attempt -> its best in the parent run, and the choice of the best."""
+
+_COST = "attempt_millidollars"
+
+
+def outcome_of(record: TrialRecord) -> Outcome:
+    """Return how an attempt ended: a result of the requested device, a rehearsal, or none."""
+    if record.is_pruned:
+        return "pruned"
+    return "failed" if record.failure else record.provenance
+
+
+def summary_of(logged: Iterable[LoggedRecord], *, planned: Collection[str] | None) -> dict[str, float]:
+    """Return the metrics of a sweep so far: numbers of trials, the best of the measured ones, and the cost.
+
+    Rates of several workloads are not compared: each workload has its own best. A cost that is unknown of
+    one attempt is unknown of the sweep.
+
+    Args:
+        planned: trial_ids of the plan; None: no plan is known, so that no number of missing trials is.
+    """
+    logged = tuple(logged)
+    metrics = {id(record): found for record, found in logged}
+    standing = latest(record for record, _ in logged)
+    counts = Counter(outcome_of(record) for record in standing.values())
+    found: dict[str, float] = {f"trials_{outcome}": counts[outcome] for outcome in OUTCOMES}
+    if planned is not None:
+        found["trials_missing"] = len(set(planned) - standing.keys())
+    return {
+        **found,
+        **_best_of((record, metrics[id(record)]) for record in standing.values()),
+        **_cost_of(logged),
+    }
+
+
+def prices_in(records: Iterable[TrialRecord]) -> tuple[str, ...]:
+    """Return the prices of these attempts in words, each once."""
+    return tuple(
+        dict.fromkeys(priced_as(record.price) for record in records if isinstance(record.price, Price))
+    )
+
+
+def _best_of(standing: Iterable[LoggedRecord]) -> dict[str, float]:
+    by_task: dict[str, list[Mapping[str, float]]] = {}
+    for record, metrics in standing:
+        if outcome_of(record) == "measured" and record.placement.trains:
+            task = task_name(record.spec.workload, record.spec.workload_options)
+            by_task.setdefault(task, []).append(metrics)
+    return {
+        f"{best}.{key_of_name(task)}" if len(by_task) > 1 else best: choose(values)
+        for task, measured in by_task.items()
+        for metric, (best, choose) in _BEST.items()
+        if (values := [metrics[metric] for metrics in measured if metric in metrics])
+    }
+
+
+def _cost_of(logged: Iterable[LoggedRecord]) -> dict[str, float]:
+    """Sum the cost of all attempts of this sweep; another sweep paid for a reused record."""
+    costs = [
+        metrics.get(_COST)
+        for record, metrics in logged
+        if record.provenance == "measured" and record.reused_from is None
+    ]
+    known = [cost for cost in costs if cost is not None]
+    return {"cost_millidollars": sum(known)} if known and len(known) == len(costs) else {}
